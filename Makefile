@@ -12,7 +12,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 COMMA := ,
 # The tests that run on the second stack, after the whole suite has run on the first.
 SUBSET := tests/test_golden.py tests/ops tests/losses tests/optimizers tests/evaluation/test_metrics.py \
-	tests/two_tower/test_similarity.py tests/training/test_checkpoints.py tests/test_commands_end_to_end.py
+	tests/two_tower/test_similarity.py tests/training/test_checkpoints.py tests/test_plugins.py
 # Each module in one process, in the order of tests/conftest.py.
 AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
 # The libraries' own start-up messages; 0 shows them.

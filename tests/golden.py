@@ -1,12 +1,8 @@
 """Numbers that both stacks must give: metrics, losses, gradients, vectors, steps of optimizers.
 
-    python -m tests.golden
-
-writes them to `tests/golden.json` as this stack has them; `test_golden` compares. Inputs and
+`python -m tests.golden` writes them to `tests/golden.json` as this stack has them. Inputs and
 weights are made by a formula, because the random numbers of the two Keras differ for one seed.
 """
-
-from __future__ import annotations
 
 import json
 import sys
@@ -47,10 +43,6 @@ def wave(*shape: int, phase: float = 0.0) -> np.ndarray:
     """Returns float32 numbers in (-1, 1), all different, in no order."""
     places = np.arange(np.prod(shape, dtype=int), dtype=np.float64)
     return np.sin(1.7 * places**1.1 + phase).reshape(shape).astype(np.float32)
-
-
-def _metrics() -> dict:
-    return per_query_metrics(np.array(_RANKED, np.int32), num_grades=3)
 
 
 def _ordinal_loss(name: str) -> dict:
@@ -137,7 +129,7 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
 
 
 CASES: dict[str, Callable[[], dict]] = {
-    "metrics": _metrics,
+    "metrics": lambda: per_query_metrics(np.array(_RANKED, np.int32), num_grades=3),
     "similarity": _scores,
     **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in _ORDINAL},
     **{f"list loss {name}": lambda name=name: _list_loss(name) for name in _LISTWISE},
@@ -168,7 +160,6 @@ def plain(value):
 
 
 def main() -> None:
-    """Writes the file."""
     numbers = {name: plain(case()) for name, case in CASES.items()}
     made = {"tensorflow": tf.__version__, "python": sys.version.split()[0]}
     text = json.dumps({"made_with": made, "cases": numbers})

@@ -1,7 +1,5 @@
 """What is in a graph, for tests that look for operations."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 

@@ -1,20 +1,14 @@
 """More inputs of `tests.hostile_cases`: what people give, and a whole trained run."""
 
-from __future__ import annotations
-
-import atexit
-import contextlib
-import functools
 import hashlib
 import json
 import shutil
-import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import tensorflow as tf
 
-from tests.published import NoVerifier
-from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -26,46 +20,15 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.publishing import version_writer
-from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import (
-    checked_part,
-    exported_versions,
-    part_dir,
-)
+from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
 from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, MANIFEST, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
+from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.digests import files_below
 from tf_smoothclir.utils.files import read_json
-
-_SETS = {
-    "beir": {
-        "corpus.jsonl": '{"_id": "d1", "title": "L\'eau", "text": "un liquide"}\n'
-        '{"_id": 2, "title": "", "text": "une pierre"}\n',
-        "queries.jsonl": '{"_id": "q0", "text": "water"}\n{"_id": "q1", "text": "a stone"}\n',
-        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t2\nq1\t2\t1\n",
-    },
-    "tsv": {
-        "documents.tsv": "d-1\tun liquide\nd-2\t\n",
-        "queries.tsv": "q1\ta liquid\n",
-        "judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
-        "splits.tsv": "q1\ttest\n",
-    },
-    "jsonl": {
-        "documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2"}\n',
-        "queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
-        "judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
-    },
-    "wiki": {
-        "wiki_en.queries": "1\ta\tb\n",
-        "wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
-        "en2fr.rel": "1\t1\t2\n1\t2\t1\n",
-    },
-}
 
 
 def digest(*parts):
@@ -76,71 +39,79 @@ def digest(*parts):
     return made.hexdigest()
 
 
-class Sets:
-    """Sets in every layout; they have no checksums, so any set is an answer."""
+class Given:
+    """Files that have no checksums: whatever can be read of them is an answer."""
+
+    files: ClassVar[dict[str, str]] = {}
 
     def __init__(self, root):
         self.root = root
-        for layout, files in _SETS.items():
-            for name, content in files.items():
-                path = root / layout / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content, encoding="utf-8")
-        self.found = {}
+        for name, content in self.files.items():
+            path = root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
 
     def read(self):
-        for layout in _SETS:
-            content = [path.read_bytes() for path in sorted((self.root / layout).rglob("*.*"))]
-            if self.found.get(layout) != content:  # only the damaged one, after the first time
-                settings = DataSettings(data_dir=str(self.root / layout), document_language="fr")
-                RetrievalSet.load(source_of(settings))
-                self.found.setdefault(layout, content)
+        self.open(self.root)
         return digest()
 
 
-class Lists:
-    """Queries, collections, rankings, judgments, words and dictionaries: as sets."""
+class Sets(Given):
+    files: ClassVar = {
+        "beir/corpus.jsonl": '{"_id": "d1", "title": "L\'eau", "text": "un liquide"}\n'
+        '{"_id": 2, "title": "", "text": "une pierre"}\n',
+        "beir/queries.jsonl": '{"_id": "q0", "text": "water"}\n{"_id": "q1", "text": "a stone"}\n',
+        "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t2\nq1\t2\t1\n",
+        "tsv/documents.tsv": "d-1\tun liquide\nd-2\t\n",
+        "tsv/queries.tsv": "q1\ta liquid\n",
+        "tsv/judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
+        "tsv/splits.tsv": "q1\ttest\n",
+        "jsonl/documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2"}\n',
+        "jsonl/queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
+        "jsonl/judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
+        "wiki/wiki_en.queries": "1\ta\tb\n",
+        "wiki/wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
+        "wiki/en2fr.rel": "1\t1\t2\n1\t2\t1\n",
+    }
 
-    def __init__(self, root):
-        self.root = root
-        files = {
-            "queries.txt": "q1\ta red apple\nq2\tthe sea\n",
-            "documents.tsv": "d1\tun\nd2\tdeux\n",
-            "documents.jsonl": '{"id": "d1", "text": "un"}\n',
-            "run.trec": "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
-            "qrels.trec": "q1 0 d1 2\nq1 0 d2 0\n",
-            "words.txt": "<UNK>\nthe\n####\nsea\n",
-            "words.tsv": "sea\tmer\t0.5\nwater\teau\t0.25\n",
-        }
-        for name, content in files.items():
-            (root / name).write_text(content, encoding="utf-8")
+    def open(self, root):
+        for layout in ("beir", "tsv", "jsonl", "wiki"):
+            settings = DataSettings(data_dir=str(root / layout), document_language="fr")
+            RetrievalSet.load(source_of(settings))
 
-    def read(self):
-        list(read_queries(self.root / "queries.txt"))
+
+class Lists(Given):
+    files: ClassVar = {
+        "queries.txt": "q1\ta red apple\nq2\tthe sea\n",
+        "documents.tsv": "d1\tun\nd2\tdeux\n",
+        "documents.jsonl": '{"id": "d1", "text": "un"}\n',
+        "run.trec": "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
+        "qrels.trec": "q1 0 d1 2\nq1 0 d2 0\n",
+        "words.txt": "<UNK>\nthe\n####\nsea\n",
+        "words.tsv": "sea\tmer\t0.5\nwater\teau\t0.25\n",
+    }
+
+    def open(self, root):
+        list(read_queries(root / "queries.txt"))
         for name in ("documents.tsv", "documents.jsonl"):
-            list(open_files(self.root / name, "--collection").documents())
-        read_run(self.root / "run.trec")
-        read_qrels(self.root / "qrels.trec")
-        counts = {b"1999": 3, b"sea": 2}
-        given_vocabulary(self.root / "words.txt", counts, max_size=9, min_count=1)
-        Dictionary.read(self.root / "words.tsv", "query-document")
-        return digest()
+            list(open_files(root / name, "--collection").documents())
+        read_run(root / "run.trec")
+        read_qrels(root / "qrels.trec")
+        given_vocabulary(root / "words.txt", {b"1999": 3, b"sea": 2}, max_size=9, min_count=1)
+        Dictionary.read(root / "words.tsv", "query-document")
 
 
-class Python:
-    """Arguments of `tf_smoothclir.train`, from JSON: any that can be used are an answer."""
+class Python(Given):
+    files: ClassVar = {
+        "arguments.json": '[{"q1": "a red apple", "q2": ""}, ["un", "deux"],'
+        ' [["q1", "0", 2], ["q2", 1, 0]]]'
+    }
 
-    def __init__(self, root):
-        self.path = root / "arguments.json"
-        queries, documents = {"q1": "a red apple", "q2": ""}, ["un", "deux"]
-        judgments = [["q1", "0", 2], ["q2", 1, 0]]
-        self.path.write_text(json.dumps([queries, documents, judgments]))
-
-    def read(self):
+    def open(self, root):
         try:
-            parts = json.loads(self.path.read_bytes())
+            parts = json.loads((root / "arguments.json").read_bytes())
         except (ValueError, RecursionError):
-            return digest()  # no Python object
+            return  # no Python object
         if isinstance(parts, list) and len(parts) == 3:
             queries, documents, judgments = parts
             texts_of(queries, "queries")
@@ -148,57 +119,47 @@ class Python:
             judgments_of(judgments)
             given = given_set("train", None, *parts, languages=("en", "fr"))
             RetrievalSet.load(given.source)
-        return digest()
 
 
-@functools.lru_cache
-def _trained() -> Path:
-    """A run of everything, its export and its index."""
-    root = Path(tempfile.mkdtemp(prefix="hostile-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    data = write_tiny_set(root / "data")
-    settings = {"retriever": "hybrid", "reranker": "late_interaction", "rerank_depth": 3}
-    train(tiny_settings(data, root / "cache", epochs=1, **settings), root / "run")
-    for name in (
-        "logs",
-        "plots",
-        "evaluation",
-        "report.md",
-        "flags.txt",
-        ".training.lock",
-    ):  # nobody reads them
-        path = root / "run" / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    verifier, version_writer.Verifier = version_writer.Verifier, NoVerifier
-    with contextlib.ExitStack() as stack:
-        stack.callback(setattr, version_writer, "Verifier", verifier)
-        export_run(RunDirectory.load(root / "run"), root / "export", search_depth=3)
+class Request(Given):
+    files: ClassVar = {
+        "body": '{"instances": [{"text": "red", "k": 1}, {"text": {"b64": "cmVk"}, "k": 2}]}'
+    }
+
+    def open(self, root):
+        document = parse_request((root / "body").read_bytes())
+        specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
+        inputs_of(document, specs)
+
+
+def add_index(root: Path) -> None:
+    """Adds `index` to a `run` and its `export` there, and deletes what nobody reads."""
+    for name in ("logs", "plots", "evaluation"):
+        shutil.rmtree(root / "run" / name, ignore_errors=True)
+    for name in ("run/report.md", "run/flags.txt", "run/.training.lock"):
+        (root / name).unlink(missing_ok=True)
     for path in (root / "export").iterdir():
         if path.is_file():
             path.unlink()  # the lock and the model card
     halves, manifest = export_halves(root / "export")
     source = source_of(manifest.data)
     build_index(root / "index", SourceCollection(source), halves, manifest, data=manifest.data)
-    return root
 
 
-class _Kept:
-    """A directory of the trained run, of which every byte counts."""
+class Kept:
+    """A part of `Kept.whole`, of which every byte counts; `open` checks all its files."""
 
-    name, manifest = "", None
+    whole: Path  # with a run, its export and its index
     damaged = Path(MANIFEST)  # set for each case; nothing else is written while it is read
 
     def __init__(self, root):
         self.path = root / self.name
-        shutil.copytree(_trained() / self.name, self.path)
+        shutil.copytree(self.whole / self.name, self.path)
 
     def read(self):
-        """Opens it, which checks all files, and returns what they say.
-
-        Lists of sizes and digests say nothing more: where one is damaged and another list of what
-        was written is as right, the files are.
-        """
-        self.open()
+        # Lists of sizes and digests say nothing more: where one is damaged and another list of what
+        # was written is as right, the files are.
+        self.open(self.path)
         return digest(*map(self._content, files_below(self.path)))
 
     def _content(self, name):
@@ -209,21 +170,14 @@ class _Kept:
             return name, read_json(path)
         return name, path.read_bytes()
 
-    def open(self):
-        """Opens it."""
-        raise NotImplementedError
+
+class WholeRun(Kept):
+    """A run with towers, words and perhaps a re-ranker."""
+
+    name, open = "run", RunDirectory.load
 
 
-class WholeRun(_Kept):
-    """A run with towers, words and a re-ranker."""
-
-    name = "run"
-
-    def open(self):
-        RunDirectory.load(self.path)
-
-
-class WholeExport(_Kept):
+class WholeExport(Kept):
     """Its export: towers, lexical model, re-ranker and search model.
 
     Each part is opened that reads the damaged file: all of them, if that is a manifest.
@@ -231,21 +185,16 @@ class WholeExport(_Kept):
 
     name, manifest = "export", ExportManifest
 
-    def open(self):
+    def open(self, path):
         for role in EXPORTED_ROLES:
             reads = self.damaged.name == MANIFEST or part_dir("", role).name in self.damaged.parts
-            if reads and exported_versions(self.path, role):
-                checked_part(self.path, role)
+            if reads and exported_versions(path, role):
+                checked_part(path, role)
 
 
-class WholeIndex(_Kept):
-    """Its index: vectors and postings."""
-
-    name, manifest = "index", IndexManifest
-
-    def open(self):
-        DocumentIndex(self.path)
+class WholeIndex(Kept):
+    name, manifest, open = "index", IndexManifest, DocumentIndex
 
 
-GIVEN = (Sets, Lists, Python)
+GIVEN = (Sets, Lists, Python, Request)
 TRAINED = (WholeRun, WholeExport, WholeIndex)

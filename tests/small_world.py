@@ -1,9 +1,7 @@
 """A retrieval set that fits on a page: 8 queries, 12 documents, 11 judgments."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -49,13 +47,9 @@ JUDGMENTS = (
     ("q8", "d1", 0),
 )
 SPLITS = {
-    "q1": "train",
-    "q2": "train",
-    "q3": "train",
-    "q4": "validation",
-    "q8": "validation",
-    "q5": "test",
-    "q6": "test",
+    **dict.fromkeys(("q1", "q2", "q3"), "train"),
+    **dict.fromkeys(("q4", "q8"), "validation"),
+    **dict.fromkeys(("q5", "q6"), "test"),
 }
 
 
@@ -69,9 +63,9 @@ class SmallWorld(Source):
     def __init__(
         self,
         *,
-        queries: Sequence[tuple[str, str]] = tuple(QUERIES.items()),
-        documents: Sequence[tuple[str, str]] = tuple(DOCUMENTS.items()),
-        judgments: Sequence[tuple[str, str, int]] = JUDGMENTS,
+        queries: Iterable = tuple(QUERIES.items()),
+        documents: Iterable = tuple(DOCUMENTS.items()),
+        judgments: Iterable = JUDGMENTS,
         splits: dict[str, str] | None = SPLITS,
     ):
         self._parts = (tuple(queries), tuple(documents), tuple(judgments), splits)

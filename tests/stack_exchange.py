@@ -3,29 +3,24 @@
     python -m tests.stack_exchange make DIRECTORY NUMBERS
     python -m tests.stack_exchange read DIRECTORY NUMBERS
 
-Both write what they find as JSON: metrics of the runs, answers of the exported towers, and losses
-of the unfinished runs as they continue. `read` also exports a run again. `test_stack_exchange`
-compares the numbers of the two stacks.
+Both write as JSON: metrics of the runs, answers of the exported towers, losses of the unfinished
+runs as they continue. `read` also exports a run again. `test_stack_exchange` compares the numbers.
 """
-
-from __future__ import annotations
 
 import json
 import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
+import tf_smoothclir as sc
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation.evaluate import evaluate_splits
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training import retrievers, train
+from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
 
 TEXTS = ["word1 word2 mot3 mot4", "", "Mot1, unseen words!", "word8"]
@@ -51,17 +46,12 @@ def make(directory: Path) -> dict:
     _tell_documents_apart(write_tiny_set(directory / "data"))
     numbers = {}
     for name, changes in RUNS.items():
-        settings = _settings(directory, **changes)
+        settings = tiny_settings(directory / "data", directory / "cache", **changes)
         numbers[f"{name}: metrics"] = train.train(settings, directory / name)["test"]
     export_run(RunDirectory.load(directory / EXPORTED), directory / "models")
     for optimizer in UNFINISHED:
         _losses(directory, optimizer, directory / f"unfinished {optimizer}", epochs=1)
     return numbers | _answers(directory, {"exported": directory / "models"})
-
-
-def _settings(directory: Path, **changes) -> RunSettings:
-    data_dir, cache_dir = directory / "data", directory / "cache"
-    return tiny_settings(data_dir, cache_dir, **changes)
 
 
 def _tell_documents_apart(data_dir: Path) -> None:
@@ -74,7 +64,8 @@ def _tell_documents_apart(data_dir: Path) -> None:
 
 def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[float]:
     """Trains an unfinished run up to a number of epochs, and returns their losses."""
-    settings = _settings(directory, optimizer=optimizer, epochs=3)
+    options = {"optimizer": optimizer, "epochs": 3}
+    settings = tiny_settings(directory / "data", directory / "cache", **options)
     run = RunDirectory.create(path, settings)
     source = source_of(settings.data)
     tokenized_set = train.tokenized_set_of(source, settings, run, ("train", "validation"))
@@ -84,19 +75,9 @@ def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[fl
 
 def read(directory: Path) -> dict:
     """Reads what the other stack has made, and leaves it as it is."""
-    numbers = {}
-    for name in RUNS:
-        run = RunDirectory.load(directory / name)
-        settings = run.settings()
-        tokenized_set = train.tokenized_set_of(source_of(settings.data), settings, run, ("test",))
-        evaluations = evaluate_splits(
-            tokenized_set.retrieval_set,
-            retrievers.load_scorer(run, tokenized_set).scorer,
-            ("test",),
-            negatives=settings.training.negatives,
-            trec_dir=directory / "trec",
-        )
-        numbers[f"{name}: metrics"] = evaluations["test"].metrics
+    numbers = {
+        f"{name}: metrics": dict(sc.load(directory / name).evaluate().metrics) for name in RUNS
+    }
     export_run(RunDirectory.load(directory / EXPORTED), directory / "again")
     models = {"exported": directory / "models", "exported again": directory / "again"}
     return numbers | _answers(directory, models)
@@ -114,17 +95,15 @@ def _answers(directory: Path, models: dict[str, Path]) -> dict:
 
 
 def _ask(models: Path) -> dict:
-    """Returns what exported towers and the search model answer."""
-    answers = {}
+    answers, texts = {}, tf.constant(TEXTS)
     for role in ROLES:
         tower = tf.saved_model.load(str(models / f"{role}_tower" / "1"))
-        signatures = tower.signatures
-        answers[role] = signatures["serving_default"](text=tf.constant(TEXTS))["vector"]
-        (pair_id, *_) = signatures["pair_id"](text=tf.constant(TEXTS))["pair_id"].numpy()
-        answers[f"{role} belongs to"] = pair_id.decode()
-    search = tf.saved_model.load(str(models / "search" / "1")).signatures["serving_default"]
-    answers["scores"] = search(text=tf.constant(TEXTS))["scores"]
-    return {name: np.asarray(answer).tolist() for name, answer in answers.items()}
+        vectors = tower.signatures["serving_default"](text=texts)["vector"]
+        (pair_id, *_) = tower.signatures["pair_id"](text=texts)["pair_id"].numpy()
+        answers |= {role: vectors.numpy().tolist(), f"{role} belongs to": pair_id.decode()}
+    search = tf.saved_model.load(str(models / "search" / "1"))
+    scores = search.signatures["serving_default"](text=texts)["scores"]
+    return {**answers, "scores": scores.numpy().tolist()}
 
 
 if __name__ == "__main__":

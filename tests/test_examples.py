@@ -1,6 +1,4 @@
-"""The examples run as they are: the notebook cell by cell, the script as a reader starts it."""
-
-from __future__ import annotations
+"""What readers see runs as it is: blocks of the pages, the notebook, the script, the quickstart."""
 
 import json
 import os
@@ -11,50 +9,87 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-NOTEBOOK = EXAMPLES / "own_data.ipynb"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+# They need files or a server that a reader has; tests of their own run them.
+ELSEWHERE = {
+    "serving.md": "tests/server/test_docs.py",
+    "word_vectors.md": "tests/text/test_word_vectors_recipe.py",
+}
 
 
-def code_cells():
-    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+def blocks(page):
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+HERE = [page for page in PAGES if blocks(page) and page.name not in ELSEWHERE]
+
+
+def executed(parts, monkeypatch, directory):
+    """The names that parts of code leave, one after the other in a directory."""
+    monkeypatch.chdir(directory)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(directory / "cache"))
+    names: dict = {}
+    for number, part in enumerate(parts, start=1):
+        exec(compile(part, f"part {number}", "exec"), names)
+    return names
 
 
 @pytest.mark.slow
-def test_the_notebook_runs_from_top_to_bottom(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    names: dict = {}
-    for number, cell in enumerate(code_cells(), start=1):
-        exec(compile(cell, f"cell {number}", "exec"), names)
+@pytest.mark.parametrize("page", HERE, ids=lambda page: page.name)
+def test_the_blocks_of_a_page_run_from_top_to_bottom(page, monkeypatch, tmp_path):
+    executed(blocks(page), monkeypatch, tmp_path)
+
+
+def test_other_blocks_are_run_elsewhere():
+    for page, test in ELSEWHERE.items():
+        assert blocks(ROOT / "docs" / page)
+        assert page in (ROOT / test).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def cells():
+    notebook = json.loads((EXAMPLES / "own_data.ipynb").read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_top_to_bottom(cells, monkeypatch, tmp_path):
+    names = executed(("".join(cell["source"]) for cell in cells), monkeypatch, tmp_path)
     assert names["scores"].shape == (100, len(names["documents"]))
     assert len(names["hits"]) == 3
     assert (tmp_path / "runs" / "notebook" / "report.md").is_file()
 
 
-def test_the_notebook_is_committed_without_output():
-    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    assert notebook["nbformat"] == 4
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert code
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
+def test_the_notebook_is_committed_without_output(cells):
+    assert cells
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
 
 
 @pytest.mark.slow
 def test_the_serving_example_asks_its_server(export_dir, tmp_path):
-    # The models of a tiny run, so that nothing is trained here.
-    command = [sys.executable, EXAMPLES / "serving.py"]
-    done = subprocess.run(
-        [*command, f"--export_dir={export_dir}", "--query=word1 word4"],
-        cwd=tmp_path,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = [sys.executable, EXAMPLES / "serving.py", f"--export_dir={export_dir}"]
+    options = {"cwd": tmp_path, "env": {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}}
+    options |= {"capture_output": True, "text": True, "timeout": 240, "check": False}
+    done = subprocess.run([*command, "--query=word1 word4"], **options)
     assert done.returncode == 0, done.stderr
     ways = ("By the client", "By plain HTTP")
     first, second = (re.search(rf"^{way}: (.*)$", done.stdout, re.MULTILINE)[1] for way in ways)
     assert first.split()[0] == second.split()[0]
     assert "A vector: (1, " in done.stdout
+
+
+@pytest.mark.slow
+def test_quickstart_with_overwrite_searches_by_the_new_towers(commands, tmp_path):
+    outputs = []
+    for seed, *overwrite in ((13,), (13,), (14, "--overwrite")):
+        flags = [seed, f"--output_dir={tmp_path / 'run'}", *overwrite]
+        done = commands.run("tests.small_quickstart", *flags)
+        assert done.returncode == 0, done.stderr
+        assert "| NDCG@5 | " in done.stdout
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert (tmp_path / "run" / "query_tower" / "2").is_dir()

@@ -1,51 +1,69 @@
-"""A short run of `tests.hostile_cases`; SECURITY.md has the long ones."""
+"""Damage to what the package reads: short runs; SECURITY.md has long ones."""
 
 import itertools
+import os
+import shutil
 
 import pytest
 
-from tests import hostile_cases, hostile_inputs
-from tests.published import NoVerifier
-from tf_smoothclir.publishing import version_writer
+from tests.hostile_cases import INPUTS, drawn, every_byte, make_cases, run
+from tests.hostile_inputs import TRAINED, Kept, add_index
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.train import train
+
+CASES, SEED, EVERY = (
+    int(os.environ.get(f"HOSTILE_{name}", default))
+    for name, default in (("CASES", 200), ("SEED", 7), ("EVERY", 10))
+)
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory):
-    root = tmp_path_factory.mktemp("hostile")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(version_writer, "Verifier", NoVerifier)
-        yield root, hostile_cases.make_cases(root)
-
-
-@pytest.mark.slow
-def test_damage_to_a_whole_run_its_export_and_its_index_is_an_error(tmp_path):
-    made = hostile_cases.make_cases(tmp_path, hostile_inputs.TRAINED)
-    counts, failures = hostile_cases.run(tmp_path, hostile_cases.drawn(made, 300, seed=8))
-    assert failures == []
-    assert all(found.get("error", 0) > 50 for found in counts.values())
+def cases(ranking_runs, ranking_exports, tmp_path_factory):
+    """All inputs; the run, the export and the index are those of a hybrid that tests share."""
+    Kept.whole, root = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("hostile")
+    shutil.copytree(ranking_runs["hybrid"].path, Kept.whole / "run")
+    shutil.copytree(ranking_exports["hybrid"], Kept.whole / "export")
+    add_index(Kept.whole)
+    return root, make_cases(root, (*INPUTS, *TRAINED))
 
 
 def test_damage_is_an_error_in_words_or_changes_nothing(cases):
     root, made = cases
-    counts, failures = hostile_cases.run(root, hostile_cases.drawn(made, 200, seed=7))
+    counts, failures = run(root, drawn(made, CASES, SEED))
     assert failures == []
-    assert sum(found.get("error", 0) for found in counts.values()) > 50
+    assert sum(found.get("error", 0) for found in counts.values()) > CASES / 4
+
+
+@pytest.mark.slow
+def test_damage_to_a_run_with_a_re_ranker_its_export_and_its_index_is_an_error(
+    tiny, tmp_path, no_child_process
+):
+    Kept.whole, root = tmp_path / "whole", tmp_path / "hostile"
+    root.mkdir()
+    changes = {"retriever": "hybrid", "reranker": "late_interaction", "rerank_depth": 3}
+    train(tiny(**changes, epochs=1), Kept.whole / "run")
+    export_run(RunDirectory.load(Kept.whole / "run"), Kept.whole / "export", search_depth=3)
+    add_index(Kept.whole)
+    counts, failures = run(root, drawn(make_cases(root, TRAINED), 3 * CASES, SEED + 1))
+    assert failures == []
+    assert all(found.get("error", 0) > CASES / 2 for found in counts.values())
 
 
 @pytest.mark.slow
 def test_every_tenth_byte_of_small_files(cases):
     root, made = cases
-    some = itertools.islice(hostile_cases.every_byte(made), 3, None, 10)
-    _, failures = hostile_cases.run(root, some)
+    small = [case for case in made if not isinstance(case.input, TRAINED)]
+    _, failures = run(root, itertools.islice(every_byte(small), 3 % EVERY, None, EVERY))
     assert failures == []
 
 
 def test_a_silent_misread_and_a_crash_would_be_found(cases, monkeypatch):
     root, made = cases
-    run = next(case for case in made if case.name == "Run")
-    path = root / "Run" / "run" / "config.json"
-    attempts = [(run, path, run.files[path].replace(b'"epsilon": 1.0', b'"epsilon": 2.0'))]
+    case = next(case for case in made if case.name == "WholeRun")
+    path = root / "WholeRun" / "run" / "config.json"
+    attempts = [(case, path, case.files[path].replace(b'"epsilon": 1.0', b'"epsilon": 2.0'))]
     monkeypatch.setattr("tf_smoothclir.training.run_directory.check_run", lambda *_, **__: None)
-    assert "another answer" in hostile_cases.run(root, attempts)[1][0]
-    monkeypatch.setattr(run.input, "read", lambda: 1 / 0)
-    assert "ZeroDivisionError" in hostile_cases.run(root, attempts)[1][0]
+    assert "another answer" in run(root, attempts)[1][0]
+    monkeypatch.setattr(case.input, "read", lambda: 1 / 0)
+    assert "ZeroDivisionError" in run(root, attempts)[1][0]

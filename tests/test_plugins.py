@@ -1,124 +1,34 @@
-"""The plug-in door: a module outside the package brings a loss, a tower, an objective, a network.
+"""The plug-in door: the module of docs/plugins.md, outside the package, brings a loss.
 
-Two tiny trainings serve all tests: one by the command, one from Python.
+The papers' plug-ins bring towers, objectives and re-rankers, and have tests of their own. Two small
+trainings serve all tests: one by the command of the page, one from Python.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import shlex
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
 import tf_smoothclir as sc
-from tests.command_line.forked import ForkedCommands
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, setting
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
 
-NAME = "plugin_of_a_test"
-SOURCE = """
-import dataclasses
-
-import tensorflow as tf
-from tensorflow import keras
-
-from tf_smoothclir import plugins
-from tf_smoothclir.interaction.learning import LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import WordVectorNetwork
-from tf_smoothclir.losses.mse import SegmentMeanSquaredError
-from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import Rule
-from tf_smoothclir.towers.word_table import WordTableTower
-from tf_smoothclir.training.tasks import ranking_task
-
-
-@dataclasses.dataclass(frozen=True)
-class TiltSettings(Settings):
-    tilt: float = setting(0.5, "What a loss of the test multiplies by.", minimum=0.0)
-
-
-@keras.utils.register_keras_serializable(package="test")
-class TiltedLoss(SegmentMeanSquaredError):
-    settings = ("thresholds", "tilt")
-
-    def __init__(self, thresholds=(0.2, 0.7), tilt=0.5, **kwargs):
-        super().__init__(thresholds, **kwargs)
-        self.tilt = tilt
-
-    def call(self, y_true, y_pred):
-        return self.tilt * super().call(y_true, y_pred)
-
-    def get_config(self):
-        return {**super().get_config(), "tilt": self.tilt}
-
-
-@keras.utils.register_keras_serializable(package="test")
-class SumTower(WordTableTower):
-    trains_words_alone = True
-
-    def call(self, inputs, training=None):
-        return self.sums_of_rows("embeddings", inputs, training)
-
-
-def task(inputs):
-    task = ranking_task(inputs)
-    task.remedy = "Ask the test"
-    return task
-
-
-class SumOfMaxima(WordVectorNetwork):
-    learning = LearningSettings(epochs=1)
-
-    def __init__(self, tables, **kwargs):
-        super().__init__(tables, **kwargs)
-        self.weight = self._weight("weight", 1, 1)
-
-    def features(self, query_ids, document_ids):
-        best = tf.reduce_max(self.similarities(query_ids, document_ids), axis=2)
-        return tf.reduce_sum(best, axis=1)
-
-    def score(self, features, training=False):
-        return features * (1.0 + self.weight[0, 0])
-
-
-ONLY_TILTED = Rule(
-    ("tilt", "loss"), lambda tilt, loss: tilt != 0.5 and loss != "tilted", "it has no tilt",
-    "Add --loss=tilted",
-)
-plugins.register(
-    "loss", "tilted", TiltedLoss, help="MSE times --tilt.", settings=TiltSettings,
-    rules=[ONLY_TILTED],
-)
-plugins.register("tower", "sum", SumTower, help="the sum of the word vectors.")
-plugins.register("objective", "as_ranking", task, help="the same as ranking.")
-plugins.register("reranker", "maxima", SumOfMaxima, help="the sum of the best cosines.")
-"""
-CHOICES = {
-    "loss": "tilted",
-    "tower": "sum",
-    "objective": "as_ranking",
-    "reranker": "maxima",
-    "tilt": 0.25,
-    "rerank_depth": 5,
-}
-TINY = {
-    "dim": 4,
-    "negatives": 3,
-    "batch_size": 8,
-    "epochs": 2,
-    "learning_rate": 0.1,
-    "checkpoint_minutes": 1000.0,
-}
+PAGE = Path(__file__).resolve().parent.parent.joinpath("docs", "plugins.md").read_text("utf-8")
+NAME, SOURCE = re.search(r'```python title="(\w+)\.py"\n(.*?)```', PAGE, re.DOTALL).groups()
+FLAGS = dict(re.findall(r"^smoothclir-(\w+) (.*)$", PAGE, re.MULTILINE))
+SMALL = {"dim": 4, "negatives": 3, "learning_rate": 0.1}
 REMEDY = f"plug-in {NAME}: the run was made with it"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of the plug-in module, which new processes import from."""
     folder = tmp_path_factory.mktemp("plugin")
     (folder / f"{NAME}.py").write_text(SOURCE)
     (folder / "registers_nothing.py").write_text("")
@@ -130,16 +40,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def commands(folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(folder))
-        with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
-            yield forked
+def command(commands, folder):
+    """`command(module, *flags)` runs a command in the folder."""
+    return lambda module, *flags: commands.run(module, *flags, cwd=folder)
 
 
 @pytest.fixture(scope="module")
 def loaded(folder):
-    """The plug-in is loaded in this process, as long as the tests of this module run."""
     before = dict(plugins._plugins)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
@@ -155,22 +62,11 @@ def registered(loaded):
 
 
 @pytest.fixture(scope="module")
-def arguments(tiny_dir, tmp_path_factory):
-    values = {**TINY, **CHOICES, "data_dir": tiny_dir, "cache_dir": tmp_path_factory.mktemp("c")}
-    return [f"--{name}={value}" for name, value in values.items()]
-
-
-def train(commands, path, arguments, *more):
-    return commands.run("trainers.train", f"--output_dir={path}", *arguments, *more)
-
-
-@pytest.fixture(scope="module")
-def run(commands, arguments, tmp_path_factory):
-    """A run with four plug-ins, trained by the command."""
-    path = tmp_path_factory.mktemp("runs") / "run"
-    done = train(commands, path, arguments, f"--plugin={NAME}")
+def run(command, folder):
+    more = [f"--{name}={value}" for name, value in {**SMALL, "cache_dir": "cache"}.items()]
+    done = command("trainers.train", *shlex.split(FLAGS["train"]), *more)
     assert done.returncode == 0, done.stderr
-    return path
+    return folder / "runs" / "focus"
 
 
 def metrics_of(path):
@@ -181,138 +77,128 @@ def one_line(text):
     return " ".join(text.split())
 
 
-# ---- commands -----------------------------------------------------------------------------------
+def test_flags_and_help_appear_with_the_plug_in_alone(command):
+    assert "focus" not in command("trainers.train", "--help").stdout
+    found = one_line(command("trainers.train", f"--plugin={NAME}", "--help").stdout)
+    assert "--focus: Only for --loss=focus: power of the distance." in found
+    assert "|focus>" in found
+    assert "focus: distance to the segment, to a power." in found
 
 
-def test_flags_and_help_appear_with_the_plug_in_alone(commands):
-    without = one_line(commands.run("trainers.train", "--help").stdout)
-    assert "tilt" not in without
-    found = one_line(commands.run("trainers.train", f"--plugin={NAME}", "--help").stdout)
-    assert "tilt: --tilt: What a loss of the test multiplies by." in found
-    for text in ("|tilted>", "tilted: MSE times --tilt.", "|sum>", "|as_ranking>", "|maxima>"):
-        assert text in found, text
-
-
-def test_the_run_names_the_module_and_no_other_group(run):
-    settings = json.loads((run / "config.json").read_text())["settings"]
+def test_a_run_names_its_module_and_one_without_plug_ins_none(registered, run):
+    settings, without = json.loads((run / "config.json").read_text())["settings"], RunSettings()
     assert settings["plugins"] == [NAME]
-    assert settings["tilt"] == {"tilt": 0.25}
-    assert set(settings) - {"plugins", "tilt"} == set(RunSettings().to_dict()) - {"plugins"}
+    assert settings["focus"] == {"focus": 2.0}
+    assert set(settings) - {"focus"} == set(without.to_dict())
     lines = (run / "flags.txt").read_text().splitlines()
     assert lines[0] == f"--plugin={NAME}"
-    assert "--tilt=0.25" in lines
-    assert metrics_of(run)["reranker"]["network"] == "maxima"
+    assert "--focus=2.0" in lines
+    assert without.to_dict()["plugins"] == []
+    assert not any("plug" in line or "focus" in line for line in without.flag_lines())
 
 
-def test_a_run_without_plug_ins_names_none(registered):
-    settings = RunSettings()
-    assert settings.to_dict()["plugins"] == []
-    assert "tilt" not in settings.to_dict()
-    assert not any("plug" in line or "tilt" in line for line in settings.flag_lines())
-
-
-def test_an_unfinished_run_goes_on_with_the_plug_in_alone(commands, run, tmp_path):
-    copy = tmp_path / "run"
-    shutil.copytree(run, copy)
+def test_an_unfinished_run_goes_on_with_the_plug_in_alone(command, run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
     (copy / "metrics.json").unlink()
-    refused = train(commands, copy, [])
+    refused = command("trainers.train", f"--output_dir={copy}")
     assert refused.returncode == 1
     assert REMEDY in refused.stderr
     assert f"add --plugin={NAME}" in refused.stderr
-    done = train(commands, copy, [f"--flagfile={run / 'flags.txt'}"])  # names the plug-in
+    flagfile = f"--flagfile={run / 'flags.txt'}"  # names the plug-in
+    done = command("trainers.train", f"--output_dir={copy}", flagfile)
     assert done.returncode == 0, done.stderr
     assert metrics_of(copy)["test"] == metrics_of(run)["test"]
 
 
-def test_every_command_that_reads_the_run_needs_the_plug_in(commands, run, tmp_path):
-    for command in (
-        ("trainers.evaluate", f"--run_dir={run}"),
-        ("export.export", f"--run_dir={run}", f"--export_dir={tmp_path}/export"),
-    ):
-        refused = commands.run(*command)
+def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
+    metrics, named = metrics_of(run), f"--plugin={NAME}"
+    parts = ("document_tower/1", "search/1", "query_tower/1", "model_card-1.md")
+    printed = {
+        "evaluate": [f"| {k} | {value:.4f} (" for k, value in metrics["test"].items()],
+        "export": [f"runs/focus/{part}" for part in parts],
+    }
+    for flags, module in (("evaluate", "trainers.evaluate"), ("export", "export.export")):
+        of_page = shlex.split(FLAGS[flags])
+        refused = command(module, *(flag for flag in of_page if flag != named))
         assert refused.returncode == 1
-        assert REMEDY in refused.stderr
+        assert f"If you trust it, add {named}" in refused.stderr
         assert "Traceback" not in refused.stderr
-        done = commands.run(*command, f"--plugin={NAME}")
+        done = command(module, *of_page)
         assert done.returncode == 0, done.stderr
-    export = f"--export_dir={tmp_path}/export"
-    for command in (("export.build_index", export), ("export.search", export, "--query=word1")):
-        done = commands.run(*command, f"--plugin={NAME}")
+        assert all(text in done.stdout for text in printed[flags])
+    assert json.loads((run / "evaluation" / "metrics.json").read_text())["test"] == metrics["test"]
+    for module, *more in (("export.build_index",), ("export.search", "--query=a river")):
+        done = command(module, named, "--export_dir=runs/focus", *more)
         assert done.returncode == 0, done.stderr
-    assert "Titre" in done.stdout
+    _, query, header, *hits = done.stdout.splitlines()
+    assert (query, header.split()) == ("a river", ["rank", "score", "grade", "id"])
+    assert len(hits) == 10
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([f"--plugin={NAME}", "--tilt=2"], "--tilt=2.0 --loss=sosl: it has no tilt. Add --loss="),
-        ([f"--plugin={NAME}", "--tilt=-1"], "--tilt"),
+        ([f"--plugin={NAME}", "--focus=0.5"], "--focus"),
         (["--plugin=no.such_module"], "error: --plugin=no.such_module: it cannot be imported"),
-        (["--plugin=registers_nothing"], "--plugin=registers_nothing: it registers nothing. Call"),
-        (["--plugin=fails_late"], "cannot be imported (RuntimeError: too late). Name a module"),
-        (["--loss=tilted"], "or of a plug-in (--plugin)"),
+        (["--loss=focus"], "or of a plug-in (--plugin)"),
     ],
 )
-def test_a_mistake_is_a_message(commands, tmp_path, values, message):
-    done = train(commands, tmp_path / "run", values)
+def test_a_mistake_is_a_message(command, tmp_path, values, message):
+    done = command("trainers.train", f"--output_dir={tmp_path / 'run'}", *values)
     assert done.returncode != 0
     assert message in one_line(done.stderr)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
 
 
-# ---- Python -------------------------------------------------------------------------------------
-
-
-def test_python_trains_and_searches_alike(registered, run, tiny_dir, tmp_path):
-    model = sc.train(tiny_dir, output_dir=tmp_path / "run", **TINY, **CHOICES)
+def test_python_trains_and_searches_alike(registered, run, folder, tmp_path):
+    of_page = {"toy_entities": 300, "epochs": 1, "loss": "focus", "focus": 2.0}
+    paths = {"cache_dir": folder / "cache", "output_dir": tmp_path / "run"}
+    model = sc.train(**of_page, **SMALL, **paths)
     assert metrics_of(tmp_path / "run")["test"] == metrics_of(run)["test"]
-    found = model.search(["word1 word2"], k=3)
-    again = sc.load(run).search(["word1 word2"], k=3)
-    assert [hit.id for hit in found[0]] == [hit.id for hit in again[0]]
+    found, again = (one.search(["a river"], k=3)[0] for one in (model, sc.load(run)))
+    assert [hit.id for hit in found] == [hit.id for hit in again]
+    assert len(found) == 3
 
 
 def test_a_run_is_not_opened_by_what_a_file_says(run, built_in_alone):
     with pytest.raises(InputError, match=rf"{REMEDY}.*tf_smoothclir\.plugins\.load\(\['{NAME}'\]"):
-        sc.load(run).search(["word1"], k=1)
+        sc.load(run).search(["a river"], k=1)
 
 
-def test_a_module_that_fails_leaves_nothing_behind(loaded):
-    with pytest.raises(InputError, match="too late"):
-        plugins.load(["fails_late"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("registers_nothing", "--plugin=registers_nothing: it registers nothing. Call"),
+        ("fails_late", r"cannot be imported \(RuntimeError: too late\)\. Name a module"),
+    ],
+)
+def test_a_module_that_fails_leaves_nothing_behind(loaded, name, message):
+    with pytest.raises(InputError, match=message):
+        plugins.load([name])
     assert "late" not in plugins.LOSSES
+
+
+def group(name, **values):
+    fields = [(field, type(value), setting(value, ".")) for field, value in values.items()]
+    return dataclasses.make_dataclass(f"{name}Settings", fields, bases=(Settings,), frozen=True)
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "settings", "message"),
     [
-        (
-            "lost",
-            "mine",
-            {},
-            "kind must be one of loss, tower, objective, reranker, distribution, but is 'lost'",
-        ),
-        ("loss", "sosl", {}, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
-        ("tower", "sum", {}, f"tower 'sum' is there already, from {NAME}"),
-        ("loss", "mine", {"epsilon": 1.0}, "ModelSettings has a setting 'epsilon' already"),
-        ("loss", "mine", {"tilt": 1.0}, "TiltSettings has a setting 'tilt' already"),
+        ("lost", "mine", None, f"kind must be one of {', '.join(plugins.KINDS)}, but is 'lost'"),
+        ("loss", "sosl", None, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
+        ("loss", "focus", None, f"loss 'focus' is there already, from {NAME}"),
+        ("loss", "mine", group("Mine", epsilon=1.0), "ModelSettings has a setting 'epsilon' al"),
+        ("loss", "mine", group("Mine", focus=1.0), "FocusSettings has a setting 'focus' already"),
+        ("loss", "mine", group("Focus"), "there are settings 'focus' already"),
     ],
 )
 def test_names_that_clash_are_an_error(registered, kind, name, settings, message):
-    fields = [(field, type(value), setting(value, ".")) for field, value in settings.items()]
-    group = dataclasses.make_dataclass("MineSettings", fields, bases=(Settings,), frozen=True)
     with pytest.raises(ValueError, match=message):
-        plugins.register(kind, name, object, help=".", settings=group if settings else None)
+        plugins.register(kind, name, object, help=".", settings=settings)
     assert "mine" not in plugins.LOSSES
-
-
-def test_settings_of_the_same_name_are_an_error(registered):
-    group = dataclasses.make_dataclass("TiltSettings", [], bases=(Settings,), frozen=True)
-    with pytest.raises(ValueError, match="there are settings 'tilt' already"):
-        plugins.register("loss", "mine", object, help=".", settings=group)
-
-
-# ---- what the package has itself ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("registry", [plugins.LOSSES, plugins.TOWERS])
@@ -326,10 +212,3 @@ def test_facts_are_what_the_classes_say(registry, built_in_alone):
             assert plugin.fact(fact, type(expected)()) == expected or (
                 fact not in plugin.facts and fact == "accepted_token_weights"
             ), (name, fact)
-
-
-def test_every_choice_can_be_imported_and_has_a_sentence(built_in_alone):
-    for registry in (plugins.LOSSES, plugins.TOWERS, plugins.OBJECTIVES, plugins.RERANKERS):
-        for name in registry:
-            assert registry[name] is not None or name == "none"
-            assert registry.plugin(name).help.endswith(".")

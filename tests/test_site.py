@@ -1,8 +1,8 @@
-"""The site is built from docs/, README.md and the docstrings without a warning, and is complete."""
+"""The site is built without a warning and is complete; what its pages call and link to is there."""
 
-from __future__ import annotations
-
+import dataclasses
 import html.parser
+import importlib.util
 import os
 import re
 import subprocess
@@ -14,41 +14,26 @@ import pytest
 import sections
 
 import tf_smoothclir
+from tf_smoothclir.extras.distributed.settings import ShardsSettings
+from tf_smoothclir.papers import li2018
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = {
     "search": {"export_dir", "query", "top_k", "explain"},
     "train": {"preset", "thresholds", "retriever", "output_dir"},
 }
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    for name in ("mkdocs", "material", "mkdocstrings"):
-        pytest.importorskip(name, reason="the site needs pip install '.[docs]'")
-    directory = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict"]
-    done = subprocess.run(
-        [*command, "--site-dir", directory],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
-    return directory
+OF_ABSL = {"flagfile", "help", "helpfull", "verbosity"}
+FOLDERS = ("docs", "papers", "benchmarks", "export")
+PAGES = [*ROOT.glob("*.md"), *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))]
 
 
 class _Loaded(html.parser.HTMLParser):
     """Collects what a browser loads for a page without being asked, and the ids of the page."""
 
-    def __init__(self, text):
+    def __init__(self, path):
         super().__init__()
         self.loaded, self.ids = [], set()
-        self.feed(text)
+        self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
@@ -59,51 +44,56 @@ class _Loaded(html.parser.HTMLParser):
             self.loaded.append(values["src"])
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The directory of the site, and path -> page."""
+    for name in ("mkdocs", "material", "mkdocstrings"):
+        pytest.importorskip(name, reason="the site needs pip install '.[docs]'")
+    path = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", path]
+    options = {"cwd": ROOT, "env": {**os.environ, "NO_MKDOCS_2_WARNING": "1"}, "timeout": 300}
+    done = subprocess.run(command, **options, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return path, {page: _Loaded(page) for page in path.rglob("*.html")}
+
+
 @pytest.mark.slow
 def test_no_page_loads_anything_from_elsewhere(site):
-    pages = list(site.rglob("*.html"))
+    directory, pages = site
     assert len(pages) > 40
-    loaded = {url for page in pages for url in _Loaded(page.read_text(encoding="utf-8")).loaded}
+    loaded = {url for page in pages.values() for url in page.loaded}
     assert any(url.endswith(".css") for url in loaded)
     assert any(url.endswith(".js") for url in loaded)
     assert [url for url in loaded if re.match(r"(https?:)?//", url)] == []
-    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    styles = "".join(path.read_text(encoding="utf-8") for path in directory.rglob("*.css"))
     assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", styles)
 
 
 @pytest.mark.slow
-def test_the_reference_has_every_public_name(site):
-    ids = set()
-    for page in (site / "reference").glob("*.html"):
-        ids |= _Loaded(page.read_text(encoding="utf-8")).ids
+def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
+    directory, pages = site
+    reference = [page for path, page in pages.items() if path.parent.name == "reference"]
+    ids = set().union(*(page.ids for page in reference))
     public = {f"tf_smoothclir.{name}" for name in tf_smoothclir.__all__} - {"tf_smoothclir.metrics"}
-    assert public <= ids
-    assert {"tf_smoothclir.api.metrics.ndcg", "tf_smoothclir.Model.search"} <= ids
-
-
-@pytest.mark.slow
-def test_each_command_has_a_page_with_its_flags(site):
+    assert public | {"tf_smoothclir.api.metrics.ndcg", "tf_smoothclir.Model.search"} <= ids
     for name in command_pages.commands():
-        page = _Loaded((site / command_pages.page_of(name)).with_suffix(".html").read_text("utf-8"))
+        page = pages[(directory / command_pages.page_of(name)).with_suffix(".html")]
         assert "verbosity" not in page.ids  # the flags of libraries are not the command's
         assert FLAGS.get(name, set()) <= page.ids
 
 
 def test_every_section_of_the_readme_is_on_a_page():
     for file in ("README.md", "BUILD.md"):
-        shown = {
-            title for name, wanted in sections.PAGES.values() if name == file for title in wanted
-        }
+        shown = set().union(*(titles for name, titles in sections.PAGES.values() if name == file))
         there = set(sections.sections_of((ROOT / file).read_text(encoding="utf-8")))
         assert there - shown == sections.LEFT_OUT.get(file, set()), file
 
 
 def test_links_between_files_lead_to_files():
     """On the site, a link to what is not there would be its label alone."""
-    folders = ("docs", "papers", "benchmarks", "export")
-    pages = [page for folder in folders for page in (ROOT / folder).rglob("*.md")]
     missing = []
-    for page in [*ROOT.glob("*.md"), *pages]:
+    for page in PAGES:
         for target in re.findall(r"\]\(([^)#\s:]+)[)#]", page.read_text(encoding="utf-8")):
             made = os.path.relpath(page.parent / target, ROOT / "docs")
             is_made = made in sections.PAGES or made.startswith("commands/")
@@ -112,22 +102,89 @@ def test_links_between_files_lead_to_files():
     assert missing == []
 
 
-@pytest.mark.parametrize(
-    ("link", "expected"),
-    [
+def test_links_lead_to_pages_of_the_site():
+    for link, expected in (
         ("[a](docs/python.md)", "[a](python.md)"),
         ("[a](BUILD.md)", "[a](training.md)"),
         ("[a](LICENSE)", "a"),  # not on the site
         ("[a](https://example.org/b)", "[a](https://example.org/b)"),
-        ("[a](#here)", "[a](#here)"),
         ("```\n[a](LICENSE)\n```", "```\n[a](LICENSE)\n```"),  # code stays
         ("[a](benchmarks/README.md#rivals)", "[a](benchmarks.md#rivals)"),
+    ):
+        assert sections.linked(link, "README.md", "index.md") == expected
+    page = sections.linked("[a](README.md#what-it-reaches)", "BUILD.md", "commands/x.md")
+    assert page == "[a](../figures.md#what-it-reaches)"  # that which has the heading
+
+
+def code(page):
+    """Blocks and spans of code of a page, with lines that go on joined."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    spans = re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.M))
+    return [line for block in blocks for line in block.splitlines()] + [
+        " ".join(span.split()) for span in spans
+    ]
+
+
+def unknown_in(line, flags):
+    """What a line of code calls that is not there, of commands, flags, modules and targets."""
+    found = []
+    line = re.sub(r"'[^']*'", "''", line)  # a value, perhaps with flags of another program
+    for name, arguments in re.findall(r"\bsmoothclir-([a-z-]*[a-z])\b([^|#&;<>]*)", line):
+        if name not in flags:
+            found.append(f"smoothclir-{name}")
+            continue
+        for flag in re.findall(r"(?<![\w'=-])--([a-z]\w*)", arguments):
+            brought = flags["--plugin"] if "--plugin=" in arguments else set()
+            if not {flag, flag.removeprefix("no")} & (flags[name] | brought | OF_ABSL):
+                found.append(f"smoothclir-{name} --{flag}")
+    ours = r"python -m ((?:benchmarks|export|papers|tests|trainers)[\w.]*)"
+    for module in re.findall(ours, line):
+        if importlib.util.find_spec(module) is None:
+            found.append(module)
+    if line.startswith("make "):
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        named = re.findall(r"(?<!\S)[a-z-]+(?!\S)", line.partition("#")[0])[1:]
+        found += [f"make {name}" for name in named if name not in targets]
+    return found
+
+
+@pytest.fixture(scope="module")
+def flags():
+    """Command -> names of its flags; "--plugin" -> those that papers and extras bring."""
+    brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings, ShardsSettings)
+    return {
+        "--plugin": {field.name for group in brought for field in dataclasses.fields(group)},
+        **{
+            name: {flag["name"] for group in command["groups"].values() for flag in group}
+            for name, command in command_pages.descriptions().items()
+        },
+    }
+
+
+@pytest.mark.slow
+def test_commands_flags_modules_and_targets_exist(flags):
+    names = ("README", "BUILD", "SECURITY")
+    guides = [page for page in PAGES if page.stem in names or page.parent == ROOT / "docs"]
+    lines = [(page.name, line) for page in guides for line in code(page)]
+    assert sum("smoothclir-train" in line for _, line in lines) > 20
+    unknown = [(page, name) for page, line in lines for name in unknown_in(line, flags)]
+    assert unknown == []
+
+
+@pytest.mark.parametrize(
+    ("line", "unknown"),
+    [
+        ("smoothclir-train --dim=64 --nooverwrite --flagfile=a | sort --unique", []),
+        ("smoothclir-train --dimm=64", ["smoothclir-train --dimm"]),
+        ("smoothclir-learn --dim=64", ["smoothclir-learn"]),
+        ("smoothclir-train --gamma1=1 --plugin=a.module", []),
+        ("smoothclir-train --gamma1=1", ["smoothclir-train --gamma1"]),
+        ("smoothclir-train --beam='--runner=X'", ["smoothclir-train --beam"]),
+        ("python -m tests.nothing", ["tests.nothing"]),
+        ("make quickstart nothing  # and more", ["make nothing"]),
     ],
 )
-def test_links_lead_to_pages_of_the_site(link, expected):
-    assert sections.linked(link, "README.md", "index.md") == expected
-
-
-def test_a_link_with_a_heading_leads_to_the_page_that_has_it():
-    page = sections.linked("[a](README.md#what-it-reaches)", "BUILD.md", "commands/x.md")
-    assert page == "[a](../figures.md#what-it-reaches)"
+def test_what_does_not_exist_is_noticed(line, unknown):
+    flags = {"train": {"dim", "overwrite", "plugin"}, "--plugin": {"gamma1"}}
+    assert unknown_in(line, flags) == unknown

@@ -1,7 +1,5 @@
 """A small world for indexes: documents in memory, and a tower that needs no training."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np
@@ -33,8 +31,6 @@ TOWER = ExportManifest(
 
 
 class Documents(Collection):
-    """A list of documents."""
-
     def __init__(self, texts, name="memory"):
         self.name, self.texts = name, list(texts)
 
@@ -76,7 +72,6 @@ class Tower:
 
 
 def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None, **arguments):
-    """Builds an index of vectors."""
     half = DenseHalf(tower or Tower(), DIM, settings, lambda: asked)
     collection = texts if isinstance(texts, Collection) else Documents(texts)
     return build_index(path, collection, [half], manifest, **arguments)
@@ -85,9 +80,8 @@ def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None,
 def brute_force(texts, query, depth):
     """`(id, score)` by falling score, equal scores by the hash of the id."""
     hashes = hash_ids([text.id for text in texts])
-    scores = [
-        np.float32(np.float64(query) @ vector_of(text.text).astype(np.float64)) for text in texts
-    ]
+    vectors = np.array([vector_of(text.text) for text in texts], np.float64)
+    scores = [np.float32(np.float64(query) @ vector) for vector in vectors]
     order = sorted(range(len(texts)), key=lambda i: (-scores[i], hashes[i]))
     return [(texts[i].id, float(scores[i])) for i in order[:depth]]
 

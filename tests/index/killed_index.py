@@ -1,11 +1,9 @@
 """Runs smoothclir-index for each line of standard input, and kills it (SIGKILL) at some point.
 
-A line is JSON: `[event, end of a path, flags]`. The event is one of Python's audit events, such as
-"os.rename", which is raised before the renaming. The command is killed at the first such event with
-an argument that ends like this, a regular expression. With an empty event, the command runs to its
-end. Prints the exit code of each command.
-
-Each command is a fork of this process, which has imported everything but not used TensorFlow yet.
+A line is JSON, `[event, end of a path, flags]`. The command is killed at the first of Python's
+audit events of this name, such as "os.rename", with an argument that ends like this, a regular
+expression; with an empty event, it runs to its end. Prints the exit code of each command. Each is a fork of this process,
+which has imported everything but not used TensorFlow yet.
 """
 
 import contextlib
@@ -22,7 +20,6 @@ from tf_smoothclir.index import builder, document_collections, export_halves  # 
 
 
 def main() -> None:
-    """Runs the lines."""
     for line in sys.stdin:
         event, end, flags = json.loads(line)
         if child := os.fork():

@@ -1,17 +1,19 @@
-"""Kinds of index: chosen by size, close to the exact ranking, reproducible."""
+"""Kinds of index: chosen by size, close to the exact ranking; vectors of one byte per number."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from tests.index.helpers import DIM, recall_of
+from tests.index.helpers import DIM, build, document, found_by, queries, recall_of
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import (
-    KINDS,
-    LARGEST_FLAT,
-    IndexSettings,
-    VectorIndex,
-)
+from tf_smoothclir.index.scans import BitScan, Int8Scan
+from tf_smoothclir.index.vector_index import KINDS, LARGEST_FLAT, IndexSettings, VectorIndex
+from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 
+NUMBERS = st.floats(-1, 1, width=32)
 SIZE = 10_000
 
 
@@ -27,16 +29,20 @@ def vectors():
 
 @pytest.fixture(scope="module")
 def ranker_of(vectors):
-    """From a `VectorIndex` to its `Ranker`."""
     return lambda index: Ranker(index, vectors, np.arange(SIZE, dtype=np.uint64))
 
 
 @pytest.fixture(scope="module")
 def asked(vectors):
-    """Query vectors close to those of documents."""
     generator = np.random.default_rng(6)
     near = vectors[generator.integers(SIZE, size=50)]
     return (near + 0.05 * generator.normal(size=near.shape)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def exact(vectors, asked):
+    """`[queries, documents]` float64: all scores, by one matrix product."""
+    return asked.astype(np.float64) @ vectors.astype(np.float64).T
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +53,11 @@ def built(vectors):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", [1, 20, SIZE])
-def test_no_document_is_nearer_than_the_nearest_ones_say(vectors, asked, built, kind, number):
-    ranker = Ranker(built[kind], vectors, np.arange(SIZE, dtype=np.uint64))
-    for query, row in zip(asked[:5], scores_by_hand(vectors, asked)):
-        near = ranker.nearest(query, number)
+def test_no_document_is_nearer_than_the_nearest_ones_say(
+    asked, exact, built, ranker_of, kind, number
+):
+    for query, row in zip(asked[:5], exact):
+        near = ranker_of(built[kind]).nearest(query, number)
         assert (np.abs(near.scores - row[near.positions]) <= near.error).all()
         others = np.delete(row, near.positions)
         if kind in ("flat", "int8"):
@@ -59,63 +66,33 @@ def test_no_document_is_nearer_than_the_nearest_ones_say(vectors, asked, built, 
 
 
 @pytest.mark.parametrize(
-    ("documents", "kind"),
+    ("settings", "documents", "kind", "effort"),
     [
-        (1, "flat"),
-        (LARGEST_FLAT, "flat"),
-        (LARGEST_FLAT + 1, "hnsw"),
+        (IndexSettings(), 1, "flat", 0),
+        (IndexSettings(), LARGEST_FLAT, "flat", 0),
+        (IndexSettings(), LARGEST_FLAT + 1, "hnsw", 32),
+        (IndexSettings("hnsw"), 9, "hnsw", 32),
+        (IndexSettings("hnsw"), 2_000_000, "hnsw", 32),
+        (IndexSettings("hnsw"), 2_000_001, "hnsw", 64),
+        (IndexSettings("hnsw", search_effort=7), 9, "hnsw", 7),
     ],
 )
-def test_kind_is_chosen_by_the_number_of_documents(documents, kind):
-    assert IndexSettings().resolved(documents).kind == kind
-    assert IndexSettings("hnsw").resolved(documents).kind == "hnsw"
+def test_kind_and_effort_are_chosen_by_the_number_of_documents(settings, documents, kind, effort):
+    found = settings.resolved(documents)
+    assert (found.kind, found.search_effort) == (kind, effort)
 
 
 @pytest.mark.parametrize(
-    ("kind", "documents", "effort"),
-    [
-        ("flat", 9, 0),
-        ("hnsw", 9, 32),
-        ("hnsw", 2_000_000, 32),
-        ("hnsw", 2_000_001, 64),
-    ],
+    ("kind", "least"), [("flat", 1.0), ("int8", 1.0), ("binary", 0.5), ("hnsw", 0.97)]
 )
-def test_default_effort_depends_on_kind_and_size(kind, documents, effort):
-    assert IndexSettings(kind).resolved(documents).search_effort == effort
-    assert IndexSettings("hnsw", search_effort=7).resolved(9).search_effort == 7
-
-
-def scores_by_hand(vectors, asked):
-    """`[queries, documents]` float64, by one matrix product."""
-    return asked.astype(np.float64) @ vectors.astype(np.float64).T
-
-
-@pytest.mark.parametrize(
-    ("kind", "least"),
-    [("flat", 1.0), ("int8", 1.0), ("binary", 0.5), ("hnsw", 0.97)],
-)
-def test_best_documents_are_found(vectors, asked, built, ranker_of, kind, least):
-    shares = []
-    ranked = ranker_of(built[kind]).rank(asked, 10)
-    for (positions, found), row in zip(ranked, scores_by_hand(vectors, asked)):
+def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker_of, kind, least):
+    shares, ranker = [], ranker_of(built[kind])
+    for (positions, found), row in zip(ranker.rank(asked, 10), exact):
         np.testing.assert_allclose(found, row[positions], atol=1e-7)
         assert (np.diff(found) <= 0).all()
         shares.append(len(set(positions) & set(np.argsort(-row)[:10])) / 10)
     assert np.mean(shares) >= least
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_recall_agrees_with_brute_force(vectors, asked, built, ranker_of, kind):
-    ranker = ranker_of(built[kind])
-    best = np.argsort(-scores_by_hand(vectors, asked), axis=1)[:, :10]
-    found = [set(positions) for positions, _ in ranker.rank(asked, 10)]
-    expected = np.mean([len(row & set(exact)) / 10 for row, exact in zip(found, best)])
-    assert recall_of(ranker, asked, vectors) == pytest.approx(expected, abs=1e-9)
-
-
-def test_recall_of_a_bad_index_is_low(vectors, asked, ranker_of):
-    lazy = VectorIndex.build(IndexSettings("hnsw", 2, search_effort=1), vectors)
-    assert 0 < recall_of(ranker_of(lazy), asked, vectors) < 0.9
+    assert recall_of(ranker, asked, ranker.vectors) == pytest.approx(np.mean(shares), abs=1e-9)
 
 
 def test_saved_index_ranks_as_before(asked, built, tmp_path):
@@ -124,3 +101,57 @@ def test_saved_index_ranks_as_before(asked, built, tmp_path):
         loaded = VectorIndex.load(file, built["hnsw"].settings)
     for first, second in zip(built["hnsw"].search(asked, 9), loaded.search(asked, 9)):
         np.testing.assert_array_equal(first, second)
+
+
+@given(arrays(np.float32, (6, 5), elements=NUMBERS), arrays(np.float32, 5, elements=NUMBERS))
+def test_no_inner_product_is_further_off_than_it_says(vectors, query):
+    found = Int8Vectors.of(vectors)
+    exact = vectors.astype(np.float64) @ query
+    off = np.abs(found[:].astype(np.float64) @ query - exact)
+    assert (off <= np.abs(query) @ found.scales / 2 * (1 + 1e-5) + 1e-7).all()
+    scan = Int8Scan(found)
+    scores, positions = scan.search(query[None], len(vectors))
+    assert (np.abs(scores[0] - exact[positions[0]]) <= scan.error(query)).all()
+
+
+@pytest.mark.parametrize("dim", [1, 15, 16, 17, 64])
+def test_scans_agree_with_the_formulas(dim):
+    drawn = np.random.default_rng(0).normal(size=(54, dim)).astype(np.float32) / dim
+    vectors, asked = Int8Vectors.of(drawn[:50]), drawn[50:]
+    scores, positions = Int8Scan(vectors).search(asked, 50)
+    weights = asked * vectors.scales
+    steps = np.abs(weights).max(axis=1, keepdims=True) / 127
+    expected = np.rint(weights / steps) * steps @ vectors.codes.T.astype(np.float64)
+    np.testing.assert_allclose(scores, np.take_along_axis(expected, positions, 1), 1e-5, 1e-8)
+    assert (np.diff(scores) <= 0).all()
+    shared, positions = BitScan(vectors).search(asked, 50)
+    different = ((asked > 0)[:, None] != (vectors.codes > 0)).sum(axis=2)
+    np.testing.assert_array_equal(-shared, np.take_along_axis(different, positions, 1))
+
+
+@pytest.mark.parametrize("kind", ["int8", "binary"])
+def test_an_index_ranks_by_int8_vectors_and_keeps_no_others(tmp_path, kind):
+    texts = [document(number) for number in range(300)]
+    manifest = build(tmp_path / "index", texts, settings=IndexSettings(kind))
+    found = {path.name for path in (tmp_path / "index" / manifest.content / "vectors").iterdir()}
+    assert found == {"codes", "scales", "longest"}
+    index = DocumentIndex(tmp_path / "index")
+    assert manifest.vectors.recall.value == pytest.approx(1, abs=0.05)
+    assert manifest.vectors.recall.queries == len(texts)
+    rounded = index.dense.vectors[:].astype(np.float64)
+    for query in queries(5):  # 300 documents: all of them are candidates
+        best = sorted(rounded @ query, reverse=True)[:10]
+        np.testing.assert_allclose([score for _, score in found_by(index, query, 10)], best, 1e-6)
+
+
+def test_recall_is_against_the_vectors_before_they_were_rounded():
+    # Rounded to multiples of 1 / 127, all documents but the last are alike.
+    vectors = np.array([[0.5 + 1e-4 * n, 0.1] for n in range(20)] + [[1, 0.1]], np.float32)
+    rounded = Int8Vectors.of(vectors)
+    assert len(np.unique(rounded.codes[:-1], axis=0)) == 1
+    hashes = np.arange(len(vectors), dtype=np.uint64)
+    ranker = Ranker(VectorIndex.scan(IndexSettings("int8"), rounded), rounded, hashes)
+    query = np.array([[0.9, 0.0]], np.float32)
+    # It finds the last one and 9 of the others, the first by their hashes: 0 to 8. The exact best
+    # are 20 and 11 to 19.
+    assert recall_of(ranker, query, vectors) == pytest.approx(0.1)

@@ -1,5 +1,7 @@
 """Query files and TREC runs."""
 
+import functools
+
 import pytest
 
 from tf_smoothclir.evaluation.trec_files import read_run
@@ -8,25 +10,18 @@ from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.utils.errors import InputError
 
 
-def write(path, content):
+def read(path, content):
     path.write_text(content, encoding="utf-8")
-    return path
+    return list(read_queries(path))
 
 
-def test_lines_with_a_tab_have_an_id(tmp_path):
-    path = write(tmp_path / "queries", "q1\tred apple\nq2\t\n")
-    assert list(read_queries(path)) == [("q1", "red apple"), ("q2", "")]
-
-
-def test_lines_without_a_tab_are_numbered(tmp_path):
-    path = write(tmp_path / "queries", "red apple\n日本\n")
-    assert list(read_queries(path)) == [("1", "red apple"), ("2", "日本")]
-    assert list(numbered(["red apple", "日本"])) == [("1", "red apple"), ("2", "日本")]
-
-
-def test_bytes_that_are_no_text_are_replaced():
-    typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")  # as of a terminal
-    assert list(numbered([typed])) == [("1", "caf\ufffd au lait, 日")]
+def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
+    path = tmp_path / "queries"
+    assert read(path, "q1\tred apple\nq2\t\n") == [("q1", "red apple"), ("q2", "")]
+    assert read(path, "red apple\n日本\n") == [("1", "red apple"), ("2", "日本")]
+    # Bytes that are no text are replaced: as a terminal gives them.
+    typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
+    assert list(numbered(["a", typed])) == [("1", "a"), ("2", "caf\ufffd au lait, 日")]
 
 
 @pytest.mark.parametrize(
@@ -43,25 +38,21 @@ def test_bytes_that_are_no_text_are_replaced():
 )
 def test_defect_is_named_by_its_line(tmp_path, content, message):
     with pytest.raises(InputError, match=f"queries{message}"):
-        list(read_queries(write(tmp_path / "queries", content)))
-
-
-def results(*found):
-    return [SearchHit(n, score, 0, id_, "", "") for n, (id_, score) in enumerate(found, start=1)]
+        read(tmp_path / "queries", content)
 
 
 def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):
-    run = RunFile()
-    run.add("q1", results(("d2", 0.5), ("d1", 0.5), ("d3", -0.25)))
+    run, hit = RunFile(), functools.partial(SearchHit, grade=0, title="", text="")
+    run.add("q1", [hit(1, 0.5, id="d2"), hit(2, 0.5, id="d1"), hit(3, -0.25, id="d3")])
     run.add("q2", [])
-    run.add("q3", results(("d1", 0.75)))
+    run.add("q3", [hit(1, 0.75, id="d1")])
     run.write(tmp_path / "run", "ours")
     lines = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
-    assert [line[:4] + line[5:] for line in lines] == [
-        ["q1", "Q0", "d2", "1", "ours"],
-        ["q1", "Q0", "d1", "2", "ours"],
-        ["q1", "Q0", "d3", "3", "ours"],
-        ["q3", "Q0", "d1", "1", "ours"],
+    assert [" ".join(line[:4] + line[5:]) for line in lines] == [
+        "q1 Q0 d2 1 ours",
+        "q1 Q0 d1 2 ours",
+        "q1 Q0 d3 3 ours",
+        "q3 Q0 d1 1 ours",
     ]
     found = read_run(tmp_path / "run")
     assert found["q1"]["d2"] > found["q1"]["d1"] > found["q1"]["d3"] == -0.25

@@ -1,9 +1,8 @@
 """Search by words, and by words and vectors: it ranks as evaluation does, and says why."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
+import itertools
 import json
 import math
 import subprocess
@@ -12,10 +11,11 @@ import sys
 import numpy as np
 import pytest
 
+from tests.published import grades_of_hits
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
+from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -27,7 +27,6 @@ from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
 from tf_smoothclir.search import word_ranker
-from tf_smoothclir.search.dense_search import DenseSearch
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.word_search import WordSearch
@@ -40,6 +39,10 @@ QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
 
 def the_same(trained_on):
     return trained_on
+
+
+def fused(share, feedback=0.0, formula=SUM):
+    return Fusion(share, 2.0, 0.25, feedback, formula=formula)
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +65,11 @@ def evaluated(ranking_runs):
     def evaluated(name, retriever, **changes):
         run = ranking_runs[name]
         models, settings = load_models(run), run.settings()
-        models = dataclasses.replace(models, **changes)
         source = source_of(settings.data)
         tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
         retrieval_set = tokenized_set.retrieval_set
-        found = models.retrievers(tokenized_set)[retriever]
-        rows = np.arange(len(retrieval_set.query_ids))
-        rankings = list(found.rank(rows, DOCUMENTS))
+        found = dataclasses.replace(models, **changes).retrievers(tokenized_set)[retriever]
+        rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
         ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
         scores = np.concatenate([ranking.scores for ranking in rankings])
         texts = [text.text for text in source.queries()]
@@ -91,23 +92,17 @@ def check_ranks(search, texts, ids, scores):
 @pytest.mark.parametrize(
     ("name", "retriever"), [("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid")]
 )
-def test_it_ranks_as_evaluation_does(opened, evaluated, name, retriever):
+def test_it_ranks_as_evaluation_does_by_what_a_query_and_documents_share(
+    opened, evaluated, name, retriever
+):
     texts, ids, scores = evaluated(name, retriever)
     search = opened(name, retriever)
     check_ranks(search, texts, ids, scores)
     if retriever == "lexical":  # nothing but sums of the same float32 numbers: ties too are equal
         found = [[hit.id for hit in hits] for hits in search.search(texts, DOCUMENTS)]
         assert found == [own[: len(ranked)] for own, ranked in zip(ids, found)]
-
-
-@pytest.mark.parametrize(
-    ("name", "retriever"), [("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid")]
-)
-def test_only_what_a_query_has_in_common_with_documents_finds_any(opened, name, retriever):
-    search = opened(name, retriever)
     assert search.search(["", "zebra ?", "word1"], 3)[:2] == [[], []]
-    readings = search.read(["", "zebra ?", "mot3", "word1 zebra"])
-    assert readings == [
+    assert search.read(["", "zebra ?", "mot3", "word1 zebra"]) == [
         QueryReading("nothing"),
         QueryReading("nothing", ("zebra",)),
         QueryReading("spelling"),
@@ -134,28 +129,24 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     return hybrid
 
 
-@pytest.mark.parametrize(("first", "nearest"), [(1, (1, 2)), (100, (1000, 8000)), (1, (3, 30))])
-@pytest.mark.parametrize("feedback", [0.0, 7.0])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 1.0])
-def test_any_sum_ranks_as_evaluation_does(
-    hybrid, evaluated, share, feedback, first, nearest, monkeypatch
-):
-    monkeypatch.setattr(word_ranker, "_FIRST", first)
-    monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
-    fusion = Fusion(share, 2.0, 0.25, feedback)
-    check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
-
-
-@pytest.mark.parametrize("feedback", [0.0, 7.0])
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_fusion_by_ranks_ranks_as_evaluation_does(hybrid, evaluated, share, feedback):
-    fusion = Fusion(share, 2.0, 0.25, feedback, formula=RECIPROCAL_RANK)
-    check_ranks(hybrid(fusion), *evaluated("hybrid", "hybrid", fusion=fusion))
+@pytest.mark.parametrize(
+    "fusion",
+    [
+        *itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0])),
+        *(fused(*of, RECIPROCAL_RANK) for of in itertools.product([0.0, 0.3, 1.0], [0.0, 7.0])),
+    ],
+)
+def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
+    expected = evaluated("hybrid", "hybrid", fusion=fusion)
+    for first, nearest in ((1, (1, 2)), (100, (1000, 8000)), (1, (3, 30))):
+        monkeypatch.setattr(word_ranker, "_FIRST", first)
+        monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
+        check_ranks(hybrid(fusion), *expected)
 
 
 @pytest.mark.parametrize("role", ["document", "query"])
 def test_what_ranks_add_is_split_among_words(hybrid, role):
-    search = hybrid(Fusion(0.3, 2.0, 0.25, 7.0, formula=RECIPROCAL_RANK))
+    search = hybrid(fused(0.3, 7.0, RECIPROCAL_RANK))
     (hits,) = search.search(["word1 word4"], 4)
     explanations = search.explain("word1 word4", hits, role)
     assert len(hits) == 4
@@ -172,20 +163,16 @@ def test_what_ranks_add_is_split_among_words(hybrid, role):
 
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):
-    search = hybrid(Fusion(0.3, 2.0, 0.25))
+    search = hybrid(fused(0.3))
     (expected,) = search.search(["word1 word4"], 3)
     read = set()
-    about, scores = Ranker.about, Ranker.scores
+    for method in (Ranker.about, Ranker.scores):
 
-    def counted(method):
-        def call(ranker, query, positions):
+        def counted(ranker, query, positions, method=method):
             read.update(positions.tolist())
             return method(ranker, query, positions)
 
-        return call
-
-    monkeypatch.setattr(Ranker, "about", counted(about))
-    monkeypatch.setattr(Ranker, "scores", counted(scores))
+        monkeypatch.setattr(Ranker, method.__name__, counted)
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
     monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
     assert search.search(["word1 word4"], 3) == [expected]
@@ -200,37 +187,20 @@ def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypat
     assert len(hits) == 3
 
 
-def test_a_retriever_of_a_hybrid_may_be_chosen(opened, ranking_exports):
-    assert isinstance(opened("hybrid", "dense"), DenseSearch)
-    assert isinstance(opened("dense"), DenseSearch)
-    alone = [opened("hybrid", name).search(["word1 word4"], 5)[0] for name in ("dense", "lexical")]
-    assert [hit.score for hit in alone[0]] != [hit.score for hit in alone[1]]
-
-
 @pytest.mark.parametrize(
-    ("name", "retriever", "reason"),
+    ("name", "arguments", "reason"),
     [
-        ("dense", "lexical", "no impacts"),
-        ("dense", "hybrid", "no impacts"),
-        ("lexical", "dense", "no vectors"),
-        ("lexical", "hybrid", "no towers"),
+        ("dense", {"retriever": "lexical"}, "--retriever=lexical: .*no impacts"),
+        ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
+        ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
+        ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no towers"),
+        ("lexical", {"server": "localhost:1"}, "--server=localhost:1: .*in this process"),
     ],
 )
-def test_a_retriever_that_is_not_there_is_refused(opened, name, retriever, reason):
-    opened(name)
-    with pytest.raises(InputError, match=rf"--retriever={retriever}.*{reason}"):
-        opened(name, retriever)
-
-
-def test_a_lexical_search_needs_no_model_server(ranking_exports, opened):
-    opened("lexical")
-    with pytest.raises(InputError, match=r"--server=localhost:1.*in this process"):
-        open_search(
-            ranking_exports["lexical"],
-            opened.indexes / "lexical",
-            the_same,
-            server="localhost:1",
-        )
+def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, reason):
+    opened(name)  # builds the index
+    with pytest.raises(InputError, match=reason):
+        open_search(ranking_exports[name], opened.indexes / name, the_same, **arguments)
 
 
 @pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
@@ -238,13 +208,11 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     cut_points = load_cut_points(ranking_runs[name], load_models(ranking_runs[name]))[name]
     texts = [text.text for text in source_of(ranking_runs[name].settings().data).queries()]
     grades = set()
-    for hits in opened(name).search(texts, 8):
-        for hit in hits:
-            share = hit.score / hits[0].score if hits[0].score > 0 else 0
-            by_score = sum(hit.score > cut for cut in cut_points.scores)
-            by_share = sum(share > cut for cut in cut_points.shares)
-            assert hit.grade == (min(by_score, by_share) if cut_points.shares else by_score)
-            grades.add(hit.grade)
+    for hits in filter(None, opened(name).search(texts, 8)):
+        found = [hit.grade for hit in hits]
+        own = cut_points.scores, cut_points.shares
+        assert found == grades_of_hits([hit.score for hit in hits], own)
+        grades.update(found)
     assert len(grades) > 1
 
 
@@ -258,16 +226,8 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
     other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]
     with pytest.raises(InputError, match=f"--retriever=hybrid: the index has {other}"):
         open_search(path, tmp_path / "index", the_same, retriever="hybrid")
-
-
-def test_a_run_of_words_has_no_index_of_vectors(ranking_exports):
-    with pytest.raises(InputError, match="ranks by --retriever=lexical alone"):
-        export_halves(ranking_exports["lexical"], retriever="dense")
-
-
-def test_words_of_a_hybrid_alone_have_no_grades(opened):
-    (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
-    assert [hit.grade for hit in hits] == [None] * 3
+    with pytest.raises(InputError, match=f"ranks by --retriever={half} alone"):
+        export_halves(ranking_exports[half], retriever="hybrid")
 
 
 @pytest.mark.parametrize("role", ["document", "query"])
@@ -284,14 +244,11 @@ def test_explanations_add_up_to_the_scores(opened, name, role):
             assert abs(explanation.remainder) < 0.05 * abs(explanation.of_words) + 1e-3
             for word in explanation.words:
                 met = sum(match.share for match in word.matches)
-                if len(word.matches) == 3:
-                    assert word.share > met - 1e-5
-                else:
-                    assert word.share == pytest.approx(met)
                 assert 1 <= len(word.matches) <= 3
+                assert word.share > met - 1e-5
+                assert len(word.matches) == 3 or word.share == pytest.approx(met)
                 assert all(0 < match.probability <= 1 + 1e-6 for match in word.matches)
-                text = query if role == "query" else hit.text
-                other = hit.text if role == "query" else query
+                text, other = (query, hit.text) if role == "query" else (hit.text, query)
                 assert word.word in text.split()
                 assert all(match.word in other.split() for match in word.matches)
 
@@ -300,50 +257,27 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
     search = opened("lexical")
     (hits,) = search.search(["word1 word4"], 1)
     (explanation,) = search.explain("word1 word4", hits)
-    for word in explanation.words:
-        if word.word in ("mot1", "mot4"):
-            assert word.matches[0].word == word.word.replace("mot", "word")
-            assert word.matches[0].probability > 0.2
+    best = {word.word: word.matches[0] for word in explanation.words}
+    for word, translation in (("mot1", "word1"), ("mot4", "word4")):
+        assert best[word].word == translation
+        assert best[word].probability > 0.2
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):
-    search = hybrid(Fusion(0.3, 2.0, 0.25, 7.0))
-    (hits,) = search.search(["word1 word4"], 4)
-    vectors = hybrid(Fusion(0.3, 2.0, 0.25))
-    for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
+    (hits,) = hybrid(fused(0.3, 7.0)).search(["word1 word4"], 4)
+    both, vectors = (hybrid(f).explain("word1 word4", hits) for f in (fused(0.3, 7.0), fused(0.3)))
+    for explanation, without in zip(both, vectors):
         assert 0 < explanation.feedback <= 7 + 1e-4
-        (without,) = vectors.explain("word1 word4", [hit])
         assert without.feedback == 0
         assert without.towers == explanation.towers != 0
         assert without.score == pytest.approx(explanation.score - explanation.feedback, abs=1e-4)
 
 
-def test_the_command_explains_in_json(ranking_exports, opened):
-    opened("hybrid")  # builds the index
-    command = [sys.executable, "-m", "export.search", "--query=word1 word4", "--top_k=2"]
-    flags = {"export_dir": ranking_exports["hybrid"], "index_dir": opened.indexes / "hybrid"}
-    more = [f"--{name}={value}" for name, value in flags.items()]
-    found = subprocess.run(
-        [*command, *more, "--json", "--explain", "--retriever=lexical"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first = json.loads(found.stdout)["results"][0]
-    assert first["grade"] is None
-    explanation = first["explanation"]
-    parts = {"score", "words", "remainder", "towers", "feedback", "reranker", "pairs"}
-    assert parts == explanation.keys()
-    assert {"word", "probability", "share"} == explanation["words"][0]["matches"][0].keys()
-
-
 _SEARCH = """
-import sys
+import atexit, sys
 from export import search
-try:
-    search.run()
-finally:
-    print("tensorflow" in sys.modules, file=sys.stderr)
+atexit.register(lambda: print("tensorflow" in sys.modules, file=sys.stderr))
+search.run()
 """
 
 
@@ -352,11 +286,17 @@ def test_a_search_by_words_or_average_pooling_loads_no_tensorflow(
     opened, ranking_exports, retriever
 ):
     opened("hybrid")  # builds the index
-    command = [sys.executable, "-c", _SEARCH, f"--retriever={retriever}", "--query=zebra"]
-    command += ["--explain", "--query=word1 word4"]
-    command += [f"--export_dir={ranking_exports['hybrid']}", "--json"]
-    command += [f"--index_dir={opened.indexes / 'hybrid'}"]
+    command = [sys.executable, "-c", _SEARCH, "--query=zebra", "--query=word1 word4", "--json"]
+    command += [f"--export_dir={ranking_exports['hybrid']}", f"--retriever={retriever}"]
+    command += [f"--index_dir={opened.indexes / 'hybrid'}", "--explain"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [len(answer["results"]) for answer in answers] == [0, 10]
     assert done.stderr.splitlines()[-1] == "False"
+    nothing, found = (json.loads(line)["results"] for line in done.stdout.splitlines())
+    assert (len(nothing), len(found)) == (0, 10)
+    assert (found[0]["grade"] is None) == (retriever == "lexical")  # words of a hybrid alone
+    explanation = found[0]["explanation"]
+    parts = {"score", "words", "remainder", "towers", "feedback", "reranker", "pairs"}
+    assert parts == explanation.keys()
+    matches = explanation["words"][0]["matches"]
+    assert bool(matches) == (retriever != "dense")
+    assert all({"word", "probability", "share"} == match.keys() for match in matches)

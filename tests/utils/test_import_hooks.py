@@ -1,54 +1,43 @@
-"""Hooks on imports, and the two that the package has: in processes that have imported nothing."""
+"""Hooks on imports, and that of the data set: in processes that have imported neither library."""
 
+import contextlib
+import importlib
 import subprocess
 import sys
 
 import pytest
 
-
-def run(code, *options, arguments=(), cwd=None):
-    line = [sys.executable, *options, "-c", code, *arguments]
-    return subprocess.run(line, cwd=cwd, capture_output=True, text=True, check=False)
-
-
-HOOKED = """
-import contextlib, sys
 from tf_smoothclir.utils.import_hooks import around_import
 
-@contextlib.contextmanager
-def loud():
-    print("begin")
-    yield
-    print("end", "{0}" in sys.modules)
 
-for _ in range({1}):
-    around_import("{0}", loud)
-print("nothing yet")
-try:
-    import {0}
-    import {0}
-    print({0}.__name__, {0}.__spec__.name)
-except Exception as error:
-    print(type(error).__name__)
-"""
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", ["begin", "begin", "end", "end"]),
+        ("raise KeyError('inside')", ["begin", "begin", KeyError]),  # its own error
+        (None, [ModuleNotFoundError]),
+    ],
+)
+def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, content, expected):
+    name, happened = f"hooked_{len(expected)}", []
 
+    @contextlib.contextmanager
+    def loud():
+        happened.append("begin")
+        yield
+        happened.append("end")
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_only_the_first_import_runs_inside_each_context(times):
-    done = run(HOOKED.format("wave", times))
-    around = ["begin"] * times + ["end True"] * times
-    assert done.stdout.splitlines() == ["nothing yet", *around, "wave wave"], done.stderr
-
-
-def test_a_missing_library_raises_the_usual_import_error():
-    done = run(HOOKED.format("not_there", 1))
-    assert done.stdout.splitlines() == ["nothing yet", "ModuleNotFoundError"], done.stderr
-
-
-def test_a_library_that_fails_to_load_raises_its_own_error(tmp_path):
-    (tmp_path / "broken.py").write_text("raise KeyError('inside')\n")
-    done = run(HOOKED.format("broken", 1), cwd=tmp_path)
-    assert done.stdout.splitlines() == ["nothing yet", "begin", "KeyError"], done.stderr
+    if content is not None:
+        (tmp_path / f"{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    around_import(name, loud)
+    around_import(name, loud)
+    try:
+        importlib.import_module(name)
+        importlib.import_module(name)
+    except Exception as error:
+        happened.append(type(error))
+    assert happened == expected
 
 
 IN_FORKS = """
@@ -71,14 +60,6 @@ def test_the_dataset_is_registered_once_both_are_imported():
         "import tensorflow_datasets as tfds; import tf_smoothclir",
         "import tf_smoothclir.data.sources.wiki_clir_builder; import tensorflow_datasets as tfds",
     )
-    done = run(IN_FORKS, arguments=orders)
+    command = [sys.executable, "-c", IN_FORKS, *orders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True"] * len(orders), done.stderr
-
-
-def test_the_package_alone_loads_no_large_library():
-    done = run(
-        "import tf_smoothclir.command_line.command, tf_smoothclir.settings.run", "-X", "importtime"
-    )
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "tf_smoothclir.command_line.command" in imported
-    assert imported.isdisjoint({"tensorflow", "tensorflow_datasets", "keras", "matplotlib"})

@@ -8,10 +8,6 @@ from tests.power_loss import PowerLoss
 from tf_smoothclir.utils.files import new_directory, write_text
 
 
-def contents(losses, name):
-    return {disk.get(name) for disk in losses.disks}
-
-
 @pytest.mark.parametrize(
     ("flush_file", "flush_names", "found"),
     [
@@ -25,9 +21,8 @@ def test_a_renamed_file_is_whole_only_if_it_was_flushed_first(
 ):
     (tmp_path / "file").write_bytes(b"old")
     with PowerLoss(tmp_path, monkeypatch) as losses:
-        with open(tmp_path / "other", "wb") as file:
+        with open(tmp_path / "other", "wb", buffering=0) as file:
             file.write(b"new")
-            file.flush()
             if flush_file:
                 os.fsync(file.fileno())
         os.replace(tmp_path / "other", tmp_path / "file")
@@ -35,12 +30,9 @@ def test_a_renamed_file_is_whole_only_if_it_was_flushed_first(
             descriptor = os.open(tmp_path, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
-    assert contents(losses, "file") == found
-    assert [event for event, _ in losses.events] == [
-        *["fsync"] * flush_file,
-        "replace",
-        *["fsync"] * flush_names,
-    ]
+    assert {disk.get("file") for disk in losses.disks} == found
+    flushes = ["fsync"] * flush_file, ["fsync"] * flush_names
+    assert [event for event, _ in losses.events] == [*flushes[0], "replace", *flushes[1]]
 
 
 def test_a_name_that_was_not_flushed_may_be_lost_and_a_deletion_undone(tmp_path, monkeypatch):
@@ -58,7 +50,7 @@ def test_write_text_leaves_the_old_or_the_new_file(tmp_path, monkeypatch):
     write_text(tmp_path / "file", "old")
     with PowerLoss(tmp_path, monkeypatch) as losses:
         write_text(tmp_path / "file", "new")
-    assert contents(losses, "file") == {b"old", b"new"}
+    assert {disk.get("file") for disk in losses.disks} == {b"old", b"new"}
     assert losses.disks[-1] == {"file": b"new"}
 
 

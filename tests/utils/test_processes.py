@@ -1,12 +1,9 @@
 """Groups of processes: how they end, and that none is left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -16,10 +13,6 @@ from tf_smoothclir.utils.processes import process_group
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
-
-
-def end_with(exit_code):
-    sys.exit(exit_code)
 
 
 def kill_itself():
@@ -32,22 +25,17 @@ def save_on_sigterm(path):
     time.sleep(HALF_A_MINUTE)
 
 
-def wait_until(condition):
-    end = time.monotonic() + HALF_A_MINUTE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
-def test_wait_returns_each_key_with_its_exit_code_once():
+def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused():
     with process_group() as running:
-        running.start("good", end_with, 0)
-        running.start("bad", end_with, 3)
+        running.start("good", sys.exit, 0)
+        running.start("bad", sys.exit, 3)
         assert list(running) == ["good", "bad"]
         ended = []
         while running:
             ended += running.wait()
-    assert sorted(ended) == [("bad", 3), ("good", 0)]
+        assert sorted(ended) == [("bad", 3), ("good", 0)]
+        running.start("bad", kill_itself)
+        assert running.wait() == [("bad", -signal.SIGKILL)]
 
 
 def write_variable():
@@ -64,21 +52,15 @@ def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatc
             assert capfd.readouterr() == (f"{value}\n", "")
 
 
-def test_a_key_can_be_reused_after_its_process_ends():
-    with process_group() as running:
-        running.start("key", kill_itself)
-        assert running.wait() == [("key", -signal.SIGKILL)]
-        running.start("key", end_with, 0)
-        assert running.wait() == [("key", 0)]
-
-
 def test_processes_save_and_stop_after_an_error(tmp_path):
     path = tmp_path / "state"
 
     def fail_while_one_runs():
         with process_group() as running:
             running.start("key", save_on_sigterm, str(path))
-            wait_until(path.exists)
+            end = time.monotonic() + HALF_A_MINUTE
+            while not path.exists() and time.monotonic() < end:
+                time.sleep(0.02)
             raise KeyError("of the caller")
 
     with pytest.raises(KeyError, match="of the caller"):
@@ -86,38 +68,26 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     assert path.read_text() == "saved"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_process_ends_with_its_parent(number, tmp_path):
-    started = tmp_path / "pid"
-    program = f"""
-        from tests.utils.test_processes import write_pid_and_sleep
-        from tf_smoothclir.utils.processes import process_group
+PROGRAM = """
+from tests.utils.test_processes import say_so_and_sleep
+from tf_smoothclir.utils.processes import process_group
 
-        if __name__ == "__main__":
-            with process_group() as running:
-                running.start("key", write_pid_and_sleep, {str(started)!r})
-                running.wait()
-    """
-    script = tmp_path / "program.py"
-    script.write_text(textwrap.dedent(program))
-    parent = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": str(ROOT)})
-    wait_until(lambda: started.exists() and started.read_text())
-    parent.send_signal(number)
-    assert parent.wait(HALF_A_MINUTE) == {signal.SIGTERM: 128 + 15, signal.SIGKILL: -9}[number]
-    wait_until(lambda: not is_running(int(started.read_text())))
+with process_group() as running:
+    running.start("key", say_so_and_sleep)
+    running.wait()
+"""
 
 
-def write_pid_and_sleep(path):
-    Path(path).write_text(str(os.getpid()))
+def say_so_and_sleep():
+    print("started", flush=True)
     time.sleep(HALF_A_MINUTE)
 
 
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-        # A zombie that nobody has waited for has ended too.
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:  # it ended between the two looks, or this system has no /proc
-        return not Path("/proc/self/stat").exists()
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + 15), (signal.SIGKILL, -9)])
+def test_processes_end_with_their_parent(number, code):
+    command = [sys.executable, "-c", PROGRAM]
+    parent = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline() == "started\n"
+    parent.send_signal(number)
+    parent.communicate(timeout=HALF_A_MINUTE / 2)  # until no process has the output open
+    assert parent.returncode == code

@@ -1,13 +1,12 @@
 """Progress bars: shown on terminals only, never garbled by logs, nested and in threads."""
 
-from __future__ import annotations
-
+import contextlib
 import os
 import pty
 import re
 import subprocess
 import sys
-import threading
+from concurrent import futures
 
 import pytest
 
@@ -18,7 +17,6 @@ WORK = """
 import time
 from absl import flags, logging
 from tf_smoothclir.utils.progress import progress_bar
-{before}
 flags.FLAGS(["program"])
 logging.use_absl_handler()
 logging.set_verbosity({verbosity})
@@ -32,35 +30,23 @@ with progress_bar(2000, "Epoch 1/3", "pairs", initial=500) as bar:
 """
 
 
-def on_terminal(verbosity=0, before=""):
-    """What a program writes to a terminal of 80 columns."""
+def on_terminal(verbosity=0):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
-    code = WORK.format(verbosity=verbosity, before=before)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stderr=theirs, stdout=theirs, env=environment
-    )
+    command = [sys.executable, "-c", WORK.format(verbosity=verbosity)]
+    process = subprocess.Popen(command, stderr=theirs, stdout=theirs, env=environment)
     os.close(theirs)
-    parts = []
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # how Linux reports the end of a terminal
-            break
-        if not part:
-            break
-        parts.append(part)
+    written = b""
+    with contextlib.suppress(OSError):  # how Linux reports the end of a terminal
+        while part := os.read(ours, 65536):
+            written += part
     os.close(ours)
     assert process.wait() == 0
-    return b"".join(parts).decode()
-
-
-def plain(text):
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
 
 
 def test_a_terminal_shows_numbers_loss_and_whole_log_lines():
-    shown = plain(on_terminal())
+    shown = on_terminal()
     assert "1.50k of 2.00k pairs" in shown
     assert "loss 0.125" in shown
     assert "7 texts" in shown
@@ -68,46 +54,28 @@ def test_a_terminal_shows_numbers_loss_and_whole_log_lines():
     assert max(map(len, re.split(r"[\r\n]+", shown))) <= 80
 
 
-@pytest.mark.parametrize(
-    "quiet", [{"verbosity": -1}, {"before": "import sys; sys.stderr = open('/dev/null', 'w')"}]
-)
-def test_quiet_by_verbosity_and_without_a_terminal(quiet):
-    assert "pairs" not in on_terminal(**quiet)
-
-
-def test_without_a_terminal_rich_is_not_even_loaded():
-    code = WORK.format(verbosity=0, before="") + "import sys; assert 'rich' not in sys.modules"
+def test_quiet_by_verbosity_and_without_a_terminal_where_rich_is_not_even_loaded():
+    assert "pairs" not in on_terminal(verbosity=-1)
+    code = WORK.format(verbosity=0) + "import sys; assert 'rich' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pairs" not in done.stderr
 
 
-def test_bars_of_several_threads_share_one_display(capsys):
-    def work():
+def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
+    def work(_):
         with progress_shown(True), progress_bar(10, "Work", "units") as bar:
             for _ in range(10):
                 bar.update()
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert progress_display._DISPLAY._progress is None
-
-
-def test_an_error_ends_the_display():
     with pytest.raises(KeyboardInterrupt), progress_shown(True), progress_bar(3, "Work", "units"):
         raise KeyboardInterrupt
     assert progress_display._DISPLAY._progress is None
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        *((0, "0"), (0.25, "0.2"), (9.96, "10.0"), (42.4, "42"), (999, "999"), (999.6, "1.00k")),
-        *((1000, "1.00k"), (12_345, "12.3k"), (123_456, "123k"), (999_949, "1.00M")),
-        *((4_560_000, "4.56M"), (2.5e9, "2.50G")),
-    ],
-)
-def test_numbers_are_short(number, text):
-    assert progress_display.short(number) == text
+def test_numbers_are_short():
+    numbers = (0, 0.25, 9.96, 42.4, 999, 999.6, 12_345, 123_456, 999_949, 4_560_000, 2.5e9)
+    expected = "0 0.2 10.0 42 999 1.00k 12.3k 123k 1.00M 4.56M 2.50G"
+    assert " ".join(map(progress_display.short, numbers)) == expected

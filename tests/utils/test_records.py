@@ -1,7 +1,5 @@
 """JSON becomes dataclasses and comes back; what does not fit is named."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any
@@ -40,17 +38,14 @@ WHOLE = {
 
 
 def test_every_field_is_read_and_written_back():
-    whole = record_from_json(Whole, WHOLE)
+    whole = record_from_json(Whole, {**WHOLE, "unknown": 1})
     assert whole.parts == (Part("a", 3), Part("b", 0))
     assert (whole.cuts, whole.hashes, whole.done) == ((0.2, 1), {"a": "00"}, True)
     assert json.loads(json.dumps(dataclasses.asdict(whole))) == WHOLE
     assert whole.perhaps == Part("c", 1)
     assert record_from_json(Whole, {**WHOLE, "perhaps": None}).perhaps is None
-
-
-def test_defaults_stand_in_for_missing_keys_and_unknown_keys_are_ignored():
-    values = {key: value for key, value in WHOLE.items() if key != "done"}
-    assert record_from_json(Whole, {**values, "more": 1}).done is False
+    without = {key: value for key, value in WHOLE.items() if key != "done"}
+    assert record_from_json(Whole, without).done is False  # the default
 
 
 @pytest.mark.parametrize(
@@ -58,11 +53,8 @@ def test_defaults_stand_in_for_missing_keys_and_unknown_keys_are_ignored():
     [
         ({"parts": {}}, r"parts must be a list, not \{\}"),
         ({"parts": [{"file": "a", "size": "3"}]}, r"parts\[0\]\.size must be an integer, not '3'"),
-        (
-            {"parts": [{"file": "a", "size": True}]},
-            r"parts\[0\]\.size must be an integer, not True",
-        ),
-        ({"parts": [{"file": "a", "size": 3.0}]}, r"parts\[0\]\.size must be an integer, not 3\.0"),
+        ({"perhaps": {"file": "a", "size": True}}, "perhaps.size must be an integer, not True"),
+        ({"perhaps": {"file": "a", "size": 3.0}}, r"perhaps.size must be an integer, not 3\.0"),
         ({"parts": [{"file": "a"}]}, r"parts\[0\]\.size is missing"),
         ({"parts": ["a"]}, r"parts\[0\] must be an object, not 'a'"),
         ({"cuts": [0.2, None]}, r"cuts\[1\] must be a number, not None"),
@@ -78,14 +70,11 @@ def test_value_of_another_type_is_named(change, message):
         record_from_json(Whole, {**WHOLE, **change})
 
 
-@pytest.mark.parametrize("key", [key for key in WHOLE if key != "done"])
-def test_missing_key_is_named(key):
-    values = {name: value for name, value in WHOLE.items() if name != key}
-    with pytest.raises(ValueError, match=f"{key} is missing"):
-        record_from_json(Whole, values)
-
-
-@pytest.mark.parametrize("value", [None, [], 3, "x"])
-def test_a_value_that_is_not_an_object_is_refused(value):
-    with pytest.raises(ValueError, match="the content must be an object, not"):
-        record_from_json(Whole, value)
+def test_missing_keys_and_what_is_no_object_are_named():
+    for key in WHOLE.keys() - {"done"}:
+        values = {name: value for name, value in WHOLE.items() if name != key}
+        with pytest.raises(ValueError, match=f"{key} is missing"):
+            record_from_json(Whole, values)
+    for value in (None, [], 3, "x"):
+        with pytest.raises(ValueError, match="the content must be an object, not"):
+            record_from_json(Whole, value)

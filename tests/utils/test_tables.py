@@ -1,7 +1,5 @@
 """Tables: Markdown in files, drawn on terminals, in parts where they are too wide."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
@@ -15,8 +13,6 @@ ROWS = [["NDCG@5", "first", *("0.1234 (long)" for _ in range(8))], ["MAP", "b", 
 
 
 class Terminal(io.StringIO):
-    """Standard output that is a terminal."""
-
     def isatty(self):
         return True
 
@@ -29,7 +25,7 @@ def terminal(monkeypatch):
     def printed(*args, **kwargs):
         with contextlib.redirect_stdout(Terminal()) as terminal:
             print_table(*args, **kwargs)
-        return terminal.getvalue()
+        return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
 
     return printed
 
@@ -40,10 +36,8 @@ def test_a_file_gets_markdown(capsys):
 
 
 def test_no_line_is_wider_than_the_terminal_and_no_cell_is_broken(terminal):
-    drawn = terminal(HEADER, ROWS, keys=2)
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", drawn).splitlines()
-    assert max(map(len, lines)) <= 80
-    text = "\n".join(lines)
+    text = terminal(HEADER, ROWS, keys=2)
+    assert max(map(len, text.splitlines())) <= 80
     assert text.count("0.1234 (long)") == 8
     for name in HEADER[2:]:
         assert text.count(name) == 1
@@ -51,6 +45,6 @@ def test_no_line_is_wider_than_the_terminal_and_no_cell_is_broken(terminal):
 
 
 def test_markup_in_a_cell_is_shown_as_it_is(terminal):
-    out = re.sub(r"\x1b\[[0-9;]*m", "", terminal(["a"], [["[red]x[/red]"], ["[PAD]"]]))
+    out = terminal(["a"], [["[red]x[/red]"], ["[PAD]"]])
     assert "[red]x[/red]" in out
     assert "[PAD]" in out
