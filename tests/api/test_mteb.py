@@ -52,24 +52,14 @@ def test_similarity_is_the_score(model):
     np.testing.assert_allclose(encoder.similarity(queries[1], documents), every[1:2], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "prompt_type", "message"),
-    [
-        (BATCHES, None, "does not say which of them its texts are"),
-        ([{"image": [1]}], PromptType.query, "a batch has image, and no 'text'"),
-    ],
-)
-def test_tasks_that_do_not_fit_are_refused(model, inputs, prompt_type, message):
-    with pytest.raises(InputError, match=message):
-        sc.MtebEncoder(model).encode(inputs, prompt_type=prompt_type, **TASK)
-
-
-def test_a_model_without_towers_is_refused(ranking_runs):
+def test_what_does_not_fit_is_refused(model, ranking_runs, monkeypatch):
+    encoder = sc.MtebEncoder(model)
+    with pytest.raises(InputError, match="does not say which of them its texts are"):
+        encoder.encode(BATCHES, prompt_type=None, **TASK)
+    with pytest.raises(InputError, match="a batch has image, and no 'text'"):
+        encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **TASK)
     with pytest.raises(InputError, match="has no towers"):
         sc.MtebEncoder(sc.load(ranking_runs["lexical"].path))
-
-
-def test_a_missing_package_is_named_when_its_description_is_wanted(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "mteb.models.model_meta", None)
     with pytest.raises(InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
-        _ = sc.MtebEncoder(model).mteb_model_meta
+        _ = encoder.mteb_model_meta

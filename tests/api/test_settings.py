@@ -14,9 +14,8 @@ from tf_smoothclir.api import keywords
 from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.api.training import _ARGUMENTS, train
 from tf_smoothclir.settings.base import fields_with_flags
-from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
+from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
-from tf_smoothclir.training.grades import thresholds_for
 from tf_smoothclir.utils.errors import InputError
 
 FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with_flags(kind)}
@@ -43,20 +42,12 @@ def test_the_typed_keywords_are_the_settings():
     assert typing.get_type_hints(keywords.SettingKeywords, vars(keywords))
 
 
-def test_arguments_are_those_of_train():
+def test_arguments_are_those_of_train_and_presets_those_of_the_command():
     parameters = inspect.signature(train).parameters
     assert list(parameters) == [*_ARGUMENTS, "settings"]
     assert not set(_ARGUMENTS) & set(FIELDS)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_is_that_of_the_command(preset):
-    assert settings_of(preset) == preset_settings(preset)
-    assert settings_of(preset, seed=5) == changed(preset_settings(preset), {"seed": 5})
-
-
-def test_without_a_preset_the_defaults_hold():
     assert settings_of() == RunSettings()
+    assert settings_of("best", seed=5) == changed(preset_settings("best"), {"seed": 5})
     assert settings_of("paper", tower="lstm") == preset_settings("paper", "lstm")
 
 
@@ -80,14 +71,12 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     ("given", "message"),
     [
         ({"epoch": 3}, "epoch: there is no such setting. Did you mean epochs"),
-        ({"learningrate": 0.1}, "Did you mean learning_rate"),
         ({"outputdir": "x"}, "Did you mean output_dir"),
         ({"zzz": 1}, "zzz: there is no such setting. Settings have the names of the flags"),
         ({"preset": "bset"}, "preset='bset': there is no such preset. Did you mean best"),
         ({"epochs": "3"}, "epochs='3': it is a str. Give a whole number, such as epochs=30"),
         ({"epochs": 2.5}, "Give a whole number"),
         ({"epochs": True}, "it is a bool"),
-        ({"dim": None}, "it is a NoneType"),
         ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
         ({"fresh_negatives": 1}, "Give True or False"),
         ({"thresholds": 0.5}, "Give a list of numbers"),
@@ -102,17 +91,3 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
 def test_a_wrong_keyword_says_what_to_write(given, message):
     with pytest.raises(InputError, match=message):
         settings_of(**given)
-
-
-@pytest.mark.parametrize(
-    ("highest", "thresholds"),
-    # Three grades have the paper's; others spread from its first to its last.
-    [(1, (0.45,)), (2, (0.2, 0.7)), (3, (0.2, 0.45, 0.7))],
-)
-def test_thresholds_follow_the_grades(highest, thresholds):
-    assert thresholds_for(highest) == pytest.approx(thresholds)
-
-
-def test_many_grades_are_an_error():
-    with pytest.raises(InputError, match="the highest grade is 57"):
-        thresholds_for(57)

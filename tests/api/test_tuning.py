@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.tiny_set import tiny_settings
+from tests.api.test_train import keywords_of, parts_of
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")
@@ -18,32 +17,22 @@ pytestmark = pytest.mark.usefixtures("without_plots")
 
 @pytest.fixture(scope="module")
 def parts(tiny_dir):
-    """The tiny set as a person has it at hand."""
-    source = source_of(DataSettings(data_dir=str(tiny_dir)))
-    return {
-        "queries": {text.id: text.text for text in source.queries()},
-        "documents": {text.id: text.text for text in source.documents()},
-        "judgments": [tuple(judgment) for judgment in source.judgments()],
-        "splits": source.splits(),
-    }
+    return parts_of(source_of(DataSettings(data_dir=str(tiny_dir))))
 
 
 @pytest.fixture(scope="module")
 def keywords(tmp_path_factory):
-    """The settings of the tiny set that are not the defaults."""
-    cache, defaults = tmp_path_factory.mktemp("cache"), RunSettings().values()
-    values = tiny_settings("", cache, epochs=1, select_metric="MAP").values()
-    return {name: value for name, value in values.items() if value != defaults[name]}
+    return keywords_of(tmp_path_factory.mktemp("cache"), select_metric="MAP")
 
 
 def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, keywords, tmp_path):
     search = {"tune": ["loss", "thresholds"], "search": "random", "output_dir": tmp_path / "out"}
     first = sc.tune(**parts, **search, max_trials=1, **keywords)
-    found = sc.tune(**parts, **search, max_trials=3, **keywords)
-    assert len(found.trials) == 3
+    found = sc.tune(**parts, **search, max_trials=2, **keywords)
+    assert len(found.trials) == 2
     assert first.trials[0] in found.trials
     assert found.score == found.trials[0].metrics["MAP"]
-    assert str(found).count("\n") == 2 + 3
+    assert str(found).count("\n") == 2 + 2
     model = sc.train(**parts, **found.best)
     assert model.history[-1]["validation"] == found.trials[0].metrics
 

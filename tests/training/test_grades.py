@@ -46,26 +46,22 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
 
 def test_thresholds_that_a_run_was_given_are_not_taken_over_in_silence(tmp_path):
     settings = write_set(tmp_path / "set", 1)
-    given = changed(settings, {"thresholds": (0.1,)})
-    RunDirectory.create(tmp_path / "run", given)
+    RunDirectory.create(tmp_path / "run", changed(settings, {"thresholds": (0.1,)}))
     assert with_grades_of_set(settings, tmp_path / "run") == settings
 
 
-def test_too_many_grades_are_a_mistake(tmp_path):
+def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, monkeypatch):
     settings = write_set(tmp_path / "set", 1)
     (tmp_path / "set" / "judgments.tsv").write_text("0\t0\t57\n")
     with pytest.raises(InputError, match="the highest grade is 57"):
         with_grades_of_set(settings, tmp_path / "run")
-
-
-def test_the_toy_world_is_not_read_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tf_smoothclir.training.grades.highest_grade", None)
     assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
 
 
-def test_from_python_a_directory_of_binary_judgments_is_enough(tmp_path):
+def test_from_python_a_directory_of_binary_judgments_is_enough(tmp_path, without_plots):
     directory = write_set(tmp_path / "set", 1).data.data_dir
-    small = {"cache_dir": tmp_path / "cache", "dim": 4, "epochs": 1, "document_language": "fr"}
+    small = {"cache_dir": tmp_path / "cache", "retriever": "lexical", "document_language": "fr"}
     model = sc.train(directory, output_dir=tmp_path / "run", **small)
     assert model.settings.model.thresholds == (0.45,)
     assert sc.train(directory, output_dir=tmp_path / "run", **small).metrics == model.metrics

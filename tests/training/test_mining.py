@@ -64,19 +64,13 @@ def test_what_is_mined_agrees_with_a_search_by_hand(world, retriever, ranks, mar
     assert counts["refused"] == pytest.approx(share, abs=1e-4)
 
 
-def test_same_seed_and_epoch_the_same_documents_and_others_others(world, retriever):
+def test_seed_and_epoch_decide_and_nothing_is_mined_after_the_last(world, retriever):
     first = mined(world, retriever)
     assert mined(world, retriever) == first
     assert mined(world, retriever, epoch=2)[0] != first[0]
     assert mined(world, retriever, seed=14)[0] != first[0]
-
-
-def test_mined_every_few_epochs_and_not_after_the_last(world, retriever):
-    epochs = [
-        epoch
-        for epoch in range(1, 7)
-        if mined(world, retriever, epoch=epoch, mine_every=2, epochs=6)[1]
-    ]
+    some = {"mine_every": 2, "epochs": 6}
+    epochs = [epoch for epoch in range(1, 7) if mined(world, retriever, epoch=epoch, **some)[1]]
     assert epochs == [2, 4]
 
 

@@ -94,13 +94,32 @@ def script_validation(monkeypatch, values, name="NDCG@5"):
     )
 
 
+def note_weights(trainer):
+    """Returns the list of the weights after each epoch, which training fills."""
+    after, save = [], trainer._checkpoints.save
+
+    def noted(progress):
+        after.append(weights(trainer.task.model))
+        save(progress)
+
+    trainer._checkpoints.save = noted
+    return after
+
+
 @pytest.fixture(scope="module")
-def whole(tiny, tmp_path_factory):
-    """Fresh negatives or not -> progress and weights of an undisturbed run."""
-    return {
-        fresh: trained(tiny(fresh_negatives=fresh), tmp_path_factory.mktemp("whole") / "run")
-        for fresh in (False, True)
-    }
+def whole_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("whole")
+
+
+@pytest.fixture(scope="module")
+def whole(tiny, whole_dir):
+    """Fresh negatives or not -> progress, weights and those of each epoch of an undisturbed run."""
+    runs = {}
+    for fresh in (False, True):
+        trainer, model = start(tiny(fresh_negatives=fresh), whole_dir / str(fresh))
+        after = note_weights(trainer)
+        runs[fresh] = (trainer.train(), weights(model), after)
+    return runs
 
 
 def assert_same(found, expected):
@@ -111,24 +130,33 @@ def assert_same(found, expected):
     assert found[0].best_epoch == expected[0].best_epoch
 
 
-def test_same_seed_gives_the_same_bits(tiny, tmp_path, whole):
-    assert_same(trained(tiny(), tmp_path / "again"), whole[False])
+def test_other_seed_gives_other_weights_and_negatives(tiny, tmp_path):
+    (one, model), (other, of_other) = (
+        start(tiny(seed=seed), tmp_path / str(seed)) for seed in (13, 14)
+    )
+    assert all((a[2:] != b[2:]).any() for a, b in zip(weights(model), weights(of_other)))
+    rows, others = (trainer.task.batches.lists(0).document_rows for trainer in (one, other))
+    assert (rows != others).any()
 
 
-def test_other_seed_gives_other_weights(tiny, tmp_path, whole):
-    progress, other = trained(tiny(seed=14), tmp_path / "other")
-    assert all((one != two).any() for one, two in zip(other, whole[False][1]))
-    assert progress.history != whole[False][0].history
+def test_learns_at_a_rate_that_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
+    rates = []
+    trainer, model = start(tiny(epochs=5, learning_rate_decay=0.99), tmp_path / "run")
+    train_epoch = trainer._train_epoch
 
+    def noting(*arguments):
+        train_epoch(*arguments)
+        rates.append(float(model.optimizer.learning_rate))
 
-def test_learns(tiny, tmp_path):
-    history = trained(tiny(epochs=5), tmp_path / "run")[0].history
+    trainer._train_epoch = noting
+    history = trainer.train().history
+    assert rates == pytest.approx([0.1 * 0.99**epoch for epoch in range(5)])
     assert history[-1]["loss"] < history[0]["loss"] / 1.5
     best = max(record["validation"]["NDCG@5"] for record in history)
     assert best > history[0]["validation"]["NDCG@5"]
 
 
-def test_history_has_every_epoch_once_with_the_mean_loss_of_its_pairs(whole):
+def test_history_and_tensorboard_have_every_epoch_once(whole, whole_dir):
     progress = whole[False][0]
     assert [record["epoch"] for record in progress.history] == [1, 2]
     assert (progress.epoch, progress.step, progress.pairs) == (2, 0, 2 * 60)
@@ -136,25 +164,60 @@ def test_history_has_every_epoch_once_with_the_mean_loss_of_its_pairs(whole):
     assert all(0 < record["loss"] < 4 for record in progress.history)
     for record in progress.history:  # 60 pairs in batches of 8
         assert sum(record["gradient_norm_counts"].values()) == 8
+    found = [
+        (value.tag, event.step)
+        for path in sorted((whole_dir / "False" / "logs").iterdir())
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+    tags = ("training/loss", *(f"validation/{name}" for name in METRICS))
+    assert sorted(found) == sorted((tag, epoch) for epoch in (1, 2) for tag in tags)
 
 
 @pytest.mark.parametrize(
-    ("fresh", "steps"),
+    ("fresh", "steps", "minutes"),
     [
-        pytest.param(False, [1], id="after the first step"),
-        pytest.param(False, [STEPS], id="before the validation"),
-        pytest.param(True, [STEPS + 3], id="inside the second epoch, fresh negatives"),
-        pytest.param(
-            True, [3, 3, STEPS], id="three times, fresh negatives", marks=pytest.mark.slow
-        ),
+        pytest.param(False, [5], 60.0, id="before the first checkpoint"),
+        pytest.param(True, [STEPS + 3], 0.0, id="inside the second epoch"),
+        pytest.param(True, [3, 3, STEPS], 0.0, id="three times", marks=pytest.mark.slow),
     ],
 )
-def test_killed_run_continues_bit_for_bit(tiny, tmp_path, whole, fresh, steps):
+def test_killed_run_continues_bit_for_bit(tiny, tmp_path, whole, fresh, steps, minutes):
     settings = tiny(fresh_negatives=fresh)
     for number in steps:
-        trainer, _ = start(settings, tmp_path / "run")
-        train_until_killed(trainer, number)
-    assert_same(trained(settings, tmp_path / "run"), whole[fresh])
+        train_until_killed(start(settings, tmp_path / "run")[0], number, minutes=minutes)
+    trainer, model = start(settings, tmp_path / "run")
+    assert bool(trainer.progress.pairs) == (not minutes)
+    assert_same((trainer.train(), weights(model)), whole[fresh])
+
+
+_MINED = {"hard_negatives": 2, "mine_ranks": (1, 30), "epochs": 3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"batching": "lists", "fresh_negatives": True, "average_weights": 0.5},
+        {"batching": "in_batch", "fresh_negatives": True},
+        {"batching": "bucketed", **_MINED},
+        {"batching": "in_batch", "fresh_negatives": True, **_MINED},
+    ],
+)
+def test_killed_run_in_other_batches_continues_bit_for_bit(changes, tiny, tmp_path):
+    settings = tiny(**changes)
+    progress, expected = trained(settings, tmp_path / "whole")
+    mined = [record.get("mining", {}).get("per_query", 0) > 0 for record in progress.history]
+    if "hard_negatives" in changes:
+        assert mined == [True, True, False]  # nothing is trained after the last
+        assert progress.pairs > 3 * 60
+    else:
+        assert not any(mined)
+        assert progress.pairs == 2 * 60
+    trainer, _ = start(settings, tmp_path / "run")
+    steps = trainer.task.batches.epoch(0).steps
+    train_until_killed(trainer, steps + 2)  # in the second epoch, after a mining
+    assert_same(trained(settings, tmp_path / "run"), (progress, expected))
 
 
 def test_training_may_have_other_negatives_than_evaluation(tiny, tmp_path):
@@ -163,90 +226,17 @@ def test_training_may_have_other_negatives_than_evaluation(tiny, tmp_path):
     assert set(np.diff(trainer._validation.lists.offsets)) == {2 + 5}
 
 
-def test_learning_rate_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
-    rates = []
-    trainer, model = start(tiny(epochs=3, learning_rate_decay=0.5), tmp_path / "run")
-    train_epoch = trainer._train_epoch
-
-    def noting(*arguments):
-        train_epoch(*arguments)
-        rates.append(float(model.optimizer.learning_rate))
-
-    trainer._train_epoch = noting
-    trainer.train()
-    assert rates == pytest.approx([0.1, 0.1 * 0.5, 0.1 * 0.25])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batching", ["lists", "in_batch"])
-def test_killed_run_on_whole_lists_continues_bit_for_bit(batching, tiny, tmp_path):
-    settings = tiny(batching=batching, fresh_negatives=True)
-    progress, expected = trained(settings, tmp_path / "whole")
-    trainer, _ = start(settings, tmp_path / "run")
-    steps = trainer.task.batches.epoch(0).steps
-    train_until_killed(trainer, steps + 2)
-    found = trained(settings, tmp_path / "run")
-    assert found[0].pairs == progress.pairs == 2 * 60
-    assert_same(found, (progress, expected))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("batching", "fresh"), [("bucketed", False), ("in_batch", True)])
-def test_killed_run_with_mined_negatives_continues_bit_for_bit(batching, fresh, tiny, tmp_path):
-    settings = tiny(
-        batching=batching, fresh_negatives=fresh, hard_negatives=2, mine_ranks=(1, 30), epochs=3
-    )
-    progress, expected = trained(settings, tmp_path / "whole")
-    assert [record.get("mining", {}).get("per_query", 0) > 0 for record in progress.history] == [
-        True,
-        True,
-        False,  # nothing is trained after it
-    ]
-    assert progress.pairs > 3 * 60
-    trainer, _ = start(settings, tmp_path / "run")
-    steps = trainer.task.batches.epoch(0).steps
-    train_until_killed(trainer, steps + 2)  # the second epoch, after a mining
-    found = trained(settings, tmp_path / "run")
-    assert found[0].pairs == progress.pairs
-    assert_same(found, (progress, expected))
-
-
 def test_averaged_weights_are_evaluated_and_kept_and_training_goes_on_from_the_last(
-    tiny, tmp_path, monkeypatch
+    tiny, tmp_path, monkeypatch, whole
 ):
-    script_validation(monkeypatch, [0.2, 0.9] * 2)
-    last = trained(tiny(), tmp_path / "plain")[1]
-    settings = tiny(average_weights=0.5)
-    trainer, model = start(settings, tmp_path / "run")
-    after, save = [], trainer._checkpoints.save
-
-    def record(progress):
-        after.append(weights(model))
-        save(progress)
-
-    monkeypatch.setattr(trainer._checkpoints, "save", record)
+    script_validation(monkeypatch, [0.2, 0.9])
+    trainer, model = start(tiny(average_weights=0.5), tmp_path / "run")
+    after = note_weights(trainer)
     trainer.train()
     for found, first, second in zip(weights(model), *after):
         np.testing.assert_allclose(found, (first + 2 * second) / 3, rtol=1e-5, atol=1e-6)
-    for found, expected in zip(after[1], last):
+    for found, expected in zip(after[1], whole[False][2][1]):
         np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.slow
-def test_killed_run_with_averaged_weights_continues_bit_for_bit(tiny, tmp_path):
-    settings = tiny(average_weights=0.5, batching="lists")
-    expected = trained(settings, tmp_path / "whole")
-    trainer, _ = start(settings, tmp_path / "run")
-    steps = trainer.task.batches.epoch(0).steps
-    train_until_killed(trainer, steps + 2)
-    assert_same(trained(settings, tmp_path / "run"), expected)
-
-
-def test_kill_before_the_first_checkpoint_begins_again(tiny, tmp_path, whole):
-    train_until_killed(start(tiny(), tmp_path / "run")[0], 5, minutes=60.0)
-    trainer, model = start(tiny(), tmp_path / "run")
-    assert trainer.progress.pairs == 0
-    assert_same((trainer.train(), weights(model)), whole[False])
 
 
 def test_fresh_negatives_differ_by_epoch_and_fixed_ones_do_not(tiny, tmp_path):
@@ -261,91 +251,68 @@ def test_fresh_negatives_differ_by_epoch_and_fixed_ones_do_not(tiny, tmp_path):
         np.testing.assert_array_equal(lists.document_rows, first.document_rows)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_saves_says_how_to_continue_and_continues(
-    tiny, tmp_path, monkeypatch, whole, caplog, number
+    tiny, tmp_path, monkeypatch, whole, caplog
 ):
-    settings = tiny()
     with monkeypatch.context() as patch:
-        call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), number))
-        trainer, _ = start(settings, tmp_path / "run")
+        call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        trainer, _ = start(tiny(), tmp_path / "run")
         with (
             caplog.at_level(logging.WARNING, logger="absl"),
             pytest.raises(Interrupted) as interrupted,
         ):
             trainer.train()
-    assert interrupted.value.code == 128 + number
-    assert f"{number.name}: stopped after epoch 1, step 2, and saved in" in caplog.text
+    assert interrupted.value.code == 128 + signal.SIGTERM
+    assert "SIGTERM: stopped after epoch 1, step 2, and saved in" in caplog.text
     assert "Give the same command again to continue." in caplog.text
-    assert_same(trained(settings, tmp_path / "run"), whole[False])
+    assert_same(trained(tiny(), tmp_path / "run"), whole[False])
 
 
 @pytest.mark.parametrize(
-    ("patience", "values", "epochs", "best"),
+    ("metric", "patience", "values", "epochs", "best"),
     [
-        (2, [0.3, 0.6, 0.5, 0.5, 0.9], 4, 2),
-        (1, [0.0, 0.0, 0.9], 2, 1),  # equal is not better; 0 still is something to keep
-        (0, [0.6, 0.5, 0.4], 3, 1),
+        ("MAP", 2, [0.3, 0.6, 0.5, 0.5, 0.9], 4, 2),
+        ("NDCG@5", 1, [0.0, 0.0, 0.9], 2, 1),  # equal is not better; 0 still is something to keep
     ],
 )
-def test_patience_stops_early_and_the_best_epoch_is_kept(
-    tiny, tmp_path, monkeypatch, patience, values, epochs, best
+def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
+    tiny, tmp_path, monkeypatch, metric, patience, values, epochs, best
 ):
-    script_validation(monkeypatch, values)
-    settings = tiny(epochs=len(values), patience=patience)
+    script_validation(monkeypatch, values, metric)  # other metrics stay as they are
+    settings = tiny(epochs=len(values), patience=patience, select_metric=metric)
     trainer, model = start(settings, tmp_path / "run")
-    after, save = {}, trainer._checkpoints.save
-
-    def record(progress):
-        after[progress.epoch] = weights(model)
-        save(progress)
-
-    monkeypatch.setattr(trainer._checkpoints, "save", record)
+    after = note_weights(trainer)
     progress = trainer.train()
-    assert (progress.epoch, progress.best_epoch) == (epochs, best)
-    for found, kept, last in zip(weights(model), after[best], after[epochs]):
+    assert (progress.epoch, progress.best_epoch, len(after)) == (epochs, best, epochs)
+    for found, kept, last in zip(weights(model), after[best - 1], after[-1]):
         np.testing.assert_array_equal(found, kept)
         assert (found != last).any()
 
 
-def test_select_metric_decides_which_epoch_is_best(tiny, tmp_path, monkeypatch):
-    script_validation(monkeypatch, [0.2, 0.9], name="MAP")  # NDCG@5 stays as it is
-    settings = tiny(select_metric="MAP")
-    assert trained(settings, tmp_path / "run")[0].best_epoch == 2
+def test_finished_run_that_is_trained_again_only_restores_the_best(tiny, whole, whole_dir):
+    assert_same(trained(tiny(), whole_dir / "False"), whole[False])
 
 
-def test_finished_run_that_is_trained_again_only_restores_the_best(tiny, tmp_path, whole):
-    trained(tiny(), tmp_path / "run")
-    assert_same(trained(tiny(), tmp_path / "run"), whole[False])
-
-
-def test_divergence_names_the_step_and_its_pairs_and_keeps_the_last_checkpoint(
+def test_divergence_keeps_the_pairs_of_the_batch_and_the_last_checkpoint(
     tiny, tmp_path, monkeypatch
 ):
     trainer, model = start(tiny(checkpoint_minutes=0.0), tmp_path / "run")  # after each step
+    table = model.document_tower.embeddings
 
-    def poison():  # as an overflow in step 10 would: row 2 of the table is in most texts
-        model.document_tower.embeddings.assign(
-            tf.fill(model.document_tower.embeddings.shape, np.float32("nan"))
-        )
+    def poison():  # as an overflow in step 10 would
+        table.assign(tf.fill(table.shape, np.float32("nan")))
 
     call_at_step(monkeypatch, STEPS + 2, poison)
-    with pytest.raises(InputError) as error:
+    message = "epoch 2, step 3: the loss is not finite; the 8 pairs .*--learning_rate"
+    with pytest.raises(InputError, match=message):
         trainer.train()
-    message = str(error.value)
-    pairs_file = tmp_path / "run" / "diverged_batch.tsv"
-    assert message.startswith("epoch 2, step 3: the loss is not finite; the 8 pairs")
-    assert str(pairs_file) in message
-    assert "--learning_rate" in message
-
-    lists = trainer.task.batches.lists(0)
-    batch = trainer.task.batches._pipeline.batch_pairs(lists, epoch=1, step=2)
+    batches, lists = trainer.task.batches, trainer.task.batches.lists(0)
     expected = [
-        f"{trainer.task.batches._set.query_ids[lists.pair_query_rows[pair]]}\t"
-        f"{trainer.task.batches._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
-        for pair in batch
+        f"{batches._set.query_ids[lists.pair_query_rows[pair]]}\t"
+        f"{batches._set.document_ids[lists.document_rows[pair]]}\t{lists.grades[pair]}"
+        for pair in batches._pipeline.batch_pairs(lists, epoch=1, step=2)
     ]
-    assert pairs_file.read_text().splitlines() == expected
+    assert (tmp_path / "run" / "diverged_batch.tsv").read_text().splitlines() == expected
     trainer, model = start(tiny(), tmp_path / "run")
     assert (trainer.progress.epoch, trainer.progress.step) == (1, 2)
     assert np.isfinite(weights(model)[0]).all()
@@ -358,25 +325,10 @@ def test_absurd_learning_rate_is_an_error_of_the_user_not_a_stack_trace(tiny, tm
     assert not list((tmp_path / "run").rglob("*.index"))  # no such checkpoint
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_one_weight_that_is_not_finite_is_found(bad, tiny, tmp_path):
+def test_one_weight_that_is_not_finite_is_found(tiny, tmp_path):
     trainer, model = start(tiny(), tmp_path / "run")
     trained = trainer.task.variables.trained
     assert are_finite(trained)
-    tf_variable(model.document_tower.embeddings).scatter_nd_update([[3, 1]], [bad])
-    assert not are_finite(trained)
-
-
-def test_tensorboard_gets_each_epoch_once(tiny, tmp_path):
-    trained(tiny(), tmp_path / "run")
-    found = [
-        (value.tag, event.step)
-        for path in sorted((tmp_path / "run" / "logs").iterdir())
-        for event in tf.compat.v1.train.summary_iterator(str(path))
-        for value in event.summary.value
-    ]
-    assert sorted(found) == sorted(
-        (tag, epoch)
-        for epoch in (1, 2)
-        for tag in ("training/loss", *(f"validation/{name}" for name in METRICS))
-    )
+    for bad in (np.nan, np.inf, -np.inf):
+        tf_variable(model.document_tower.embeddings).scatter_nd_update([[3, 1]], [bad])
+        assert not are_finite(trained)

@@ -57,24 +57,17 @@ def metrics_of(path):
     return json.loads(path.read_text())
 
 
-def test_candidate_lists_are_scored_by_the_reranker(evaluated, reranker):
+def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
+    evaluated, reranker, first_stage
+):
     alone = metrics_of(reranker.metrics)
     assert {name: evaluated["test"][name] for name in METRICS} == {
         name: alone["test"][name] for name in METRICS
     }
     assert evaluated["confusion"]["test"] == alone["confusion"]["test"]
-
-
-def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
-    evaluated, reranker, first_stage
-):
+    directories = (reranker.evaluation / "over-first", first_stage.evaluation, reranker.evaluation)
     found, first, second = (
-        read_run(directory / "test" / "full.run.trec")
-        for directory in (
-            reranker.evaluation / "over-first",
-            first_stage.evaluation,
-            reranker.evaluation,
-        )
+        read_run(directory / "test" / "full.run.trec") for directory in directories
     )
     assert found.keys() == first.keys()
     for query, scores in found.items():
@@ -83,14 +76,9 @@ def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
         in_order = [document for document in second[query] if document in scores]
         assert list(scores) == in_order
     assert evaluated["test"]["full/Recall@100"] == evaluated["test"]["full/Recall@10"]
-
-
-def test_rules_say_what_was_ranked(evaluated, first_stage, reranker):
-    expected = f"full/...: first 7 ranks of {first_stage.path}, re-ranked by this run, relevant is"
-    assert evaluated["rules"]["full"].startswith(expected)
-    alone = metrics_of(reranker.metrics)["rules"]
-    assert alone["full"].startswith("full/...: ranking of the whole collection, relevant is")
-    assert {**evaluated["rules"], "full": alone["full"]} == alone
+    rules = f"full/...: first 7 ranks of {first_stage.path}, re-ranked by this run, relevant is"
+    assert evaluated["rules"]["full"].startswith(rules)
+    assert {**evaluated["rules"], "full": alone["rules"]["full"]} == alone["rules"]
 
 
 @pytest.fixture
@@ -118,12 +106,10 @@ def other(first_stage, tmp_path):
             r"it was trained on another retrieval set \(mdn\) ",
         ),
     ],
-    ids=["content", "name"],
 )
 def test_a_first_stage_on_another_set_is_refused(other, reranker, tmp_path, data, message):
-    with pytest.raises(
-        InputError, match=rf"^--first_stage={tmp_path}/other: {message}.*\. Give a finished"
-    ):
+    where = rf"^--first_stage={tmp_path}/other: it was trained on {message}.*\. Give a finished"
+    with pytest.raises(InputError, match=where):
         check_first_stage(other(**data), reranker, SmallWorld())
 
 
@@ -134,15 +120,13 @@ def test_a_first_stage_on_another_split_is_refused_where_the_seed_splits(other, 
     check_first_stage(first_stage, reranker, SmallWorld())
 
 
-def test_a_first_stage_that_is_not_trained_is_refused(reranker, tmp_path):
+def test_a_first_stage_that_is_not_trained_or_cannot_rank_is_refused(
+    first_stage, reranker, tokenized_set, monkeypatch, tmp_path
+):
     run = RunDirectory.create(tmp_path, reranker.settings())
     with pytest.raises(InputError, match=rf"^{tmp_path}: the run has not completed an epoch yet"):
         check_first_stage(run, reranker, SmallWorld())
-
-
-def test_a_first_stage_that_only_scores_lists_is_refused(first_stage, tokenized_set, monkeypatch):
-    graded = GradedScorer(object(), None)
-    monkeypatch.setattr(two_stages, "load_scorer", lambda *_: graded)
+    monkeypatch.setattr(two_stages, "load_scorer", lambda *_: GradedScorer(object(), None))
     with pytest.raises(InputError, match=r"^--first_stage=.*cannot rank a collection\. Give"):
         load_first_stage(first_stage, tokenized_set.retrieval_set)
 

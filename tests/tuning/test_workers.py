@@ -80,24 +80,19 @@ def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
         ((), ""),
         (("chief", "127.0.0.1", "8000"), "chief"),
         (("tuner0", "127.0.0.1", "8000"), "worker"),
+        (("chief", "127.0.0.1"), None),
     ],
 )
 def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch, values, expected):
-    _set(monkeypatch, values)
-    assert role() == expected
-
-
-def test_an_incomplete_environment_is_an_error(monkeypatch):
-    _set(monkeypatch, ("chief", "127.0.0.1"))
-    with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT is missing"):
-        role()
-
-
-def _set(monkeypatch, values):
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
     for name, value in zip(ENVIRONMENT, values):
         monkeypatch.setenv(name, value)
+    if expected is None:
+        with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT is missing"):
+            role()
+    else:
+        assert role() == expected
 
 
 @pytest.mark.slow
