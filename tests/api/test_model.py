@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import enum
+import itertools
+import sys
+
 import numpy as np
 import pytest
 
@@ -87,14 +91,9 @@ def test_vectors_are_those_that_rank(models):
     assert queries.dtype == np.float32
     np.testing.assert_allclose((queries * documents).sum(1), model.score(QUERIES, QUERIES))
     assert model.encode_queries([]).shape == (0, model.dim)
-
-
-@pytest.mark.parametrize("kind", ["run", "export"])
-def test_a_lexical_model_says_that_it_has_no_vectors(models, kind):
-    model = models["lexical", kind]
-    for encode in (model.encode_queries, model.encode_documents):
+    for kind, name in itertools.product(("run", "export"), ("encode_queries", "encode_documents")):
         with pytest.raises(InputError, match=r"no vectors\. Use search or score, or train with"):
-            encode(["a"])
+            getattr(models["lexical", kind], name)(["a"])
 
 
 def test_search_in_documents_given_in_memory(one, tiny_dir):
@@ -186,3 +185,46 @@ def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_proces
     assert (path / "search" / "1").is_dir()
     with pytest.raises(InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
+
+
+class PromptType(enum.Enum):
+    """As in mteb.types; MTEB itself needs PyTorch."""
+
+    query = "query"
+    document = "document"
+
+
+BATCHES = [{"text": ["word1", "word2 word3"], "id": ["a", "b"]}, {"text": ["word4"], "id": ["c"]}]
+TEXTS = ["word1", "word2 word3", "word4"]
+TASK = {"task_metadata": object(), "hf_split": "test", "hf_subset": "en-fr", "batch_size": 32}
+
+
+@pytest.mark.slow
+def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models):
+    model = models["dense", "run"]
+    encoder = sc.MtebEncoder(model)
+    queries = encoder.encode(BATCHES, prompt_type=PromptType.query, **TASK)
+    documents = encoder.encode(BATCHES, prompt_type=PromptType.document, **TASK)
+    np.testing.assert_array_equal(queries, model.encode_queries(TEXTS))
+    np.testing.assert_array_equal(documents, model.encode_documents(TEXTS))
+    assert not np.allclose(queries, documents)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, prompt_type="passage"), documents)
+    every, expected = encoder.similarity(queries, documents), model.score(TEXTS, TEXTS)
+    assert every.shape == (3, 3)
+    np.testing.assert_allclose(np.diag(every), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity_pairwise(queries, documents), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(queries[1], documents), every[1:2], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_what_mteb_cannot_use_is_refused(models, monkeypatch):
+    encoder = sc.MtebEncoder(models["dense", "run"])
+    with pytest.raises(InputError, match="does not say which of them its texts are"):
+        encoder.encode(BATCHES, prompt_type=None, **TASK)
+    with pytest.raises(InputError, match="a batch has image, and no 'text'"):
+        encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **TASK)
+    with pytest.raises(InputError, match="has no towers"):
+        sc.MtebEncoder(models["lexical", "run"])
+    monkeypatch.setitem(sys.modules, "mteb.models.model_meta", None)
+    with pytest.raises(InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
+        _ = encoder.mteb_model_meta

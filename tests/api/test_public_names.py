@@ -34,7 +34,6 @@ def test_editors_see_every_public_name_where_it_is():
     [
         "import tf_smoothclir as sc; sc.InputError, sc.__version__, sc.ServingClient('http://a:1')",
         "import tf_smoothclir.encoder",
-        "sys.argv = ['stats', '--toy_entities=300']; from trainers.stats import run; run()",
         "sys.argv = ['convert', '--input=in.pkl', '--output=out.vec'];"
         " from tf_smoothclir.papers.liu2020.convert_polyglot import run; run()",
     ],

@@ -47,17 +47,24 @@ def commands():
         yield forked
 
 
-def run(module, *arguments, cwd=None, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        cwd=cwd or ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+def program(code, *arguments, cwd=ROOT, **environment):
+    """Runs a Python program, which must succeed; returns what it printed and its errors."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    line = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def without_tensorflow(module, arguments, cwd):
+    """Runs a command, which must not load TensorFlow; returns what it printed."""
+    code = (
+        f"import sys; from {module} import run\n"
+        "try:\n    run()\n"
+        "except SystemExit as end:\n    print(end.code)\n"
+        "assert not {'tensorflow', 'tensorflow_datasets', 'keras'} & {*sys.modules}\n"
     )
+    return program(code, *arguments, cwd=cwd)[0]
 
 
 def shown_default(value):
@@ -180,21 +187,30 @@ def test_stats_counts_more_than_three_grades_if_told_to(commands, tmp_path):
     ],
 )
 def test_commands_that_do_not_need_tensorflow_do_not_import_it(module, arguments, tmp_path):
-    done = run(module, *arguments, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
-    imported = re.findall(r"\| +(\S+)$", done.stderr, re.MULTILINE)
-    assert "absl.flags" in imported
-    assert {"tensorflow", "tensorflow_datasets", "keras"}.isdisjoint(imported)
+    assert without_tensorflow(module, arguments, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "tune", "stats")),
+        *((name, ["--run_dir=nowhere"]) for name in ("trainers.evaluate", "export.export")),
+        *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("serve", "build_index")),
+        ("export.search", ["--export_dir=nowhere", "--query=a"]),
+    ],
+)
+def test_a_missing_directory_is_named_before_tensorflow_is_loaded(module, arguments, tmp_path):
+    printed = without_tensorflow(module, arguments, tmp_path)
+    assert "nowhere: there is no such directory" in printed
+    assert list(tmp_path.iterdir()) == []
 
 
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt")
 OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
 OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
-OF_SAVE_V2 = tf.errors.ResourceExhaustedError(
-    None,
-    None,
-    "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} runs/mine/state; No"
-    " space left on device [Op:SaveV2] name: ",
-)
+NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
+NO_SPACE_FOR_TENSORS = NODE + "runs/mine/state; No space left on device [Op:SaveV2] name: "
+OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NO_SPACE_FOR_TENSORS)
 
 
 @pytest.mark.parametrize(
@@ -243,21 +259,15 @@ def test_the_log_has_our_messages_and_warnings_of_other_libraries():
 
 @pytest.mark.slow
 def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
-    arguments = [
-        f"--data_dir={write_tiny_set(tmp_path / 'data')}",
-        f"--output_dir={tmp_path / 'run'}",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=8",
-        "--epochs=2",
-        "--checkpoint_minutes=0",
-        "--verbosity=-1",
-    ]
-    done = run("trainers.train", *arguments, XDG_CACHE_HOME=str(tmp_path / "cache"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
+    data, cache = write_tiny_set(tmp_path / "data"), tmp_path / "cache"
+    small = ("--dim=4", "--negatives=3", "--batch_size=8", "--epochs=2", "--checkpoint_minutes=0")
+    arguments = (f"--data_dir={data}", f"--output_dir={tmp_path}/run", "--verbosity=-1", *small)
+    main = "from trainers.train import run; run()"
+    printed, errors = program(main, *arguments, XDG_CACHE_HOME=str(cache))
+    assert errors == ""
+    assert printed.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
     # The cache is where the standard of the desktop says.
-    assert list((tmp_path / "cache" / "tf_smoothclir").iterdir())
+    assert list((cache / "tf_smoothclir").iterdir())
 
 
 def test_console_scripts_point_to_existing_functions():
@@ -283,8 +293,7 @@ def test_flags_override_a_preset_that_gives_the_defaults():
     )
 
     def lines_of(*arguments):
-        line = [sys.executable, "-c", code, *arguments]
-        return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
+        return program(code, *arguments)[0].splitlines()
 
     assert lines_of() == preset_settings("fast").flag_lines() == RunSettings().flag_lines()
     changed = lines_of("--preset=best", "--dim=64", "--noshared_vocabulary")
@@ -309,29 +318,3 @@ def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
         found = preset_settings("paper", tower).flag_lines()
         assert lines | {f"--tower={tower}"} <= set(found)
     assert LEARNING_RATE == 0.01
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "tune", "stats")),
-        *((name, ["--run_dir=nowhere"]) for name in ("trainers.evaluate", "export.export")),
-        *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("serve", "build_index")),
-        ("export.search", ["--export_dir=nowhere", "--query=a"]),
-    ],
-)
-def test_a_missing_directory_is_named_before_tensorflow_is_loaded(module, arguments, tmp_path):
-    code = (
-        f"import sys; sys.argv[1:] = {arguments!r}\n"
-        f"from {module} import run\n"
-        "try:\n    run()\n"
-        "except SystemExit as end:\n    print(end.code)\n"
-        "assert not {'tensorflow', 'tensorflow_datasets', 'keras'} & {*sys.modules}\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.fspath(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "nowhere: there is no such directory" in done.stdout
-    assert list(tmp_path.iterdir()) == []

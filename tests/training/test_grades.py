@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tf_smoothclir as sc
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -59,9 +60,13 @@ def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, m
     assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
 
 
-def test_from_python_a_directory_of_binary_judgments_is_enough(tmp_path, without_plots):
-    directory = write_set(tmp_path / "set", 1).data.data_dir
-    small = {"cache_dir": tmp_path / "cache", "retriever": "lexical", "document_language": "fr"}
-    model = sc.train(directory, output_dir=tmp_path / "run", **small)
-    assert model.settings.model.thresholds == (0.45,)
-    assert sc.train(directory, output_dir=tmp_path / "run", **small).metrics == model.metrics
+def test_from_python_binary_judgments_are_enough(tmp_path, without_plots):
+    source = source_of(write_set(tmp_path / "set", 1).data)
+    small = {"cache_dir": tmp_path / "cache", "retriever": "lexical"}
+    parts = {name: list(getattr(source, name)()) for name in ("queries", "documents", "judgments")}
+    for name in ("queries", "documents"):
+        parts[name] = {text.id: text.text for text in parts[name]}
+    for data in ({"data": tmp_path / "set", "document_language": "fr"}, parts):
+        model = sc.train(**data, **small)
+        assert model.settings.model.thresholds == (0.45,)
+        assert model.details["counts"]["test"]["full/MRR@10"] == 2  # of ten, all of the split

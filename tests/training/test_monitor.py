@@ -37,12 +37,13 @@ def watch(progress, *, save=lambda: None, seconds=1e9):
 
 
 def step(watching, loss=1.0, other=1.0, norm=1.0):
-    watching.after_steps(results([loss], [other], [norm], [SIZES[watching.progress.step]]))
+    steps(watching, [loss], [other], [norm], [SIZES[watching.progress.step]])
 
 
-def results(losses, others, norms, pairs):
-    """As a `StepLoop` returns them."""
-    return {"loss": losses, "other_loss": others, "gradient_norm": norms, "pairs": pairs}
+def steps(watching, losses, others, norms, pairs):
+    """Gives what a `StepLoop` returns."""
+    names = ("loss", "other_loss", "gradient_norm", "pairs")
+    watching.after_steps(dict(zip(names, (losses, others, norms, pairs))))
 
 
 def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
@@ -66,7 +67,7 @@ def test_an_epoch_in_parts_or_several_steps_at_once_counts_bitwise_as_step_by_st
         step(watching, loss)
         step(watch(parts), loss)  # a new monitor each, as after a restart
     ones = (1.0, 1.0, 1.0)
-    watch(at_once).after_steps(results(losses, ones, ones, SIZES[:3]))
+    steps(watch(at_once), losses, ones, ones, SIZES[:3])
     assert parts.loss_sums == at_once.loss_sums == whole.loss_sums
     for other in (parts, at_once):
         assert (other.step, other.pairs) == (whole.step, whole.pairs) == (3, PAIRS)
@@ -106,11 +107,9 @@ def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs,
 
 
 def test_the_first_of_several_bad_steps_is_named_and_none_of_them_saved():
-    save = mock.Mock()
+    save, ones = mock.Mock(), [1, 1, 1]
     with pytest.raises(Diverged, match="gradient norm is not finite in step 1"):
-        watch(Progress(), save=save, seconds=0).after_steps(
-            results([1, 1, 1], [1, 1, 1], [1, math.nan, math.inf], SIZES[:3])
-        )
+        steps(watch(Progress(), save=save, seconds=0), ones, ones, [1, math.nan, math.inf], ones)
     assert save.call_count == 0
 
 

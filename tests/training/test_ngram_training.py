@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_trainer import assert_same, start, train_until_killed, trained
+from tests.training.test_trainer import start, trained
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
@@ -26,32 +26,12 @@ pytestmark = pytest.mark.slow
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 
 
-def test_both_tables_learn_and_the_loss_falls(tiny, tmp_path):
-    settings = tiny(**NGRAMS, epochs=6)
-    _, model = start(settings, tmp_path / "before")
-    before = [weight.numpy() for weight in model.weights]
-    progress, after = trained(settings, tmp_path / "run")
-    losses = [record["loss"] for record in progress.history]
-    assert losses[-1] < 0.7 * losses[0]
-    assert len(before) == len(after) == 2
-    assert [(old != new).any() for old, new in zip(before, after)] == [True, True]
-    np.testing.assert_array_equal(after[0][:2], before[0][:2])  # padding and unknown
-
-
 def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypatch):
     def fail(_):
         raise AssertionError("a row of the table was read for either language")
 
     monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", fail)
     assert trained(tiny(**NGRAMS, epochs=1), tmp_path / "run")[0].epoch == 1
-
-
-@pytest.mark.parametrize("tower", ["average_pooling", "cnn"])
-def test_a_killed_run_continues_bit_for_bit(tower, tiny, tmp_path):
-    settings = tiny(ngram_buckets=50, tower=tower)
-    expected = trained(settings, tmp_path / "whole")
-    train_until_killed(start(settings, tmp_path / "killed")[0], 11)
-    assert_same(trained(settings, tmp_path / "killed"), expected)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from tests.training.tiny_set import QUERIES, WORDS, words_of
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.lexical.learning import DICTIONARY_SHARES
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.training.retrievers import load_models
@@ -18,7 +17,6 @@ from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")
-PARAMETERS = {"bm25": {"k1", "b"}, "ql": {"mu"}}
 
 
 @pytest.fixture
@@ -54,14 +52,16 @@ def share_translated(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ranker", ["bm25", "ql"])
-@pytest.mark.parametrize("translation", ["table", "nearest"])
-def test_a_run_translates_queries_and_says_so(tiny, tmp_path, ranker, translation):
+@pytest.mark.parametrize(
+    ("ranker", "translation", "parameters"),
+    [("bm25", "table", {"k1", "b"}), ("ql", "table", {"mu"}), ("ql", "nearest", {"mu"})],
+)
+def test_a_run_translates_queries_and_says_so(tiny, tmp_path, ranker, translation, parameters):
     settings = tiny(retriever="lexical", ranker=ranker, query_translation=translation)
     metrics = train(settings, tmp_path / "run")
     assert metrics["lexical"].keys() == {"ranker", "parameters", "query_translation", "seconds"}
     assert metrics["lexical"]["ranker"] == ranker
-    assert metrics["lexical"]["parameters"].keys() == PARAMETERS[ranker]
+    assert metrics["lexical"]["parameters"].keys() == parameters
     assert share_translated(tmp_path / "run") >= 0.7
     report = (tmp_path / "run" / "report.md").read_text()
     assert f"| translation of queries | {translation}, at most" in report
@@ -111,17 +111,12 @@ def test_untranslated_queries_need_no_training_pairs_and_are_not_exported(tiny, 
         train(tiny(data, retriever="lexical"), tmp_path / "psq")
 
 
-def write_dictionary(path, words=range(WORDS)):
-    """Words of the set, and new ones."""
-    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in words))
-    return str(path)
-
-
 @pytest.mark.parametrize("ranker", ["psq", "bm25"])
 def test_a_dictionary_alone_is_enough(tiny, data, tmp_path, ranker):
     without_training_pairs(data)
-    dictionary = write_dictionary(tmp_path / "en-fr.txt")
-    settings = tiny(data, retriever="lexical", ranker=ranker, dictionary=dictionary)
+    path = tmp_path / "en-fr.txt"
+    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(WORDS)))
+    settings = tiny(data, retriever="lexical", ranker=ranker, dictionary=str(path))
     metrics = train(settings, tmp_path / "run")
     assert metrics["test"]["full/MRR@10"] > 0.5
     model, _, query_words, _ = opened(tmp_path / "run")
@@ -131,16 +126,6 @@ def test_a_dictionary_alone_is_enough(tiny, data, tmp_path, ranker):
         assert model.table.nnz == 2 * WORDS
     else:
         assert share_translated(tmp_path / "run") == 1
-
-
-@pytest.mark.slow
-def test_a_dictionary_is_mixed_with_what_is_learned(tiny, tmp_path):
-    dictionary = write_dictionary(tmp_path / "en-fr.txt", range(2))
-    metrics = train(tiny(retriever="hybrid", dictionary=dictionary), tmp_path / "run")
-    assert metrics["lexical"]["dictionary"] in DICTIONARY_SHARES
-    run = RunDirectory.load(tmp_path / "run")
-    assert run.vocabulary_tokens("query")[-2:] == ["new0", "new1"]
-    assert "of the dictionary" in run.report.read_text() or not metrics["lexical"]["dictionary"]
 
 
 def test_what_is_missing_or_bad_stops_a_run_before_it_learns(tiny, tmp_path):

@@ -48,7 +48,7 @@ def first_stage(models, tokenized):
     return models.retrievers(tokenized)["dense"]
 
 
-def test_metrics_and_report_say_what_was_chosen(run, finished):
+def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, models, finished):
     content = json.loads(run.metrics.read_text())
     assert list(content["components"]) == ["dense"]
     assert content["reranker"]["network"] == "late_interaction"
@@ -56,19 +56,14 @@ def test_metrics_and_report_say_what_was_chosen(run, finished):
     assert content["training"]["seconds"] >= content["reranker"]["seconds"]
     assert "late_interaction" in run.report.read_text()
     assert load_models(finished).reranker is None
-
-
-def test_loaded_models_score_by_both_stages(run, tokenized, models):
     lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
     found = models.retrievers(tokenized)
     assert list(found) == ["dense", "reranked"]
     scores = load_scorer(run, tokenized).scorer.score(lists)
     np.testing.assert_array_equal(scores, found["reranked"].score(lists))
-    parts = (
-        found["dense"].score(lists),
-        models.reranker.scorer(models.reranker.texts(tokenized)).score(lists),
-    )
-    np.testing.assert_allclose(scores, parts[0] + models.reranker.weight * parts[1], rtol=1e-5)
+    second = models.reranker.scorer(models.reranker.texts(tokenized)).score(lists)
+    expected = found["dense"].score(lists) + models.reranker.weight * second
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("weight", [3.0, 0.0])
@@ -200,10 +195,10 @@ def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path, wit
     assert old["reranker"] == new["reranker"]
 
 
-@pytest.mark.parametrize("damage", ["reranker.json", "reranker.npz"])
-def test_damaged_files_are_named(models, tmp_path, damage):
-    models.reranker.save(tmp_path / "copy")
-    path = tmp_path / "copy" / damage
-    path.write_bytes(path.read_bytes()[:-40] if damage.endswith("npz") else b"{}")
-    with pytest.raises(InputError, match="this is not a re-ranker"):
-        Reranker.load(tmp_path / "copy")
+def test_damaged_files_are_named(models, tmp_path):
+    for name, damaged in (("reranker.json", lambda _: b"{}"), ("reranker.npz", lambda b: b[:-40])):
+        models.reranker.save(tmp_path / name)
+        path = tmp_path / name / name
+        path.write_bytes(damaged(path.read_bytes()))
+        with pytest.raises(InputError, match="this is not a re-ranker"):
+            Reranker.load(path.parent)

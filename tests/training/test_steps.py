@@ -1,7 +1,6 @@
 """Many steps in a call of the graph."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from tests.graphs import nodes_of_functions
@@ -18,16 +17,8 @@ from tf_smoothclir.two_tower.task import TwoTowerTask
 ROWS, DIM = 9, 2
 
 
-class BranchingTower(AveragePoolingTower):
-    """Asks in Python what only the graph will know."""
-
-    def call(self, tokens, training=None):
-        vectors = super().call(tokens, training)
-        return vectors if tf.reduce_sum(vectors) > 0 else -vectors
-
-
-def model_of(kind):
-    model = TwoTower(kind(ROWS, DIM), kind(ROWS, DIM))
+def model_of():
+    model = TwoTower(AveragePoolingTower(ROWS, DIM), AveragePoolingTower(ROWS, DIM))
     model.build()
     normal = np.random.default_rng(1).normal
     model.set_weights([normal(size=table.shape) for table in model.get_weights()])
@@ -47,7 +38,7 @@ def batches():
 
 
 def test_a_call_of_many_steps_does_what_as_many_calls_do():
-    one, many = model_of(AveragePoolingTower), model_of(AveragePoolingTower)
+    one, many = model_of(), model_of()
     steps, taken = steps_of(one), batches()
     losses = [steps(taken, tf.constant(1))[0].numpy() for _ in range(5)]
     found, norms, pairs = steps_of(many)(batches(), tf.constant(5))
@@ -60,16 +51,9 @@ def test_a_call_of_many_steps_does_what_as_many_calls_do():
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_step_is_traced_as_it_is_written_so_a_python_if_on_a_tensor_is_refused():
-    # AutoGraph would turn it into tf.cond, and would take most of the time before the first step.
-    steps = steps_of(model_of(BranchingTower))
-    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="as a Python `bool`"):
-        steps(batches(), tf.constant(1))
-
-
 def test_a_step_reads_each_table_once_for_the_model():
     # The optimizer may read the rows once more that it updates, if not in one kernel.
-    model = model_of(AveragePoolingTower)
+    model = model_of()
     step = tf.function(model.train_step, autograph=False)
     graph = step.get_concrete_function(next(batches())).graph
     for table in map(tf_variable, model.trainable_variables):

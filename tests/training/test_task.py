@@ -88,6 +88,8 @@ def test_history_tensorboard_and_log_have_every_loss_and_what_the_batches_choose
 
 @pytest.mark.parametrize("steps", [[1], [STEPS], [STEPS + 2, 4]], ids=str)
 def test_killed_run_continues_bit_for_bit(start, whole, tmp_path, steps):
+    train_until_killed(start(tmp_path / "run"), 3, minutes=60.0)
+    assert not start(tmp_path / "run").progress.pairs  # nothing was saved yet: it begins again
     for number in steps:
         train_until_killed(start(tmp_path / "run"), number)
     trainer = start(tmp_path / "run")
@@ -116,19 +118,6 @@ def test_a_bad_loss_is_named_with_the_pairs_and_the_remedy_of_the_task(
         " kept."
     )
     assert file.read_text().splitlines()[1] == "q1\td1\tx"
-
-
-def test_a_bad_gradient_norm_of_the_second_optimizer_is_named(start, tmp_path, monkeypatch):
-    trainer = start(tmp_path / "run")
-    train_step = trainer.task.train_step
-
-    def spoilt(batch, exchange=None):
-        return {**train_step(batch), "discriminator_gradient_norm": tf.constant(np.nan)}
-
-    monkeypatch.setattr(trainer.task, "train_step", spoilt)
-    message = "epoch 1, step 1: the discriminator gradient norm is not finite"
-    with pytest.raises(InputError, match=message):
-        trainer.train()
 
 
 def test_helpers_that_are_not_finite_are_not_saved(start, tmp_path, monkeypatch):

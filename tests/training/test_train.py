@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests.training.test_run_directory import snapshot
 from tests.training.test_trainer import begin as begin_trainer
@@ -16,7 +15,6 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation import plots
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
-from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
@@ -99,17 +97,6 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
 
 
 @pytest.mark.usefixtures("untrained")
-def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, tmp_path):
-    run = RunDirectory.create(tmp_path / "run", tiny())
-    run.vocabulary.mkdir()
-    for role in ROLES:
-        (run.vocabulary / f"{role}.txt").write_text("\n[UNK]\nof former data\n")
-    begin(tiny(), run.path)
-    for role in ROLES:
-        assert run.vocabulary_tokens(role) == finished.vocabulary_tokens(role)
-
-
-@pytest.mark.usefixtures("untrained")
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
     """Tokens are looked up by TensorFlow: then it is too late."""
     calls = []
@@ -138,13 +125,6 @@ def test_two_processes_do_not_train_in_one_directory(tiny, tmp_path, monkeypatch
         pass
 
 
-def test_load_model_has_the_weights_of_the_best_epoch(finished):
-    saved = tf.train.load_checkpoint(BestWeights.prefix(finished.checkpoints))
-    for index, weight in enumerate(load_model(finished).weights):
-        name = f"weights/{index}/.ATTRIBUTES/VARIABLE_VALUE"
-        np.testing.assert_array_equal(weight, saved.get_tensor(name))
-
-
 def word_weights(model, role):
     return np.log1p(np.exp(0.1 * getattr(model, f"{role}_tower").weights[1].numpy()[:, 0]))
 
@@ -171,12 +151,6 @@ def test_weights_of_words_and_positions_begin_equal_and_come_back_trained(
         assert profile.min() < 0.99  # they begin equal
 
 
-def test_load_model_of_a_run_without_an_epoch_says_how_to_go_on(tiny, tmp_path, untrained):
-    begin(tiny(), tmp_path)
-    with pytest.raises(InputError, match=r"not completed an epoch.*smoothclir-train --flagfile="):
-        load_model(RunDirectory.load(tmp_path))
-
-
 @pytest.mark.parametrize("changes", [{"thresholds": (0.7, 0.2)}, {"data_dir": "/nowhere"}])
 def test_a_mistake_shows_before_anything_is_written(changes, tiny, tmp_path):
     with pytest.raises(InputError, match=r"--thresholds|/nowhere"):
@@ -184,17 +158,19 @@ def test_a_mistake_shows_before_anything_is_written(changes, tiny, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.fixture
-def own_data(tiny_dir, tmp_path):
-    """A copy of the set that may be changed, and the settings for it."""
+@pytest.mark.usefixtures("untrained")
+def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(tiny_dir, tmp_path):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
-    return data, tiny_settings(data, tmp_path / "cache")
-
-
-def test_vocabulary_of_the_run_is_kept_and_changed_data_are_refused(own_data, tmp_path, untrained):
-    data, settings = own_data
-    begin(settings, tmp_path / "run")
+    settings, right = tiny_settings(data, tmp_path / "cache"), (data / "en2fr.rel").read_text()
+    (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
+    with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
+        train(settings, tmp_path / "run")
+    (data / "en2fr.rel").write_text(right)
     run = RunDirectory.load(tmp_path / "run")
+    run.vocabulary.mkdir(exist_ok=True)
+    for role in ROLES:  # of former data that could not be used either
+        (run.vocabulary / f"{role}.txt").write_text("\n[UNK]\nof former data\n")
+    begin(settings, run.path)
     before = {role: run.vocabulary_tokens(role) for role in ROLES}
     assert before["query"][:2] == ["[PAD]", "[UNK]"]
     assert "mot1" in before["document"]
@@ -205,16 +181,6 @@ def test_vocabulary_of_the_run_is_kept_and_changed_data_are_refused(own_data, tm
         file.write("999\tNouveau\tmot1\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
         train(settings, tmp_path / "run")
-
-
-def test_corrected_data_are_taken_by_the_same_command(own_data, tmp_path, untrained):
-    data, settings = own_data
-    right = (data / "en2fr.rel").read_text()
-    (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
-    with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
-        train(settings, tmp_path / "run")
-    (data / "en2fr.rel").write_text(right)
-    begin(settings, tmp_path / "run")
 
 
 def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(tiny, tmp_path, caplog):

@@ -81,43 +81,27 @@ def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
     assert {**evaluated["rules"], "full": alone["rules"]["full"]} == alone["rules"]
 
 
-@pytest.fixture
-def other(first_stage, tmp_path):
-    """`other(settings, **data)` is the first stage with changes in its config.json."""
-
-    def changed(settings=(), **data):
-        content = metrics_of(first_stage.config)
-        content["data"].update(data)
-        content["settings"]["data"].update(settings)
-        path = tmp_path / "other"
-        shutil.copytree(first_stage.path, path)
-        (path / "config.json").write_text(json.dumps(content))
-        return RunDirectory.load(path, verify=False)
-
-    return changed
-
-
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "split_seed", "message"),
     [
-        ({"fingerprint": "abc"}, "it was trained on other content of "),
-        (
-            {"fingerprint": "abc", "name": "mdn"},
-            r"it was trained on another retrieval set \(mdn\) ",
-        ),
+        ({"fingerprint": "abc"}, 13, "it was trained on other content of "),
+        ({"fingerprint": "abc", "name": "mdn"}, 13, r"it was .* another retrieval set \(mdn\) "),
+        ({}, 14, r".* split with --split_seed=14, those of .* with 13"),
     ],
 )
-def test_a_first_stage_on_another_set_is_refused(other, reranker, tmp_path, data, message):
-    where = rf"^--first_stage={tmp_path}/other: it was trained on {message}.*\. Give a finished"
-    with pytest.raises(InputError, match=where):
-        check_first_stage(other(**data), reranker, SmallWorld())
-
-
-def test_a_first_stage_on_another_split_is_refused_where_the_seed_splits(other, reranker):
-    first_stage = other({"split_seed": 14})
-    with pytest.raises(InputError, match=r"split with --split_seed=14, those of .* with 13"):
-        check_first_stage(first_stage, reranker, SmallWorld(splits=None))
-    check_first_stage(first_stage, reranker, SmallWorld())
+def test_a_first_stage_on_another_set_or_split_is_refused(
+    first_stage, reranker, tmp_path, data, split_seed, message
+):
+    path = shutil.copytree(first_stage.path, tmp_path / "other")
+    content = metrics_of(first_stage.config)
+    content["data"].update(data)
+    content["settings"]["data"]["split_seed"] = split_seed
+    (path / "config.json").write_text(json.dumps(content))
+    other = RunDirectory.load(path, verify=False)
+    with pytest.raises(InputError, match=rf"^--first_stage={path}: {message}.*\. Give a finished"):
+        check_first_stage(other, reranker, SmallWorld(splits=None))  # where the seed splits
+    if not data:
+        check_first_stage(other, reranker, SmallWorld())
 
 
 def test_a_first_stage_that_is_not_trained_or_cannot_rank_is_refused(

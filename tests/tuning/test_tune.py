@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from tf_smoothclir.settings.run import RunSettings
+from tests.training.test_run_directory import READ_FLAG_FILES
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import tasks, train
@@ -70,22 +71,9 @@ def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
 
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, found = searched
-    program = (
-        "import json, sys; import trainers.train;"
-        "from tf_smoothclir.command_line import setting_flags;"
-        "setting_flags.FLAGS(sys.argv);"
-        "print(json.dumps(setting_flags.run_settings_from_flags().to_dict()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, f"--flagfile={output_dir / 'best.flags'}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    read = RunSettings.from_dict(json.loads(done.stdout))
-    assert read == with_values(settings, found[0].values)
+    line = [sys.executable, "-c", READ_FLAG_FILES, output_dir / "best.flags"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{with_values(settings, found[0].values)}\n"
 
 
 def test_a_trial_is_what_the_trainer_would_have_done_and_only_the_best_keeps_its_model(
@@ -148,20 +136,15 @@ def test_what_cannot_be_done_is_an_error_and_leaves_a_search_alone(
     assert files(path) == before
 
 
-def test_overwrite_starts_over(searched, settings, tmp_path):
-    copy = shutil.copytree(searched[0], tmp_path / "copy")
-    found = tune.tune(settings, Search(search="grid", max_trials=1), copy, overwrite=True)
-    assert len(found) == 1
+def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp_path):
+    copy, one = shutil.copytree(searched[0], tmp_path / "copy"), Search(search="grid", max_trials=1)
+    assert len(tune.tune(settings, one, copy, overwrite=True)) == 1
     assert [path.name for path in (copy / "trials").iterdir()] == ["0000"]
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_a_directory_with_something_else_is_left_alone(settings, tmp_path, overwrite):
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "events").write_text("of a run")
-    with pytest.raises(InputError, match="it holds no search, but logs"):
-        tune.tune(settings, Search(), tmp_path, overwrite=overwrite)
-    assert (tmp_path / "logs" / "events").read_text() == "of a run"
+    (tmp_path / "run" / "logs").mkdir(parents=True)
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="it holds no search, but logs"):
+            tune.tune(settings, one, tmp_path / "run", overwrite=overwrite)
+    assert (tmp_path / "run" / "logs").is_dir()
 
 
 def test_two_searches_at_a_time_and_a_worker_with_another_one_are_errors(
@@ -204,10 +187,8 @@ def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path
 
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
-    def full_disk(*arguments):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(tuner, "trainer_of", full_disk)
+    error = OSError("no space left on device")
+    monkeypatch.setattr(tuner, "trainer_of", mock.Mock(side_effect=error))
     with pytest.raises(OSError, match="no space left"):
         tune.tune(settings, Search(), tmp_path / "out")
     assert not (tmp_path / "out" / "trials.csv").exists()
