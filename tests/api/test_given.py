@@ -1,7 +1,5 @@
 """What people give: each form becomes the same records, anything else an error that says more."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Objects in place of names: a user's loss, towers and callbacks, from training to search."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

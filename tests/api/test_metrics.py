@@ -1,7 +1,5 @@
 """Metrics of anybody's rankings, by hand, and the same as Keras metrics."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

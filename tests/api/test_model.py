@@ -1,7 +1,5 @@
 """A model in Python: of runs and exports, of each retriever, with the figures of the commands."""
 
-from __future__ import annotations
-
 import enum
 import itertools
 import sys

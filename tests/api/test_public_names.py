@@ -1,7 +1,5 @@
 """Names that editors and type checkers see are those that the package has."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Keywords of `train`: the names of the flags, their types, and what a wrong one is answered."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import typing

@@ -1,7 +1,5 @@
 """Training from data at hand: the same run as of files, kept where it can be found again."""
 
-from __future__ import annotations
-
 import gc
 import threading
 

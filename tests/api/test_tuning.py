@@ -1,7 +1,5 @@
 """`sc.tune` and `sc.HyperModel`: what they train is what `sc.train` trains."""
 
-from __future__ import annotations
-
 import keras_tuner
 import numpy as np
 import pytest

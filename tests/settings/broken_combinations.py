@@ -1,7 +1,5 @@
 """An example for each rule of what goes together with what."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 

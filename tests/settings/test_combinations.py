@@ -1,7 +1,5 @@
 """What goes together with what: each rule of the table, in the library."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS, RULES

@@ -1,7 +1,5 @@
 """Settings: defaults of the paper, refused values, JSON and flag files there and back."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """A tiny set on disk, its settings, and one finished run on it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set

@@ -1,7 +1,5 @@
 """Thresholds that follow the grades of a set, by the command and from Python."""
 
-from __future__ import annotations
-
 import pytest
 
 import tf_smoothclir as sc

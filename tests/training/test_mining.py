@@ -1,7 +1,5 @@
 """Hard negatives against a slow search by hand, and the guards that keep relevant ones out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

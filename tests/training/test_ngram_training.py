@@ -1,7 +1,5 @@
 """Runs with n-grams: they learn, continue after a kill, and are loaded and evaluated."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -1,7 +1,5 @@
 """Lexical and hybrid runs: what they write, go on from and rank with."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """`smoothclir-evaluate --first_stage`: one run re-ranks the top ranks of another."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
