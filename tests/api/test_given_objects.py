@@ -85,6 +85,7 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
             {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)},
             r"different lengths \(query_tower: 4, document_tower: 8\)",
         ),
+        ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
         ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
         ({"loss": sc.SoftmaxLoss()}, r"--loss.*: give --batching=lists"),
         ({"loss": "given"}, r"^--loss=given --objects: only Python can give an object"),
