@@ -1,8 +1,10 @@
-"""Training from data at hand: the same run as of files, kept where it can be found again."""
+"""Training and tuning from data at hand: as from files, kept where it can be found again."""
 
 import gc
 import threading
 
+import keras_tuner
+import numpy as np
 import pytest
 from absl import flags
 
@@ -18,7 +20,13 @@ from tf_smoothclir.utils.errors import InputError
 pytestmark = pytest.mark.usefixtures("without_plots")
 
 
-def parts_of(source):
+@pytest.fixture(scope="module")
+def source(tiny_dir):
+    return source_of(DataSettings(data_dir=str(tiny_dir)))
+
+
+@pytest.fixture(scope="module")
+def parts(source):
     """The tiny set as a person has it at hand."""
     return {
         "queries": {text.id: text.text for text in source.queries()},
@@ -28,26 +36,12 @@ def parts_of(source):
     }
 
 
-def keywords_of(cache_dir, **changes):
-    """The settings of the tiny set that are not the defaults."""
-    values, defaults = tiny_settings("", cache_dir, epochs=1, **changes).values(), RunSettings()
-    return {name: value for name, value in values.items() if value != defaults.values()[name]}
-
-
-@pytest.fixture(scope="module")
-def source(tiny_dir):
-    return source_of(DataSettings(data_dir=str(tiny_dir)))
-
-
-@pytest.fixture(scope="module")
-def parts(source):
-    return parts_of(source)
-
-
 @pytest.fixture(scope="module")
 def towers(tmp_path_factory):
-    """Keywords of a run of towers."""
-    return keywords_of(tmp_path_factory.mktemp("cache"))
+    """Keywords of a run of towers: the settings of the tiny set that are not the defaults."""
+    settings = tiny_settings("", tmp_path_factory.mktemp("cache"), epochs=1, select_metric="MAP")
+    values, defaults = settings.values(), RunSettings().values()
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +109,8 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
     assert begun.retriever == name
     assert "dictionary" in begun.details["lexical"]
     for role in ("query", "document"):
-        words, other = (
-            path / f"{role}.txt" for path in (tmp_path / "vocabulary", first.vocabulary)
-        )
-        assert words.read_text() == other.read_text()
+        other = (first.vocabulary / f"{role}.txt").read_text()
+        assert (tmp_path / "vocabulary" / f"{role}.txt").read_text() == other
     if still:  # a step of length nearly 0 from the weights of the first run
         texts = list(parts["queries"].values())
         found, expected = begun.encode_queries(texts), sc.load(first.path).encode_queries(texts)
@@ -145,3 +137,58 @@ def test_wrong_data_and_other_forms_of_a_run_are_named(ranking_runs, parts, chan
         changes = {**changes, "init_from": ranking_runs["dense"].path}
     with pytest.raises(InputError, match=message):
         sc.train(**{**parts, **changes})
+
+
+def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, towers, tmp_path):
+    search = {"tune": ["loss", "thresholds"], "search": "random", "output_dir": tmp_path / "out"}
+    first = sc.tune(**parts, **search, max_trials=1, **towers)
+    found = sc.tune(**parts, **search, max_trials=2, **towers)
+    assert len(found.trials) == 2
+    assert first.trials[0] in found.trials
+    assert found.score == found.trials[0].metrics["MAP"]
+    assert str(found).count("\n") == 2 + 2
+    model = sc.train(**parts, **found.best)
+    assert model.history[-1]["validation"] == found.trials[0].metrics
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
+        ({"tune": ["epsilom"]}, "'epsilom' cannot be searched"),
+        ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
+        ({"max_trials": 0}, "--max_trials must be at least 1"),
+        ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
+        ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),
+    ],
+)
+def test_a_mistake_is_an_error(parts, towers, changes, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        sc.tune(**parts, output_dir=tmp_path / "out", **{**towers, **changes})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, towers, tmp_path):
+    hypermodel = sc.HyperModel(**parts, tune=["epsilon"], **towers)
+    objective = keras_tuner.Objective("MAP", "max")
+    search = {"objective": objective, "max_trials": 2, "seed": 3, "directory": tmp_path}
+    tuner = keras_tuner.RandomSearch(hypermodel, **search)
+    tuner.search(verbose=0)
+    best, other = tuner.oracle.get_best_trials(2)
+    assert best.score >= other.score
+    epsilon = best.hyperparameters["epsilon"]
+    model = sc.train(**parts, **towers, epsilon=epsilon)
+    assert best.score == pytest.approx(model.history[-1]["validation"]["MAP"])
+    (best_towers,) = tuner.get_best_models()
+    assert best_towers.similarity.epsilon == epsilon
+    trained = hypermodel.build(best.hyperparameters)
+    metrics = hypermodel.fit(best.hyperparameters, trained)
+    assert metrics["MAP"] == best.score
+    for weight, again in zip(best_towers.get_weights(), trained.get_weights()):
+        np.testing.assert_array_equal(weight, again)
+
+
+def test_a_lexical_model_is_no_hypermodel(parts, towers):
+    with pytest.raises(InputError, match=r"a lexical model is no Keras model\. Use sc\.tune"):
+        sc.HyperModel(**parts, tune=["psq_beta"], retriever="lexical", **towers)

@@ -118,9 +118,7 @@ def check_help(commands, module, groups, **other_defaults):
         ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
     ],
 )
-def test_mistake_is_a_message_and_nothing_is_written(
-    commands, tmp_path, module, arguments, message
-):
+def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, message):
     (tmp_path / "file").write_text("")
     (tmp_path / "tmp").mkdir()
     if module == "trainers.train":

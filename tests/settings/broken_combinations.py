@@ -19,7 +19,7 @@ RULES = (*combinations.RULES, *OF_PLUGINS)
 _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
 
 # What a rule reads, in its order, with values that break it first; a name alone has its default.
-# After the bar, what keeps other rules quiet.
+# After the bar, what keeps other rules quiet. EACH: the first with each of the others.
 _SETTINGS = """
 data_dir=here tfds_name=wiki_clir/fr
 ir_dataset=mr-tydi/sw data_dir=here tfds_name
@@ -31,9 +31,7 @@ matryoshka_dims=8 tower=lstm
 loss=softmax batching=bucketed
 loss=given objects
 tower=given objects
-tower=given ngram_buckets=50 | objects={}
-tower=given initial_vectors=bilingual | objects={}
-tower=given query_embeddings=en.vec | objects={}
+tower=given EACH ngram_buckets=50 initial_vectors=bilingual query_embeddings=v.vec | objects={}
 tower=given document_embeddings=fr.vec | objects={}
 initial_vectors=bilingual query_embeddings document_embeddings=fr.vec
 shared_vocabulary=True query_embeddings=en.vec document_embeddings=fr.vec
@@ -43,20 +41,17 @@ tower token_weights position_weights train_query_embeddings=False train_document
 distribution=multi_worker shards_dir | batching=lists
 shards_dir=gs://shards distribution
 objective=adversarial distribution=shards | shards_dir=gs://shards batching=lists
-objective=adversarial batching=lists
+objective=adversarial EACH batching=lists pseudo_queries=9 matryoshka_dims=8 shared_vocabulary=True
 objective=s2net loss=mse
-objective=adversarial pseudo_queries=100
 objective=s2net hard_negatives=3
 objective=xcnn opening_epochs
 objective=xcnn optimizer=adam | opening_epochs=2
-objective=adversarial matryoshka_dims=8
-objective=adversarial shared_vocabulary=True
 objective=bae tower
 objective=bae ngram_buckets=100 | tower=linear
 objective=adversarial adversarial_weight discriminator_steps=0
 objective=adversarial opening_epochs=5 epochs=5
-distribution=shards retriever=lexical | shards_dir=gs://shards batching=lists
-distribution=shards reranker=late_interaction | shards_dir=gs://shards batching=lists
+distribution=shards retriever=lexical | shards_dir=gs://s batching=lists
+distribution=shards reranker=late_interaction | shards_dir=gs://s batching=lists
 rerank_depth=50 reranker
 retriever ranker=bm25
 ranker query_translation=none | retriever=lexical
@@ -65,17 +60,12 @@ fusion=reciprocal_rank retriever=lexical
 dictionary=en-fr.txt retriever
 dictionary=en-fr.txt query_translation=none | retriever=lexical ranker=bm25
 distribution=shards batching=in_batch | shards_dir=gs://shards
-distribution=shards fresh_negatives=True | shards_dir=gs://shards batching=lists
-distribution=shards hard_negatives=2 | shards_dir=gs://shards batching=lists
-distribution=shards pseudo_queries=9 | shards_dir=gs://shards batching=lists
-distribution=shards ngram_buckets=50 | shards_dir=gs://shards batching=lists
+distribution=shards EACH fresh_negatives=True hard_negatives=2 | shards_dir=gs://s batching=lists
+distribution=shards EACH pseudo_queries=9 ngram_buckets=50 | shards_dir=gs://s batching=lists
 num_shards=2 ngram_buckets=50
 init_from=there distribution=shards | shards_dir=gs://shards batching=lists
-init_from=there query_vocabulary=words.txt
-init_from=there document_vocabulary=w.txt
-init_from=there initial_vectors=bilingual
-init_from=there query_embeddings=vectors.txt
-init_from=there document_embeddings=v.txt
+init_from=there EACH query_vocabulary=w.txt document_vocabulary=w.txt initial_vectors=bilingual
+init_from=there EACH query_embeddings=v.txt document_embeddings=v.txt
 init_from=there dictionary=words.txt | retriever=hybrid
 init_from=there ranker=ql | retriever=lexical
 tune=dim distribution=shards | shards_dir=gs://shards batching=lists
@@ -134,10 +124,14 @@ def _texts(line: str) -> dict[str, str]:
 
 def _examples(table: str) -> dict[tuple[str, ...], dict[str, str]]:
     """What the rules read -> the texts that break them."""
-    lines = table.strip().splitlines()
-    read = (shlex.split(line.partition("|")[0]) for line in lines)
-    names = [tuple(word.partition("=")[0] for word in words) for words in read]
-    return dict(zip(names, map(_texts, lines)))
+    found = {}
+    for line in table.strip().splitlines():
+        read, _, context = line.partition("|")
+        first, each, others = read.partition(" EACH ")
+        for words in [f"{first} {other}" for other in others.split()] if each else [read]:
+            names = tuple(word.partition("=")[0] for word in shlex.split(words))
+            found[names] = {**_texts(words), **_texts(context)}
+    return found
 
 
 _OF_RULES, _OF_ALONE, _OTHERS = _examples(_SETTINGS), _examples(_ALONE), _texts(_GIVEN)

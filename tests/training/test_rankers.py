@@ -130,9 +130,7 @@ def test_what_is_missing_or_bad_stops_a_run_before_it_learns(tiny, tmp_path):
         train(human, tmp_path / "human")
 
 
-def test_people_translate_best_and_a_query_without_translation_finds_nothing(
-    tiny, data, tmp_path, caplog
-):
+def test_a_query_that_nobody_translated_finds_nothing(tiny, data, tmp_path, caplog):
     words = [" ".join(f"mot{w}" for w in words_of(n)[:2]) for n in range(QUERIES - 1)]
     lines = (f"{n}\tTitre\t{text}\n" for n, text in enumerate(words))  # all but the last
     (data / "wiki_fr.queries").write_text("".join(lines))

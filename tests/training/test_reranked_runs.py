@@ -81,9 +81,7 @@ def test_only_the_first_ranks_are_ordered_again_with_a_weight(tokenized, models,
         np.testing.assert_array_equal(first.scores, again.scores)
 
 
-def test_lists_of_training_have_unjudged_negatives_and_more_lists_related_documents(
-    tokenized, first_stage
-):
+def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, first_stage):
     retrieval_set = tokenized.retrieval_set
     judged = zip(retrieval_set.query_rows, retrieval_set.document_rows)
     grades = dict(zip(judged, retrieval_set.grades))
@@ -121,9 +119,7 @@ def test_lists_of_training_have_unjudged_negatives_and_more_lists_related_docume
 
 
 @pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
-def test_validation_decides_whether_related_documents_count(
-    models, first_stage, tokenized, monkeypatch, gains
-):
+def test_validation_decides_about_related_ones(models, first_stage, tokenized, monkeypatch, gains):
     """The first is learned without them, the second with them."""
     unchanged = Learned(0, (0.0,), (), 0.0)
     monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
@@ -143,9 +139,7 @@ def test_validation_decides_whether_related_documents_count(
 
 
 @pytest.mark.parametrize(("falls", "refused"), [(0.5, False), (3.0, True)])
-def test_map_may_fall_by_no_more_than_the_others_rise(
-    first_stage, tokenized, monkeypatch, falls, refused
-):
+def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
     validation = FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
     of_lists, calls = choosing.per_query_metrics, []

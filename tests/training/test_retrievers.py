@@ -178,9 +178,7 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
         assert found.cut_points == read_cut_points(run.cut_points)[name]
 
 
-def test_evaluate_on_another_set_ranks_with_the_retriever_of_the_run_beside_its_own_figures(
-    runs, tiny_dir, tmp_path, commands
-):
+def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands):
     run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")
     with open(other / "wiki_fr.documents", "a", encoding="utf-8") as file:

@@ -60,9 +60,7 @@ def test_every_optimizer_trains_its_own_variables_and_only_the_weights_are_kept(
     np.testing.assert_array_equal(saved.get_tensor(names[0]), task.weights)
 
 
-def test_history_tensorboard_and_log_have_every_loss_and_what_the_batches_choose(
-    start, whole, tmp_path, caplog
-):
+def test_history_tensorboard_and_log_are_complete(start, whole, tmp_path, caplog):
     path, trainer = whole
     history, task = trainer.progress.history, ToyTask()
     task.begin_epoch(0)
@@ -102,9 +100,7 @@ def test_killed_run_continues_bit_for_bit(start, whole, tmp_path, steps):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_bad_loss_is_named_with_the_pairs_and_the_remedy_of_the_task(
-    start, tmp_path, monkeypatch
-):
+def test_a_bad_loss_is_named_with_its_pairs_and_remedy(start, tmp_path, monkeypatch):
     trainer = start(tmp_path / "run")
     call_at_step(
         monkeypatch, STEPS + 1, lambda: trainer.task.discriminator.assign([0.0, np.inf, 0.0])

@@ -130,9 +130,7 @@ def word_weights(model, role):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_weights_of_words_and_positions_begin_equal_and_come_back_trained(
-    shared, tiny, tmp_path, monkeypatch
-):
+def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path, monkeypatch):
     drawn = {}
     monkeypatch.setattr(plots, "position_profiles", lambda path, profiles: drawn.update(profiles))
     weighted = {"token_weights": "learned", "position_weights": "learned", "average_weights": 0.5}

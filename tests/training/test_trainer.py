@@ -181,9 +181,7 @@ def test_killed_run_in_other_batches_continues_bit_for_bit(batching, mined, tiny
     assert_same(trained(settings, tmp_path / "run"), (progress, expected))
 
 
-def test_averaged_weights_are_evaluated_and_kept_and_training_goes_on_from_the_last(
-    tiny, tmp_path, monkeypatch, whole
-):
+def test_averages_are_evaluated_and_kept_and_not_trained_on(tiny, tmp_path, monkeypatch, whole):
     script_validation(monkeypatch, [0.2, 0.9])
     trainer, model = start(tiny(average_weights=0.5), tmp_path / "run")
     after = note_weights(trainer)
@@ -209,9 +207,7 @@ def test_fresh_negatives_differ_by_epoch_fixed_ones_do_not_and_may_be_fewer(tiny
     assert set(np.diff(one.offsets)) == set(np.diff(fresh._validation.lists.offsets)) == {2 + 3}
 
 
-def test_signal_saves_says_how_to_continue_and_continues(
-    tiny, tmp_path, monkeypatch, whole, caplog
-):
+def test_a_signal_saves_and_says_how_to_continue(tiny, tmp_path, monkeypatch, whole, caplog):
     with monkeypatch.context() as patch:
         call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
         trainer, _ = start(tiny(), tmp_path / "run")
@@ -251,9 +247,7 @@ def test_finished_run_that_is_trained_again_only_restores_the_best(tiny, whole, 
     assert_same(trained(tiny(), whole_dir / "False"), whole[False])
 
 
-def test_divergence_keeps_the_pairs_of_the_batch_and_the_last_checkpoint(
-    tiny, tmp_path, monkeypatch
-):
+def test_divergence_keeps_the_last_state_and_the_pairs(tiny, tmp_path, monkeypatch):
     trainer, model = start(tiny(checkpoint_minutes=0.0), tmp_path / "run")  # after each step
     table = model.document_tower.embeddings
 

@@ -38,12 +38,8 @@ def reranker(finished, tmp_path_factory):
 def evaluated(commands, first_stage, reranker):
     """The metrics.json of both stages."""
     before = metrics_of(reranker.metrics)
-    done = commands.run(
-        "trainers.evaluate",
-        f"--run_dir={reranker.path}",
-        f"--first_stage={first_stage.path}",
-        f"--rerank_depth={DEPTH}",
-    )
+    flags = [f"--run_dir={reranker.path}", f"--first_stage={first_stage.path}"]
+    done = commands.run("trainers.evaluate", *flags, f"--rerank_depth={DEPTH}")
     assert done.returncode == 0, done.stderr
     assert f"{reranker.evaluation}/over-first/metrics.json" in done.stdout
     assert metrics_of(reranker.metrics) == before
@@ -55,9 +51,7 @@ def metrics_of(path):
     return json.loads(path.read_text())
 
 
-def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
-    evaluated, reranker, first_stage
-):
+def test_the_first_ranks_are_ordered_again(evaluated, reranker, first_stage):
     alone = metrics_of(reranker.metrics)
     assert {name: evaluated["test"][name] for name in METRICS} == {
         name: alone["test"][name] for name in METRICS
@@ -87,7 +81,7 @@ def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
         ({}, 14, r".* split with --split_seed=14, those of .* with 13"),
     ],
 )
-def test_a_first_stage_on_another_set_or_split_is_refused(
+def test_another_set_or_split_is_refused(
     first_stage, reranker, tmp_path, data, split_seed, message
 ):
     path = shutil.copytree(first_stage.path, tmp_path / "other")
@@ -102,7 +96,7 @@ def test_a_first_stage_on_another_set_or_split_is_refused(
         check_first_stage(other, reranker, SmallWorld())
 
 
-def test_a_first_stage_that_is_not_trained_or_cannot_rank_is_refused(
+def test_what_cannot_rank_is_no_first_stage(
     first_stage, reranker, tokenized_set, monkeypatch, tmp_path
 ):
     run = RunDirectory.create(tmp_path, reranker.settings())

@@ -69,9 +69,7 @@ def whole(tiny_dir, work_dir):
     return work_dir / "whole"
 
 
-def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
-    tiny_dir, work_dir, whole
-):
+def test_killed_five_times_it_ends_with_the_same_trials(tiny_dir, work_dir, whole):
     output_dir, draw = work_dir / "killed", random.Random(3)
     command = (tiny_dir, work_dir, output_dir)
     for kill in range(KILLS):
@@ -108,9 +106,7 @@ def _read(pid, name):
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").is_file(), reason="reads /proc")
-def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_any(
-    tiny_dir, work_dir, whole
-):
+def test_neither_a_dead_worker_nor_a_dead_chief_loses_trials(tiny_dir, work_dir, whole):
     output_dir = work_dir / "workers"
     more = ("--workers=2", "--search=random", "--max_trials=5")
     command = (tiny_dir, work_dir, output_dir, *more)

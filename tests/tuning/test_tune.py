@@ -76,7 +76,7 @@ def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, setting
     assert done.stdout == f"{with_values(settings, found[0].values)}\n"
 
 
-def test_a_trial_is_what_the_trainer_would_have_done_and_only_the_best_keeps_its_model(
+def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
     searched, settings, tmp_path, without_plots
 ):
     output_dir, found = searched
@@ -99,9 +99,7 @@ def test_a_trial_is_what_the_trainer_would_have_done_and_only_the_best_keeps_its
         assert b"validation/MAP" in events
 
 
-def test_the_same_command_trains_nothing_again_also_without_its_state_file(
-    searched, settings, monkeypatch, tmp_path
-):
+def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, found = searched
     monkeypatch.setattr(tuner, "trainer_of", None)
     before, search = files(output_dir / "trials"), Search(search="random", max_trials=TRIALS)
@@ -127,9 +125,7 @@ RANDOM = Search(search="random")
         (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
     ],
 )
-def test_what_cannot_be_done_is_an_error_and_leaves_a_search_alone(
-    tiny, searched, search, changes, overwrite, message
-):
+def test_a_mistake_leaves_a_search_alone(tiny, searched, search, changes, overwrite, message):
     path, before = searched[0], files(searched[0])
     with pytest.raises(InputError, match=message):
         tune.tune(tiny(select_metric="MAP", **changes), search, path, overwrite=overwrite)
@@ -147,9 +143,7 @@ def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp
     assert (tmp_path / "run" / "logs").is_dir()
 
 
-def test_two_searches_at_a_time_and_a_worker_with_another_one_are_errors(
-    tiny, settings, searched, tmp_path, monkeypatch
-):
+def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_path, monkeypatch):
     message = "another search is running"
     with only_search(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
