@@ -108,7 +108,6 @@ def check_help(commands, module, groups, **other_defaults):
         ("trainers.train", ["--epochs=0"], "--epochs=0: 0 is not a positive integer"),
         ("trainers.train", ["--epsilon=nan"], "error: --epsilon must be a finite number, but"),
         ("trainers.train", ["--thresholds=a,1"], "error: --thresholds must be numbers, but one is"),
-        ("trainers.train", ["--thresholds=0.7,0.2"], "--loss, --thresholds: thresholds must be"),
         ("trainers.train", ["--data_dir=nowhere"], "/nowhere: there is no such directory."),
         ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "error: --tag=my system: the"),
