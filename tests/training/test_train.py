@@ -12,7 +12,7 @@ from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation import plots
+from tf_smoothclir.evaluation import plots as drawing
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -42,7 +42,7 @@ def begin(settings, path):
         train(settings, path)
 
 
-def test_metrics_json_and_files_have_what_is_promised(finished):
+def test_metrics_report_and_files_have_what_is_promised(finished):
     result = json.loads(finished.metrics.read_text())
     for split in ("test", "validation"):
         assert set(result[split]) == {*METRICS, *FULL}
@@ -63,22 +63,17 @@ def test_metrics_json_and_files_have_what_is_promised(finished):
     assert_validated_by_the_best(result)
     kinds = sorted(path.name.split("-")[0] for path in finished.checkpoints.iterdir())
     assert kinds == ["best"] * 3  # index, data and digests of one set of weights, and no states
+    report = finished.report.read_text()
+    plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
+    assert len(plots) == 4
+    assert all((finished.path / plot).read_bytes().startswith(b"\x89PNG") for plot in plots)
+    assert all(line in report for line in finished.flags.read_text().splitlines())
 
 
 def assert_validated_by_the_best(result):
     """The weights that are evaluated are those that were kept, to the last digit."""
     best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
     assert {name: result["validation"][name] for name in METRICS} == best
-
-
-def test_report_refers_to_plots_that_are_there(finished):
-    report = finished.report.read_text()
-    plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
-    assert len(plots) == 4
-    for plot in plots:
-        assert (finished.path / plot).read_bytes().startswith(b"\x89PNG")
-    for line in finished.flags.read_text().splitlines():
-        assert line in report
 
 
 def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
@@ -132,7 +127,7 @@ def word_weights(model, role):
 @pytest.mark.parametrize("shared", [False, True])
 def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path, monkeypatch):
     drawn = {}
-    monkeypatch.setattr(plots, "position_profiles", lambda path, profiles: drawn.update(profiles))
+    monkeypatch.setattr(drawing, "position_profiles", lambda path, profiles: drawn.update(profiles))
     weighted = {"token_weights": "learned", "position_weights": "learned", "average_weights": 0.5}
     settings = tiny(**weighted, shared_vocabulary=shared)
     assert_validated_by_the_best(train(settings, tmp_path / "run"))
