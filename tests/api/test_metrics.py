@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import pytrec_eval
-from tensorflow import keras
 
 from tf_smoothclir.api import metrics
 from tf_smoothclir.data.hashing import hash_ids
@@ -132,10 +131,3 @@ def test_ties_padding_nan_and_single_scores():
     assert math.isnan(float(metric.result()))
     with pytest.raises(ValueError, match="needs whole lists"):
         metric.update_state(np.array([1, 0]), np.array([0.5, 0.1]))
-
-
-def test_fit_shows_them():
-    model = keras.Sequential([keras.layers.Dense(4)])
-    model.compile(loss="mse", metrics=[metrics.NDCG(5), metrics.MRR()])
-    shown = model.fit(SCORES, np.maximum(GRADES, 0), verbose=0).history
-    assert {"loss", "ndcg_at_5", "mrr"} <= set(shown)

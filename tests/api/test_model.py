@@ -72,16 +72,6 @@ def test_evaluate_gives_the_figures_of_training(models, ranking_runs, tiny_dir, 
     assert again.confusion is not None
 
 
-def test_the_figures_of_a_run_are_at_hand(models, ranking_runs):
-    model, written = models["hybrid", "run"], read_json(ranking_runs["hybrid"].metrics)
-    assert model.metrics == written["test"]
-    assert model.details == written
-    assert len(model.history) == 1
-    assert model.settings == ranking_runs["hybrid"].settings()
-    with pytest.raises(InputError, match="it is an export"):
-        _ = models["hybrid", "export"].metrics
-
-
 def test_vectors_are_those_that_rank(models):
     model = models["dense", "run"]
     queries, documents = model.encode_queries(QUERIES), model.encode_documents(QUERIES)
@@ -160,21 +150,14 @@ def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog, grad
         (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
         (lambda m: m.evaluate(3), "data: it is a int"),
         (lambda m: m.evaluate("nowhere"), "there is no such directory"),
+        (lambda m: sc.load("nowhere"), "there is no such directory"),
+        (lambda m: sc.load(m.path.parent), "there is neither a run"),
+        (lambda m: sc.load(3), "it is a int"),
     ],
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(InputError, match=message):
         call(models["hybrid", "run"])
-
-
-def test_load_opens_runs_and_exports_alone(tmp_path):
-    for given, message in (
-        (tmp_path / "nowhere", "there is no such directory"),
-        (tmp_path, "there is neither a run"),
-        (3, "it is a int"),
-    ):
-        with pytest.raises(InputError, match=message):
-            sc.load(given)
 
 
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
@@ -183,6 +166,8 @@ def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_proces
     assert (path / "search" / "1").is_dir()
     with pytest.raises(InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
+    with pytest.raises(InputError, match="it is an export"):
+        _ = models["dense", "export"].metrics
 
 
 class PromptType(enum.Enum):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_trainer import start, trained
+from tests.training.test_trainer import start
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
@@ -22,14 +22,6 @@ from tf_smoothclir.training.train import tokenized_set_of, train
 pytestmark = pytest.mark.slow
 
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
-
-
-def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypatch):
-    def fail(_):
-        raise AssertionError("a row of the table was read for either language")
-
-    monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", fail)
-    assert trained(tiny(**NGRAMS, epochs=1), tmp_path / "run")[0].epoch == 1
 
 
 @pytest.mark.parametrize(

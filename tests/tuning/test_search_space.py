@@ -80,6 +80,8 @@ def test_values_of_a_trial_change_their_settings_and_no_others():
 
 
 def test_what_a_loss_ignores_or_cannot_be_used_with_is_not_searched_with_it():
+    space = search_space.search_space(["thresholds", "epsilon"], settings_of())
+    assert [(hp.name, len(hp.values)) for hp in space.space] == [("thresholds", 36), ("epsilon", 7)]
     points = points_of(["thresholds", "loss"], settings_of())
     losses = [point["loss"] for point in points]
     assert losses.count("sosl") == 36
@@ -114,8 +116,3 @@ THRESHOLDS = "--thresholds: thresholds must be strictly increasing"
 def test_a_mistake_in_the_searched_names_or_in_thresholds_is_an_error(names, model, message):
     with pytest.raises(InputError, match=message):
         search_space.search_space(names, settings_of(**model))
-
-
-def test_keras_tuner_sees_a_choice_for_each_name():
-    space = search_space.search_space(["thresholds", "epsilon"], settings_of())
-    assert [(hp.name, len(hp.values)) for hp in space.space] == [("thresholds", 36), ("epsilon", 7)]
