@@ -20,7 +20,6 @@ QUERIES = ["word1 word4", "word2", "unheard of", ""]
 
 @pytest.fixture(scope="module")
 def models(ranking_runs, ranking_exports):
-    """Retriever and kind of directory -> model."""
     return {
         **{(name, "run"): sc.load(run.path) for name, run in ranking_runs.items()},
         **{(name, "export"): sc.load(path) for name, path in ranking_exports.items()},

@@ -106,7 +106,6 @@ class Example:
 
     @property
     def values(self) -> dict[str, object]:
-        """The texts as values of settings."""
         return {name: _value(_DEFAULTS[name], text) for name, text in self.texts.items()}
 
 

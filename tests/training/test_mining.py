@@ -23,7 +23,6 @@ def retriever(world):
 
 
 def mined(world, retriever, epoch=1, **changes):
-    """Documents mined for each query, and the counts."""
     values = {"hard_negatives": 4, "mine_ranks": (3, 20), "mine_margin": 0.25, **changes}
     miner = HardNegatives(world, TrainingSettings(**values))
     found = miner.mine_after(epoch, retriever)

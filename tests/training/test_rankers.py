@@ -20,7 +20,6 @@ slow = pytest.mark.slow
 
 @pytest.fixture
 def data(tiny_dir, tmp_path):
-    """A copy of the tiny set that may be changed."""
     return shutil.copytree(tiny_dir, tmp_path / "data")
 
 

@@ -26,7 +26,6 @@ from tf_smoothclir.utils.errors import InputError
 
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
-    """A finished run of towers with late interaction over them."""
     path = tmp_path_factory.mktemp("reranked") / "run"
     train(tiny(reranker="late_interaction", rerank_depth=5), path)
     return RunDirectory.load(path)

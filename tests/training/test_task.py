@@ -34,7 +34,6 @@ def start(tiny):
 
 @pytest.fixture(scope="module")
 def whole(start, tmp_path_factory):
-    """The directory and the trainer of a run that nothing interrupted."""
     path = tmp_path_factory.mktemp("toy") / "run"
     trainer = start(path)
     trainer.train()

@@ -36,7 +36,6 @@ def begin(settings, path):
 
 
 def start(settings, path):
-    """A trainer before its first step, and its model."""
     _, trainer = begin(settings, path)
     return trainer, trainer.task.model
 
@@ -79,7 +78,6 @@ def train_until_killed(trainer, number, *, minutes=0.0):
 
 
 def script_validation(monkeypatch, values, name="NDCG@5"):
-    """Makes the validations of the epochs return these values."""
     left = iter(values)
     others = dict.fromkeys(METRICS, 0.5)
     monkeypatch.setattr(validation, "mean_metrics", lambda _: {**others, name: next(left)})

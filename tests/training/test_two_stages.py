@@ -28,7 +28,6 @@ def first_stage(tiny, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def reranker(finished, tmp_path_factory):
-    """A copy of the finished run, to write into."""
     path = tmp_path_factory.mktemp("runs") / "second"
     shutil.copytree(finished.path, path)
     return RunDirectory.load(path)
@@ -36,7 +35,6 @@ def reranker(finished, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def evaluated(commands, first_stage, reranker):
-    """The metrics.json of both stages."""
     before = metrics_of(reranker.metrics)
     flags = [f"--run_dir={reranker.path}", f"--first_stage={first_stage.path}"]
     done = commands.run("trainers.evaluate", *flags, f"--rerank_depth={DEPTH}")

@@ -30,7 +30,6 @@ def score(values):
 
 
 def run(oracle):
-    """Does what a tuner does."""
     while (trial := oracle.create_trial("tuner0")).status != "STOPPED":
         oracle.update_trial(trial.trial_id, {"NDCG@5": score(trial_values(trial))})
         trial.status = "COMPLETED"

@@ -64,7 +64,6 @@ def work_dir(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(tiny_dir, work_dir):
-    """A search that was not interrupted."""
     finish(start(tiny_dir, work_dir, work_dir / "whole"))
     return work_dir / "whole"
 

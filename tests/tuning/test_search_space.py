@@ -27,7 +27,6 @@ def settings_of(**model):
 
 
 def points_of(names, settings):
-    """All combinations of a space."""
     return list(combinations(search_space.search_space(sorted(names), settings)))
 
 
