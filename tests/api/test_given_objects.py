@@ -9,6 +9,7 @@ from tensorflow import keras
 
 import tf_smoothclir as sc
 from tests.api.own_objects import PowerLoss, Recorder, SumTower
+from tests.training.fixtures import no_plots
 from tf_smoothclir.settings import given
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
@@ -33,7 +34,8 @@ def own_objects(power=1.5):
 def trained(places):
     """A model of own objects, and the callback that stopped it after two epochs of four."""
     recorder = Recorder(last=2)
-    return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
+    with no_plots():
+        return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
 
 
 def test_callbacks_are_called_by_epoch_and_can_stop(trained):
@@ -58,7 +60,7 @@ def test_the_run_keeps_the_objects_and_is_refused_with_others(trained, places):
         sc.train(**own_objects(power=3.0), **places)
 
 
-def test_export_index_and_search_take_them(trained, tmp_path):
+def test_export_index_and_search_take_them(trained, tmp_path, no_child_process):
     model, _ = trained
     model.export(tmp_path / "export")
     published = sc.load(tmp_path / "export")

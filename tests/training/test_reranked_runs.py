@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.training.fixtures import no_plots
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -27,7 +28,8 @@ from tf_smoothclir.utils.errors import InputError
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
     path = tmp_path_factory.mktemp("reranked") / "run"
-    train(tiny(reranker="late_interaction", rerank_depth=5), path)
+    with no_plots():
+        train(tiny(reranker="late_interaction", rerank_depth=5), path)
     return RunDirectory.load(path)
 
 

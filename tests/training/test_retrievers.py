@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
+from tests.training.fixtures import no_plots
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -30,7 +31,8 @@ TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"}
 def runs(tiny, ranking_runs, tmp_path_factory):
     """Name of a retriever -> a finished run of one epoch with it."""
     path = tmp_path_factory.mktemp("retrievers") / "dense"
-    train(tiny(epochs=1), path)
+    with no_plots():
+        train(tiny(epochs=1), path)
     return {**ranking_runs, "dense": RunDirectory.load(path)}
 
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from tests.small_world import SmallWorld
+from tests.training.fixtures import no_plots
 from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.training import METRICS
@@ -22,7 +23,8 @@ DEPTH = 7
 def first_stage(tiny, tmp_path_factory):
     """A run with vocabularies of its own: it knows fewer words than the other one."""
     path = tmp_path_factory.mktemp("runs") / "first"
-    train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
+    with no_plots():
+        train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
     return RunDirectory.load(path)
 
 
