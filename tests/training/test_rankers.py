@@ -92,9 +92,8 @@ def test_untranslated_queries_need_no_training_pairs_and_are_not_exported(tiny, 
     without_training_pairs(data)
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("99\tTitre\tword1 mot2\n")  # one document has a word of queries
-    train(
-        tiny(data, retriever="lexical", ranker="bm25", query_translation="none"), tmp_path / "run"
-    )
+    settings = tiny(data, retriever="lexical", ranker="bm25", query_translation="none")
+    train(settings, tmp_path / "run")
     model, texts, query_words, _ = opened(tmp_path / "run")
     scores = model.rows(texts)(np.arange(QUERIES))
     asked = texts.queries.toarray()[:, query_words.index("word1")] > 0

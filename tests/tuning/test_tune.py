@@ -81,9 +81,8 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
 ):
     output_dir, found = searched
     result = train.train(with_values(settings, found[0].values), tmp_path / "run")
-    assert (
-        read(output_dir / "trials" / found[0].id / "metrics.json")["history"] == result["history"]
-    )
+    own = read(output_dir / "trials" / found[0].id / "metrics.json")
+    assert own["history"] == result["history"]
     best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
     assert found[0].metrics == best
     with_model = {path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")}
