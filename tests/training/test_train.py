@@ -29,7 +29,6 @@ FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@1
 
 @pytest.fixture
 def untrained(monkeypatch):
-
     def stop(trainer):
         raise KeyboardInterrupt
 
