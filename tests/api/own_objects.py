@@ -1,7 +1,5 @@
 """A loss, a tower and a callback as a user writes them; imported, it registers the classes."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

@@ -1,7 +1,5 @@
 """Objects in place of names: a user's loss, towers and callbacks, from training to search."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -11,77 +9,70 @@ from tensorflow import keras
 
 import tf_smoothclir as sc
 from tests.api.own_objects import PowerLoss, Recorder, SumTower
+from tests.training.fixtures import no_plots
 from tf_smoothclir.settings import given
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.towers.given import GivenTower
 from tf_smoothclir.utils.errors import InputError
 
-SMALL = {"preset": "fast", "toy_entities": 300, "epochs": 4, "document_language": "fr"}
-QUERY = ["A small animal that eats berries and lives in the hills."]
+QUERY = ["word1 word4"]
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A run of own objects, and the callback that stopped it after two epochs of four."""
-    directory, recorder = tmp_path_factory.mktemp("given"), Recorder(last=2)
-    model = sc.train(
-        loss=PowerLoss(1.5),
-        query_tower=SumTower(name="mine"),
-        document_tower=SumTower(dim=8),
-        callbacks=[recorder],
-        output_dir=directory / "run",
-        cache_dir=directory / "cache",
-        **SMALL,
-    )
-    return model, directory, recorder
+def places(tiny_dir, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("given")
+    return {"data": tiny_dir, "output_dir": directory / "run", "cache_dir": directory / "cache"}
+
+
+def own_objects(power=1.5):
+    towers = {"query_tower": SumTower(name="mine"), "document_tower": SumTower(dim=8)}
+    return {"loss": PowerLoss(power), **towers, "epochs": 4, "negatives": 3}
+
+
+@pytest.fixture(scope="module")
+def trained(places):
+    """A model of own objects, and the callback that stopped it after two epochs of four."""
+    recorder = Recorder(last=2)
+    with no_plots():
+        return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
 
 
 def test_callbacks_are_called_by_epoch_and_can_stop(trained):
-    _, directory, recorder = trained
+    model, recorder = trained
     assert recorder.calls == ["begin", (0, True, True), (1, True, True), "end"]
-    assert json.loads((directory / "run/metrics.json").read_text())["training"]["epochs"] == 2
+    assert model.details["training"]["epochs"] == 2
 
 
-def test_the_run_keeps_the_objects(trained):
-    model, directory, _ = trained
-    settings = json.loads((directory / "run/config.json").read_text())["settings"]["model"]
+def test_the_run_keeps_the_objects_and_is_refused_with_others(trained, places):
+    model, _ = trained
+    run = places["output_dir"]
+    settings = json.loads((run / "config.json").read_text())["settings"]["model"]
     assert (settings["loss"], settings["tower"], settings["dim"]) == ("given", "given", 8)
     loss = given.given_object(settings["objects"], "loss")
     assert (type(loss), loss.power) == (PowerLoss, 1.5)
-    again = sc.load(directory / "run")
+    again = sc.load(run)
     np.testing.assert_array_equal(again.encode_queries(QUERY), model.encode_queries(QUERY))
+    begun = (run / "metrics.json").stat().st_mtime_ns
+    sc.train(**own_objects(), **places)
+    assert (run / "metrics.json").stat().st_mtime_ns == begun
+    with pytest.raises(InputError, match="--objects: "):
+        sc.train(**own_objects(power=3.0), **places)
 
 
-def test_export_index_and_search_take_them(trained):
-    model, directory, _ = trained
-    model.export(directory / "export")
-    published = sc.load(directory / "export")
+def test_export_index_and_search_take_them(trained, tmp_path, no_child_process):
+    model, _ = trained
+    model.export(tmp_path / "export")
+    published = sc.load(tmp_path / "export")
     ids = [[hit.id for hit in one.search(QUERY, k=5)[0]] for one in (model, published)]
     assert ids[0] == ids[1]
-    np.testing.assert_allclose(
-        published.encode_queries(QUERY), model.encode_queries(QUERY), rtol=1e-5, atol=1e-6
-    )
+    vectors = published.encode_queries(QUERY)
+    np.testing.assert_allclose(vectors, model.encode_queries(QUERY), rtol=1e-5, atol=1e-6)
 
 
-def test_the_same_call_returns_the_finished_run_and_another_object_is_refused(trained):
-    _, directory, _ = trained
-    same = {"query_tower": SumTower(name="mine"), "document_tower": SumTower(dim=8)}
-    places = {"output_dir": directory / "run", "cache_dir": directory / "cache"}
-    begun = (directory / "run/metrics.json").stat().st_mtime_ns
-    sc.train(loss=PowerLoss(1.5), **same, **places, **SMALL)
-    assert (directory / "run/metrics.json").stat().st_mtime_ns == begun
-    with pytest.raises(InputError, match="--objects: "):
-        sc.train(loss=PowerLoss(3.0), **same, **places, **SMALL)
-
-
-def test_a_class_that_is_not_known_is_not_imported(trained, monkeypatch):
-    _, directory, _ = trained
-    written = json.loads((directory / "run/config.json").read_text())
-    config = written["settings"]["model"]["objects"]
-    stranger = config.replace("PowerLoss", "Stranger").replace(
-        "tests.api.own_objects", "antigravity"
-    )
+def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
+    written = given.objects_text(loss=PowerLoss(1.5)).replace("PowerLoss", "Stranger")
+    stranger = written.replace("tests.api.own_objects", "antigravity")
     monkeypatch.setattr(given, "_classes", {})
     with pytest.raises(InputError, match=r"an object of antigravity\.Stranger, .*--plugin names"):
         given.given_object(stranger, "loss")
@@ -96,6 +87,7 @@ def test_a_class_that_is_not_known_is_not_imported(trained, monkeypatch):
             {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)},
             r"different lengths \(query_tower: 4, document_tower: 8\)",
         ),
+        ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
         ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
         ({"loss": sc.SoftmaxLoss()}, r"--loss.*: give --batching=lists"),
         ({"loss": "given"}, r"^--loss=given --objects: only Python can give an object"),
@@ -107,7 +99,7 @@ def test_a_class_that_is_not_known_is_not_imported(trained, monkeypatch):
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):
     with pytest.raises(InputError, match=message):
-        sc.train(output_dir=tmp_path / "run", **{**SMALL, "epochs": 1, **arguments})
+        sc.train(output_dir=tmp_path / "run", epochs=1, **arguments)
 
 
 def test_a_layer_reads_padded_ids_and_an_empty_text_is_the_zero_vector():

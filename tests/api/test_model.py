@@ -1,6 +1,8 @@
 """A model in Python: of runs and exports, of each retriever, with the figures of the commands."""
 
-from __future__ import annotations
+import enum
+import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -8,9 +10,6 @@ import pytest
 import tf_smoothclir as sc
 from tests.training.tiny_set import DOCUMENTS, words_of
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
-from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json
@@ -21,7 +20,6 @@ QUERIES = ["word1 word4", "word2", "unheard of", ""]
 
 @pytest.fixture(scope="module")
 def models(ranking_runs, ranking_exports):
-    """Retriever and kind of directory -> model."""
     return {
         **{(name, "run"): sc.load(run.path) for name, run in ranking_runs.items()},
         **{(name, "export"): sc.load(path) for name, path in ranking_exports.items()},
@@ -73,16 +71,6 @@ def test_evaluate_gives_the_figures_of_training(models, ranking_runs, tiny_dir, 
     assert again.confusion is not None
 
 
-def test_the_figures_of_a_run_are_at_hand(models, ranking_runs):
-    model, written = models["hybrid", "run"], read_json(ranking_runs["hybrid"].metrics)
-    assert model.metrics == written["test"]
-    assert model.details == written
-    assert len(model.history) == 1
-    assert model.settings == ranking_runs["hybrid"].settings()
-    with pytest.raises(InputError, match="it is an export"):
-        _ = models["hybrid", "export"].metrics
-
-
 def test_vectors_are_those_that_rank(models):
     model = models["dense", "run"]
     queries, documents = model.encode_queries(QUERIES), model.encode_documents(QUERIES)
@@ -90,29 +78,9 @@ def test_vectors_are_those_that_rank(models):
     assert queries.dtype == np.float32
     np.testing.assert_allclose((queries * documents).sum(1), model.score(QUERIES, QUERIES))
     assert model.encode_queries([]).shape == (0, model.dim)
-
-
-@pytest.mark.parametrize("half", ["dense", "lexical"])
-def test_an_index_of_one_half_is_searched_by_it(models, ranking_exports, tmp_path, half):
-    path = ranking_exports["hybrid"]
-    halves, manifest = export_halves(path, retriever=half)
-    build_index(tmp_path / "index", SourceCollection(source_of(manifest.data)), halves, manifest)
-    model = models["hybrid", "export"]
-    found = model.search(QUERIES, 3, index=tmp_path / "index")
-    assert scores(found) == scores(model.search(QUERIES, 3, retriever=half))
-    other = {"dense": "impacts of words", "lexical": "vectors"}[half]
-    with pytest.raises(InputError, match=f"--retriever=hybrid: the index has no {other}"):
-        model.search(QUERIES, 3, index=tmp_path / "index", retriever="hybrid")
-
-
-@pytest.mark.parametrize("kind", ["run", "export"])
-def test_a_lexical_model_says_that_it_has_no_vectors(models, kind):
-    for encode in (
-        models["lexical", kind].encode_queries,
-        models["lexical", kind].encode_documents,
-    ):
+    for kind, name in itertools.product(("run", "export"), ("encode_queries", "encode_documents")):
         with pytest.raises(InputError, match=r"no vectors\. Use search or score, or train with"):
-            encode(["a"])
+            getattr(models["lexical", kind], name)(["a"])
 
 
 def test_search_in_documents_given_in_memory(one, tiny_dir):
@@ -128,7 +96,7 @@ def test_search_in_documents_given_in_memory(one, tiny_dir):
     assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
 
 
-def test_an_index_on_disk_is_used_and_checked(models, tmp_path, tiny_dir):
+def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     run, export = models["hybrid", "run"], models["hybrid", "export"]
     index = run.build_index(tmp_path / "index")
     assert facts(run.search(QUERIES, 3, index=index)) == facts(run.search(QUERIES, 3))
@@ -139,16 +107,10 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path, tiny_dir):
         models["dense", "run"].search(QUERIES, index=index)
     with pytest.raises(InputError, match="there is an index already"):
         run.build_index(small)
-
-
-def test_halves_of_a_hybrid_can_search_alone(models):
-    model = models["hybrid", "run"]
-    for name in ("dense", "lexical"):
-        assert len(model.search(QUERIES, 3, retriever=name)) == len(QUERIES)
+    for half in ("dense", "lexical"):
+        assert len(run.search(QUERIES, 3, retriever=half)) == len(QUERIES)
     with pytest.raises(InputError, match="no translation table"):
         models["dense", "run"].search(QUERIES, retriever="lexical")
-    with pytest.raises(InputError, match="no towers"):
-        models["lexical", "run"].search(QUERIES, retriever="hybrid")
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
@@ -157,39 +119,29 @@ def test_explanations_add_up_to_the_score(one, role):
     explanation = one.explain(query, document, role)
     (score,) = one.score([query], [document])
     parts = [word.share for word in explanation.words]
-    assert explanation.score == pytest.approx(score, rel=1e-5, abs=1e-6)
     total = sum(parts) + explanation.remainder + explanation.towers + explanation.feedback
-    assert total == pytest.approx(score, rel=1e-5, abs=1e-6)
+    assert [explanation.score, total] == pytest.approx([score, score], rel=1e-5, abs=1e-6)
 
 
-def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog):
-    judged = [(id_, id_, 2) for id_ in texts(tiny_dir, "queries")]
+@pytest.mark.parametrize("grade", [2, 1])  # the highest of binary judgments is another
+def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog, grade):
+    judged = [(id_, id_, grade) for id_ in texts(tiny_dir, "queries")]
     given = {name: texts(tiny_dir, name) for name in ("queries", "documents")}
     found = models["dense", "run"].evaluate(**given, judgments=judged)
-    assert found.counts["MRR_mr"] == len(judged)
+    assert found.counts["MRR_mr"] == found.counts["full/MRR@10"] == len(judged)
     # Of 20 queries, 12 are in the training split; several queries have the same words.
     assert "was trained on" in caplog.text
     assert "of these 20 queries" in caplog.text
     assert "NDCG@5" in str(found)
 
 
-def test_binary_judgments_have_a_highest_grade_of_their_own(models, tiny_dir):
-    judged = [(id_, id_, 1) for id_ in texts(tiny_dir, "queries")]
-    given = {name: texts(tiny_dir, name) for name in ("queries", "documents")}
-    found = models["dense", "run"].evaluate(**given, judgments=judged)
-    assert found.counts["MRR_mr"] == found.counts["full/MRR@10"] == len(judged)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda m: m.search("word1"), "queries='word1': it is a single string"),
-        (lambda m: m.search([1]), "Give a string there"),
         (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
-        (lambda m: m.search(["a"], documents="text"), "documents='text': it is a single string"),
         (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
         (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
-        (lambda m: m.encode_queries("word1"), "texts='word1': it is a single string"),
         (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
         (lambda m: m.explain(["a"], "b"), r"query: it is \['a'\], a list"),
         (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
@@ -197,20 +149,14 @@ def test_binary_judgments_have_a_highest_grade_of_their_own(models, tiny_dir):
         (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
         (lambda m: m.evaluate(3), "data: it is a int"),
         (lambda m: m.evaluate("nowhere"), "there is no such directory"),
+        (lambda m: sc.load("nowhere"), "there is no such directory"),
+        (lambda m: sc.load(m.path.parent), "there is neither a run"),
+        (lambda m: sc.load(3), "it is a int"),
     ],
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(InputError, match=message):
         call(models["hybrid", "run"])
-
-
-def test_load_opens_runs_and_exports_alone(tmp_path):
-    with pytest.raises(InputError, match="there is no such directory"):
-        sc.load(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="there is neither a run"):
-        sc.load(tmp_path)
-    with pytest.raises(InputError, match="it is a int"):
-        sc.load(3)
 
 
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
@@ -219,3 +165,48 @@ def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_proces
     assert (path / "search" / "1").is_dir()
     with pytest.raises(InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
+    with pytest.raises(InputError, match="it is an export"):
+        _ = models["dense", "export"].metrics
+
+
+class PromptType(enum.Enum):
+    """As in mteb.types; MTEB itself needs PyTorch."""
+
+    query = "query"
+    document = "document"
+
+
+BATCHES = [{"text": ["word1", "word2 word3"], "id": ["a", "b"]}, {"text": ["word4"], "id": ["c"]}]
+TEXTS = ["word1", "word2 word3", "word4"]
+TASK = {"task_metadata": object(), "hf_split": "test", "hf_subset": "en-fr", "batch_size": 32}
+
+
+@pytest.mark.slow
+def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models):
+    model = models["dense", "run"]
+    encoder = sc.MtebEncoder(model)
+    queries = encoder.encode(BATCHES, prompt_type=PromptType.query, **TASK)
+    documents = encoder.encode(BATCHES, prompt_type=PromptType.document, **TASK)
+    np.testing.assert_array_equal(queries, model.encode_queries(TEXTS))
+    np.testing.assert_array_equal(documents, model.encode_documents(TEXTS))
+    assert not np.allclose(queries, documents)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, prompt_type="passage"), documents)
+    every, expected = encoder.similarity(queries, documents), model.score(TEXTS, TEXTS)
+    assert every.shape == (3, 3)
+    np.testing.assert_allclose(np.diag(every), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity_pairwise(queries, documents), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(queries[1], documents), every[1:2], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_what_mteb_cannot_use_is_refused(models, monkeypatch):
+    encoder = sc.MtebEncoder(models["dense", "run"])
+    with pytest.raises(InputError, match="does not say which of them its texts are"):
+        encoder.encode(BATCHES, prompt_type=None, **TASK)
+    with pytest.raises(InputError, match="a batch has image, and no 'text'"):
+        encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **TASK)
+    with pytest.raises(InputError, match="has no towers"):
+        sc.MtebEncoder(models["lexical", "run"])
+    monkeypatch.setitem(sys.modules, "mteb.models.model_meta", None)
+    with pytest.raises(InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
+        _ = encoder.mteb_model_meta

@@ -1,10 +1,10 @@
-"""Training from data at hand: the same run as of files, kept where it can be found again."""
-
-from __future__ import annotations
+"""Training and tuning from data at hand: as from files, kept where it can be found again."""
 
 import gc
 import threading
 
+import keras_tuner
+import numpy as np
 import pytest
 from absl import flags
 
@@ -37,31 +37,35 @@ def parts(source):
 
 
 @pytest.fixture(scope="module")
-def tiny_keywords(tmp_path_factory):
-    """The settings of the tiny set that are not the defaults."""
-    cache, defaults = tmp_path_factory.mktemp("cache"), RunSettings().values()
-    values = tiny_settings("", cache, epochs=1).values()
+def towers(tmp_path_factory):
+    """Keywords of a run of towers: the settings of the tiny set that are not the defaults."""
+    settings = tiny_settings("", tmp_path_factory.mktemp("cache"), epochs=1, select_metric="MAP")
+    values, defaults = settings.values(), RunSettings().values()
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, tiny_keywords, tmp_path):
-    of_files = sc.train(tiny_dir, **tiny_keywords)
-    of_parts = sc.train(**parts, **tiny_keywords, output_dir=tmp_path / "kept")
-    opened = sc.train(RetrievalSet.load(source), **tiny_keywords)
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Keywords of a run without towers, which takes less time."""
+    return {"cache_dir": tmp_path_factory.mktemp("cache"), "retriever": "lexical", "negatives": 3}
+
+
+def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp_path):
+    of_files = sc.train(tiny_dir, **table)
+    of_parts = sc.train(**parts, **table, output_dir=tmp_path / "kept")
+    opened = sc.train(RetrievalSet.load(source), **table)
     assert of_parts.metrics == of_files.metrics == opened.metrics
-    found = of_parts.search(["word1 word4"], 3)
-    assert [hit.id for hit in found[0]] == [
-        hit.id for hit in of_files.search(["word1 word4"], 3)[0]
-    ]
+    found, of_these = (model.search(["word1 word4"], 3)[0] for model in (of_parts, of_files))
+    assert [hit.id for hit in found] == [hit.id for hit in of_these]
     again = sc.load(tmp_path / "kept")
     assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
-def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts, tiny_keywords):
+def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts, towers):
     before = {name: flags.FLAGS[name].value for name in flags.FLAGS}
     trained = []
     # Where no signal handlers can be set.
-    thread = threading.Thread(target=lambda: trained.append(sc.train(**parts, **tiny_keywords)))
+    thread = threading.Thread(target=lambda: trained.append(sc.train(**parts, **towers)))
     thread.start()
     thread.join()
     assert {name: flags.FLAGS[name].value for name in flags.FLAGS} == before
@@ -72,81 +76,45 @@ def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts
     assert not path.exists()
 
 
-def test_a_finished_run_is_returned_and_other_data_are_refused(parts, tiny_keywords, tmp_path):
-    first = sc.train(**parts, **tiny_keywords, output_dir=tmp_path)
+def test_a_finished_run_is_returned_and_other_data_are_refused(parts, table, tmp_path):
+    first = sc.train(**parts, **table, output_dir=tmp_path)
     written = (tmp_path / "metrics.json").stat().st_mtime_ns
-    assert sc.train(**parts, **tiny_keywords, output_dir=tmp_path).metrics == first.metrics
+    assert sc.train(**parts, **table, output_dir=tmp_path).metrics == first.metrics
     assert (tmp_path / "metrics.json").stat().st_mtime_ns == written
     other = {**parts, "documents": {**parts["documents"], "0": "autre"}}
     with pytest.raises(InputError, match="it holds a run on other data"):
-        sc.train(**other, **tiny_keywords, output_dir=tmp_path)
+        sc.train(**other, **table, output_dir=tmp_path)
     with pytest.raises(InputError, match="it holds a run with other settings"):
-        sc.train(**parts, **{**tiny_keywords, "epochs": 2}, output_dir=tmp_path)
-    sc.train(**other, **tiny_keywords, output_dir=tmp_path, overwrite=True)
+        sc.train(**parts, **table, seed=2, output_dir=tmp_path)
+    sc.train(**other, **table, output_dir=tmp_path, overwrite=True)
     assert (tmp_path / "metrics.json").stat().st_mtime_ns > written
 
 
-def test_grades_decide_about_the_thresholds(parts, tiny_keywords):
-    binary = {**parts, "judgments": [(q, d, int(g == 2)) for q, d, g in parts["judgments"]]}
-    model = sc.train(**binary, **tiny_keywords)
-    assert model.settings.model.thresholds == (0.45,)
-    assert model.details["counts"]["test"]["full/MRR@10"] == 4  # of the test queries, all
-
-
-def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, tiny_keywords, monkeypatch, tmp_path):
+def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, towers, monkeypatch):
     def interrupted(self):
         raise Interrupted(130)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "train", interrupted)
-        with pytest.raises(KeyboardInterrupt, match="stopped and saved in"):
-            sc.train(**parts, **tiny_keywords, output_dir=tmp_path)
-    assert sc.train(**parts, **tiny_keywords, output_dir=tmp_path).metrics
+    monkeypatch.setattr(Trainer, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="stopped and saved in"):
+        sc.train(**parts, **towers)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "lexical",
-        pytest.param("dense", marks=pytest.mark.slow),
-        pytest.param("hybrid", marks=pytest.mark.slow),
-    ],
-)
-def test_fine_tuning_begins_with_the_models_of_a_run(
-    name, ranking_runs, parts, tiny_keywords, tmp_path
-):
+@pytest.mark.parametrize("name", ["lexical", pytest.param("hybrid", marks=pytest.mark.slow)])
+def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, towers, tmp_path):
     first = ranking_runs[name]
-    begun = sc.train(
-        **parts,
-        init_from=first.path,
-        cache_dir=tiny_keywords["cache_dir"],
-        **({} if name == "lexical" else {"learning_rate": 1e-9, "epochs": 1}),
-        output_dir=tmp_path,
-    )
+    still = {} if name == "lexical" else {"learning_rate": 1e-9, "epochs": 1}
+    own = {"init_from": first.path, "cache_dir": towers["cache_dir"], "output_dir": tmp_path}
+    begun = sc.train(**parts, **own, **still)
     assert begun.settings.training.init_from == str(first.path)
     assert begun.retriever == name
+    assert "dictionary" in begun.details["lexical"]
     for role in ("query", "document"):
-        own, other = (path / f"{role}.txt" for path in (tmp_path / "vocabulary", first.vocabulary))
-        assert own.read_text() == other.read_text()
-    if name == "dense":  # a step of length nearly 0 from the weights of the first run
-        queries = list(parts["queries"].values())
-        found, expected = begun.encode_queries(queries), sc.load(first.path).encode_queries(queries)
+        other = (first.vocabulary / f"{role}.txt").read_text()
+        assert (tmp_path / "vocabulary" / f"{role}.txt").read_text() == other
+    if still:  # a step of length nearly 0 from the weights of the first run
+        texts = list(parts["queries"].values())
+        found, expected = begun.encode_queries(texts), sc.load(first.path).encode_queries(texts)
         assert abs(found - expected).max() < 1e-6
-    if name != "dense":
-        assert "dictionary" in begun.details["lexical"]
-
-
-def test_fine_tuning_refuses_other_forms(ranking_runs, parts, tiny_keywords):
-    def begin(of, **changes):
-        cache = {"cache_dir": tiny_keywords["cache_dir"]}
-        sc.train(**parts, **cache, init_from=ranking_runs[of].path, **changes)
-
-    with pytest.raises(InputError, match=r"--dim is 4 there, 5 here\. Leave --dim out"):
-        begin("dense", dim=5)
-    with pytest.raises(InputError, match="it has no hybrid models, but dense ones"):
-        begin("dense", retriever="hybrid")
-    with pytest.raises(InputError, match=r"has its settings\. Leave one of the two out"):
-        begin("dense", preset="best")
 
 
 @pytest.mark.parametrize(
@@ -159,9 +127,68 @@ def test_fine_tuning_refuses_other_forms(ranking_runs, parts, tiny_keywords):
         ({"judgments": [("0", "0", -1)]}, "grade -1 is outside"),
         ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
         ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
-        ({"epoch": 3}, "Did you mean epochs"),
+        ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
+        ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),
+        ({"init_from": "", "preset": "best"}, r"has its settings\. Leave one of the two out"),
     ],
 )
-def test_wrong_data_are_named_as_they_were_given(parts, tiny_keywords, changes, message):
+def test_wrong_data_and_other_forms_of_a_run_are_named(ranking_runs, parts, changes, message):
+    if "init_from" in changes:
+        changes = {**changes, "init_from": ranking_runs["dense"].path}
     with pytest.raises(InputError, match=message):
-        sc.train(**{**parts, **tiny_keywords, **changes})
+        sc.train(**{**parts, **changes})
+
+
+def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, towers, tmp_path):
+    search = {"tune": ["loss", "thresholds"], "search": "random", "output_dir": tmp_path / "out"}
+    first = sc.tune(**parts, **search, max_trials=1, **towers)
+    found = sc.tune(**parts, **search, max_trials=2, **towers)
+    assert len(found.trials) == 2
+    assert first.trials[0] in found.trials
+    assert found.score == found.trials[0].metrics["MAP"]
+    assert str(found).count("\n") == 2 + 2
+    model = sc.train(**parts, **found.best)
+    assert model.history[-1]["validation"] == found.trials[0].metrics
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
+        ({"tune": ["epsilom"]}, "'epsilom' cannot be searched"),
+        ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
+        ({"max_trials": 0}, "--max_trials must be at least 1"),
+        ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
+        ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),
+    ],
+)
+def test_a_mistake_is_an_error(parts, towers, changes, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        sc.tune(**parts, output_dir=tmp_path / "out", **{**towers, **changes})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, towers, tmp_path):
+    hypermodel = sc.HyperModel(**parts, tune=["epsilon"], **towers)
+    objective = keras_tuner.Objective("MAP", "max")
+    search = {"objective": objective, "max_trials": 2, "seed": 3, "directory": tmp_path}
+    tuner = keras_tuner.RandomSearch(hypermodel, **search)
+    tuner.search(verbose=0)
+    best, other = tuner.oracle.get_best_trials(2)
+    assert best.score >= other.score
+    epsilon = best.hyperparameters["epsilon"]
+    model = sc.train(**parts, **towers, epsilon=epsilon)
+    assert best.score == pytest.approx(model.history[-1]["validation"]["MAP"])
+    (best_towers,) = tuner.get_best_models()
+    assert best_towers.similarity.epsilon == epsilon
+    trained = hypermodel.build(best.hyperparameters)
+    metrics = hypermodel.fit(best.hyperparameters, trained)
+    assert metrics["MAP"] == best.score
+    for weight, again in zip(best_towers.get_weights(), trained.get_weights()):
+        np.testing.assert_array_equal(weight, again)
+
+
+def test_a_lexical_model_is_no_hypermodel(parts, towers):
+    with pytest.raises(InputError, match=r"a lexical model is no Keras model\. Use sc\.tune"):
+        sc.HyperModel(**parts, tune=["psq_beta"], retriever="lexical", **towers)

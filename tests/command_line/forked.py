@@ -5,7 +5,6 @@ A command has its own process, as on a terminal, but does not pay for the import
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import importlib
 import json
@@ -21,7 +20,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_MOST_PRINTED = 1 << 20  # into a pipe
+_MOST_PRINTED = 1 << 20
 
 
 class ForkedCommands:
@@ -55,13 +54,8 @@ class ForkedCommands:
     ) -> subprocess.CompletedProcess:
         """Runs `python -m module arguments`.
 
-        Args:
-            module: The command.
-            *arguments: Its flags.
-            cwd: Its directory.
-            stdin: What it reads.
-            kill_after: Seconds after which its process is killed (SIGKILL); not its children.
-            largest_file: Bytes beyond which no file can grow, as on a disk that is full.
+        Its process, not its children, is killed after some seconds (SIGKILL); no file can grow
+        beyond `largest_file` bytes, as on a disk that is full.
         """
         texts = list(map(str, arguments))
         request = {"module": module, "arguments": texts, "cwd": str(cwd), "stdin": stdin}
@@ -74,52 +68,36 @@ class ForkedCommands:
 def _serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
-        with contextlib.ExitStack() as stack:
-            given = stack.enter_context(tempfile.TemporaryFile())
+        with tempfile.TemporaryFile() as given:
             given.write(request["stdin"].encode(errors="surrogateescape"))
             given.seek(0)
-            printed = [stack.enter_context(_Printed(request["largest_file"])) for _ in range(2)]
+            pipes = [_pipe() for _ in range(2)]
             child = os.fork()
             if child == 0:
-                for number, file in enumerate([given.fileno(), *(one.end for one in printed)]):
-                    os.dup2(file, number)
+                for number, end in enumerate([given.fileno(), *(end for _, end in pipes)]):
+                    os.dup2(end, number)
                 if (size := request["largest_file"]) is not None:
                     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
                 _run(request)
             status = _wait(child, request["kill_after"])
-            stdout, stderr = (one.read().decode(errors="surrogateescape") for one in printed)
+        stdout, stderr = (_printed(*pipe).decode(errors="surrogateescape") for pipe in pipes)
         code = os.waitstatus_to_exitcode(status)
         answer = {"returncode": code, "stdout": stdout, "stderr": stderr}
         print(json.dumps(answer), flush=True)
 
 
-class _Printed:
-    """What a command prints: a file, or a pipe where files cannot grow."""
+def _pipe() -> tuple[int, int]:
+    """A pipe that takes all that a command prints: files may not be able to grow."""
+    begin, end = os.pipe2(os.O_NONBLOCK)
+    fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _MOST_PRINTED)
+    return begin, end
 
-    def __init__(self, largest_file: int | None):
-        self._ends = []
-        if largest_file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115
-            self.end = self._file.fileno()
-        else:
-            self._ends = os.pipe2(os.O_NONBLOCK)
-            fcntl.fcntl(self._ends[1], fcntl.F_SETPIPE_SZ, _MOST_PRINTED)
-            self._file, self.end = os.fdopen(self._ends[0], "rb", 0), self._ends[1]
 
-    def __enter__(self) -> _Printed:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._file.close()
-        if self._ends:
-            os.close(self.end)
-
-    def read(self) -> bytes:
-        """Returns what was printed so far, also by children that outlive the command."""
-        if self._ends:
-            return self._file.read(_MOST_PRINTED) or b""
-        self._file.seek(0)
-        return self._file.read()
+def _printed(begin: int, end: int) -> bytes:
+    """What was printed so far, also by children that outlive the command."""
+    os.close(end)
+    with os.fdopen(begin, "rb", 0) as file:
+        return file.read(_MOST_PRINTED) or b""
 
 
 def _wait(child: int, kill_after: float | None) -> int:

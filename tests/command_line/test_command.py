@@ -1,7 +1,6 @@
 """What all commands share: help, errors without a stack trace, silence, entry points."""
 
 import ast
-import dataclasses
 import errno
 import json
 import logging
@@ -10,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -20,10 +20,11 @@ from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
-from tf_smoothclir.settings.base import fields_with_flags, value_text
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
-from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
+from tf_smoothclir.settings.base import fields_with_flags
+from tf_smoothclir.settings.presets import preset_settings
+from tf_smoothclir.settings.run import RunSettings, all_groups
 from tf_smoothclir.training import trainer
+from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 MAINS = {
@@ -47,17 +48,24 @@ def commands():
         yield forked
 
 
-def run(module, *arguments, cwd=None, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        cwd=cwd or ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+def program(code, *arguments, cwd=ROOT, **environment):
+    """Runs a Python program, which must succeed; returns what it printed and its errors."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    line = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def without_tensorflow(module, arguments, cwd):
+    """Runs a command, which must not load TensorFlow; returns what it printed."""
+    code = (
+        f"import sys; from {module} import run\n"
+        "try:\n    run()\n"
+        "except SystemExit as end:\n    print(end.code)\n"
+        "assert not {'tensorflow', 'tensorflow_datasets', 'keras'} & {*sys.modules}\n"
     )
+    return program(code, *arguments, cwd=cwd)[0]
 
 
 def shown_default(value):
@@ -92,115 +100,63 @@ def check_help(commands, module, groups, **other_defaults):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("module", "arguments", "message"),
     [
-        (["toy"], "Unknown argument 'toy'; flags begin with --."),
-        (["--epoch=3"], "Unknown command line flag 'epoch'. Did you mean: epochs ?"),
-        (["--loss=hinge"], "--loss=hinge: value should be one of <sosl|"),
-        (["--epochs=0"], "--epochs=0: 0 is not a positive integer"),
-        (["--dim=wide"], "--dim=wide"),
-        (["--epsilon=-1"], "--epsilon=-1"),
-        (["--epsilon=nan"], "error: --epsilon must be a finite number, but is nan."),
-        (["--thresholds=low,high"], "error: --thresholds must be numbers, but one is 'low'."),
-        (["--thresholds=0.7,0.2"], "--loss, --thresholds: thresholds must be strictly increasing"),
-        (["--loss=three_part_l2", "--cut_points=0,x,1"], "error: --cut_points must be numbers"),
-        (["--data_dir=nowhere"], "/nowhere: there is no such directory."),
+        ("trainers.train", ["toy"], "Unknown argument 'toy'; flags begin with --."),
+        ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
+        ("trainers.train", ["--loss=hinge"], "--loss=hinge: value should be one of <sosl|"),
+        ("trainers.train", ["--epochs=0"], "--epochs=0: 0 is not a positive integer"),
+        ("trainers.train", ["--epsilon=nan"], "error: --epsilon must be a finite number, but"),
+        ("trainers.train", ["--thresholds=a,1"], "error: --thresholds must be numbers, but one is"),
+        ("trainers.train", ["--data_dir=nowhere"], "/nowhere: there is no such directory."),
+        ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
+        ("export.search", ["--trec_run=a.run", "--tag=my system"], "error: --tag=my system: the"),
+        ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
+        ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
+        ("trainers.compare", ["a.run", "b.run", "--full"], "error: --full: every run is a file"),
+        ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
     ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_mistake_is_a_message_and_nothing_is_written(commands, tmp_path, arguments, message):
-    done = commands.run("trainers.train", f"--output_dir={tmp_path}/run", *arguments, cwd=tmp_path)
+def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, message):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "tmp").mkdir()
+    if module == "trainers.train":
+        arguments = [*arguments, "--output_dir=run"]
+    done = commands.run(module, *arguments, cwd=tmp_path)
     assert done.returncode != 0
     assert message in one_line(done.stdout + done.stderr)
     assert "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments", "message"),
-    [
-        (
-            "trainers.evaluate",
-            ["--run_dir=nowhere"],
-            "error: --run_dir=nowhere: there is no such",
-        ),
-        (
-            "export.export",
-            ["--run_dir=nowhere"],
-            "error: --run_dir=nowhere: there is no such",
-        ),
-        (
-            "export.search",
-            ["--export_dir=nowhere"],
-            "error: --export_dir=nowhere: there is no such",
-        ),
-    ],
-)
-def test_missing_run_or_export_is_a_message(commands, tmp_path, module, arguments, message):
-    done = commands.run(module, *arguments, cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith(message)
-    assert "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments", "message"),
-    [
-        ("export.search", ["--trec_run=file/a.run"], "--trec_run=file: the directory cannot be"),
-        ("export.search", ["--trec_run=a.run", "--tag=my system"], "--tag=my system: the tag of"),
-        ("export.search", ["--trec_run=."], "--trec_run=.: it is a directory"),
-        (
-            "export.build_index",
-            ["--export_dir=tmp", "--index_dir=file/index"],
-            "--index_dir=file: the directory",
-        ),
-        ("trainers.compare", ["a.run", "b.run", "--full"], "--full: every run is a file"),
-        ("trainers.compare", [".", "tmp", "--qrels=file"], "--qrels=file: every run is a dir"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_flag_that_cannot_be_used_is_a_message_before_any_work(
-    commands, tmp_path, module, arguments, message
-):
-    (tmp_path / "file").write_text("")
-    (tmp_path / "tmp").mkdir()
-    done = commands.run(module, *arguments, cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {message}")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
-def command_of(names):
-    """The command that has these flags."""
-    if {"queries", "trec_run"} & names:
-        return ["export.search"]
-    if "filter" in names:
-        return ["export.search"]
-    if {"add", "remove", "collection", "replace", "engine"} & names:
-        return ["export.build_index"]
-    if "first_stage" in names:
-        return ["trainers.evaluate"]
-    if "num_shards" in names:
-        return ["tf_smoothclir.extras.distributed.write_shards"]
-    return ["trainers.tune" if "tune" in names else "trainers.train"]
+# Of the flags of commands, one example for each reason, and of settings one for each place where
+# they are checked; `tests.settings` has all of both.
+AT_THE_DOOR = ("data_dir-tfds_name", "init_from-ranker", "init_from-initial_vectors")
+AT_THE_DOOR += ("tune-retriever", "tune-objective", "objective-loss", "objective-matryoshka_dims")
+AT_THE_DOOR += ("num_shards-ngram_buckets", "distribution-batching", "projection_layers-tower")
+OF_COMMANDS = [
+    *(example for example in OF_SETTINGS if str(example) in AT_THE_DOOR),
+    *{example.rule.reason: example for example in OF_FLAGS}.values(),
+]
+COMMANDS_OF_FLAGS = {
+    "queries": "export.search",
+    "trec_run": "export.search",
+    "filter": "export.search",
+    "first_stage": "trainers.evaluate",
+    "num_shards": "tf_smoothclir.extras.distributed.write_shards",
+    "tune": "trainers.tune",
+    **dict.fromkeys(["add", "remove", "collection", "replace", "engine"], "export.build_index"),
+}
 
 
-def flag(name, value):
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no{name}"
-    return f"--{name}={value_text(value)}"
-
-
-@pytest.mark.parametrize(
-    "example", [one for one in OF_SETTINGS + OF_FLAGS if "objects" not in one.values], ids=str
-)
+@pytest.mark.parametrize("example", OF_COMMANDS, ids=str)
 def test_incompatible_flags_are_a_message_before_anything_is_loaded(commands, tmp_path, example):
     rule = example.rule
-    arguments = [flag(name, value) for name, value in example.values.items()]
-    used = {OF_PLUGINS.get(rule, ""), distributed.__name__ * ("distribution" in example.values)}
+    arguments = [f"--{name}={text}" for name, text in example.texts.items()]
+    used = {OF_PLUGINS.get(rule, ""), distributed.__name__ * ("distribution" in example.texts)}
     arguments += [f"--plugin={plugin}" for plugin in used if plugin]
-    done = commands.run(*command_of({*rule.names}), *arguments, cwd=tmp_path)
+    module = next((COMMANDS_OF_FLAGS[name] for name in COMMANDS_OF_FLAGS if name in rule.names), "")
+    done = commands.run(module or "trainers.train", *arguments, cwd=tmp_path)
     assert done.returncode == 1
     where, _, what = done.stderr.removeprefix("error: ").partition(": ")
     assert where.split()[0].startswith((f"--{rule.names[0]}", f"--no{rule.names[0]}"))
@@ -225,45 +181,48 @@ def test_stats_counts_more_than_three_grades_if_told_to(commands, tmp_path):
     [
         ("trainers.stats", ["--toy_entities=300"]),
         ("trainers.compare", ["first", "second"]),
-        ("trainers.evaluate", ["--run_dir=nowhere"]),
-        ("trainers.train", ["--data_dir=nowhere"]),
-        ("export.search", ["--export_dir=nowhere", "--query=a"]),
-        ("export.serve", ["--export_dir=nowhere"]),
-        ("export.export", ["--run_dir=nowhere"]),
         ("export.client", []),
     ],
 )
 def test_commands_that_do_not_need_tensorflow_do_not_import_it(module, arguments, tmp_path):
-    done = run(module, *arguments, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
-    imported = re.findall(r"\| +(\S+)$", done.stderr, re.MULTILINE)
-    assert "absl.flags" in imported
-    assert {"tensorflow", "tensorflow_datasets", "keras"}.isdisjoint(imported)
+    assert without_tensorflow(module, arguments, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "tune", "stats")),
+        *((name, ["--run_dir=nowhere"]) for name in ("trainers.evaluate", "export.export")),
+        *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("serve", "build_index")),
+        ("export.search", ["--export_dir=nowhere", "--query=a"]),
+    ],
+)
+def test_a_missing_directory_is_named_before_tensorflow_is_loaded(module, arguments, tmp_path):
+    printed = without_tensorflow(module, arguments, tmp_path)
+    assert "nowhere: there is no such directory" in printed
+    assert list(tmp_path.iterdir()) == []
+
+
+NO_SPACE = OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt")
+OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
+OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
+NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
+NO_SPACE_FOR_TENSORS = NODE + "runs/mine/state; No space left on device [Op:SaveV2] name: "
+OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NO_SPACE_FOR_TENSORS)
 
 
 @pytest.mark.parametrize(
     ("error", "place"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
-        # As SaveV2 has it.
-        (
-            tf.errors.ResourceExhaustedError(
-                None,
-                None,
-                "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} runs/mine/"
-                "state; No space left on device [Op:SaveV2] name: ",
-            ),
-            "error: runs/mine/state;",
-        ),
+        (NO_SPACE, "flags.txt'"),
+        (OF_SAVE_V2, "error: runs/mine/state;"),
+        (OF_THE_PATH, "'out.npz'. Free"),
     ],
-    ids=["Python's", "TensorFlow's"],
 )
 def test_full_disk_is_a_message(error, place, monkeypatch):
-    def main(argv):
-        raise error
-
     monkeypatch.setattr(command.gc, "freeze", lambda: None)  # of what the other tests leave
     with pytest.raises(SystemExit) as ended:
-        command._guarded(main, ["smoothclir-train"], "")
+        command._guarded(mock.Mock(side_effect=error), ["smoothclir-train"], "")
     message = str(ended.value)
     assert place in message
     assert "No space left on device" in message
@@ -272,58 +231,32 @@ def test_full_disk_is_a_message(error, place, monkeypatch):
     )
     assert "{{" not in message
     assert "[Op:" not in message
+    other = OSError(errno.EIO, "Input/output error")
+    with pytest.raises(OSError, match="Input/output error"):  # with its stack trace
+        command._guarded(mock.Mock(side_effect=other), ["smoothclir-train"], "")
 
 
-def test_the_remedy_for_a_full_disk_is_space_also_where_the_path_could_be_wrong(monkeypatch):
-    def main(argv):
-        raise command.InputError("out.npz: it cannot be written. Check the path.") from OSError(
-            errno.ENOSPC, os.strerror(errno.ENOSPC), "out.npz"
-        )
+def test_the_log_has_our_messages_and_warnings_of_other_libraries():
+    def is_logged(module, level):
+        record = logging.LogRecord("absl", level, module.__file__, 1, "message", None, None)
+        return command._is_ours_or_a_warning(record)
 
-    monkeypatch.setattr(command.gc, "freeze", lambda: None)
-    with pytest.raises(SystemExit, match=r"device: 'out\.npz'\. Free some space"):
-        command._guarded(main, ["smoothclir-train"], "")
-
-
-@pytest.mark.parametrize(
-    ("module", "level", "logged"),
-    [
-        (trainer, logging.INFO, True),
-        (tf, logging.INFO, False),
-        (tf, logging.WARNING, True),
-    ],
-)
-def test_the_log_has_our_messages_and_warnings_of_other_libraries(module, level, logged):
-    record = logging.LogRecord("absl", level, module.__file__, 1, "message", None, None)
-    assert command._is_ours_or_a_warning(record) == logged
-
-
-def test_any_other_error_keeps_its_stack_trace(monkeypatch):
-    def main(argv):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(command.gc, "freeze", lambda: None)
-    with pytest.raises(OSError, match="Input/output error"):
-        command._guarded(main, ["smoothclir-train"], "")
+    assert is_logged(trainer, logging.INFO)
+    assert not is_logged(tf, logging.INFO)
+    assert is_logged(tf, logging.WARNING)
 
 
 @pytest.mark.slow
 def test_success_is_silent_on_standard_error_with_verbosity_minus_one(tmp_path):
-    arguments = [
-        f"--data_dir={write_tiny_set(tmp_path / 'data')}",
-        f"--output_dir={tmp_path / 'run'}",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=8",
-        "--epochs=2",
-        "--checkpoint_minutes=0",
-        "--verbosity=-1",
-    ]
-    done = run("trainers.train", *arguments, XDG_CACHE_HOME=str(tmp_path / "cache"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
+    data, cache = write_tiny_set(tmp_path / "data"), tmp_path / "cache"
+    small = ("--dim=4", "--negatives=3", "--batch_size=8", "--epochs=2", "--checkpoint_minutes=0")
+    arguments = (f"--data_dir={data}", f"--output_dir={tmp_path}/run", "--verbosity=-1", *small)
+    main = "from trainers.train import run; run()"
+    printed, errors = program(main, *arguments, XDG_CACHE_HOME=str(cache))
+    assert errors == ""
+    assert printed.splitlines()[-1] == f"Report: {tmp_path}/run/report.md"
     # The cache is where the standard of the desktop says.
-    assert list((tmp_path / "cache" / "tf_smoothclir").iterdir())
+    assert list((cache / "tf_smoothclir").iterdir())
 
 
 def test_console_scripts_point_to_existing_functions():
@@ -339,8 +272,7 @@ def test_console_scripts_point_to_existing_functions():
         assert "run" in [node.name for node in body if isinstance(node, ast.FunctionDef)], module
 
 
-def settings_of(*arguments):
-    """What a command with --preset resolves its flags to."""
+def test_flags_override_a_preset_that_gives_the_defaults():
     code = (
         "from absl import app\n"
         "from tf_smoothclir.command_line import setting_flags as ours\n"
@@ -348,17 +280,16 @@ def settings_of(*arguments):
         "ours.define_settings()\n"
         "app.run(lambda argv: print(*ours.run_settings_from_flags().flag_lines(), sep='\\n'))\n"
     )
-    line = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
 
+    def lines_of(*arguments):
+        return program(code, *arguments)[0].splitlines()
 
-def test_preset_gives_the_defaults_and_flags_override_it():
-    fast, best = settings_of(), settings_of("--preset=best")
-    assert settings_of("--preset=fast") == fast == RunSettings().flag_lines()
-    assert best == preset_settings("best").flag_lines() != fast
-    changed = settings_of("--preset=best", "--dim=64", "--noshared_vocabulary")
-    differing = {line for line in changed if line not in best}
+    assert lines_of() == preset_settings("fast").flag_lines() == RunSettings().flag_lines()
+    changed = lines_of("--preset=best", "--dim=64", "--noshared_vocabulary")
+    differing = {*changed} - {*preset_settings("best").flag_lines()}
     assert differing == {"--dim=64", "--shared_vocabulary=False"}
+    of_tower = lines_of("--preset=paper", "--tower=lstm", "--epochs=2")
+    assert {*of_tower} - {*preset_settings("paper", "lstm").flag_lines()} == {"--epochs=2"}
 
 
 def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
@@ -373,42 +304,6 @@ def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
         "lstm": {*common, *slower, "--batch_size=64", "--epochs=15"},
     }
     for tower, lines in expected.items():
-        found = settings_of("--preset=paper", f"--tower={tower}")
+        found = preset_settings("paper", tower).flag_lines()
         assert lines | {f"--tower={tower}"} <= set(found)
-    assert "--epochs=2" in settings_of("--preset=paper", "--tower=lstm", "--epochs=2")
     assert LEARNING_RATE == 0.01
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_value_of_a_preset_is_a_setting(name):
-    names = {field.name for kind in GROUPS.values() for field in dataclasses.fields(kind)}
-    assert set(PRESETS[name]) <= names
-    lines = preset_settings(name).flag_lines()
-    assert all(f"--{name}={value_text(value)}" in lines for name, value in PRESETS[name].items())
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        *((f"trainers.{name}", ["--data_dir=nowhere"]) for name in ("train", "tune", "stats")),
-        ("trainers.evaluate", ["--run_dir=nowhere"]),
-        *((f"export.{name}", ["--export_dir=nowhere"]) for name in ("search", "serve")),
-        ("export.build_index", ["--export_dir=nowhere"]),
-        ("export.export", ["--run_dir=nowhere"]),
-    ],
-)
-def test_a_missing_directory_is_named_before_tensorflow_is_loaded(module, arguments, tmp_path):
-    code = (
-        f"import sys; sys.argv[1:] = {arguments!r}\n"
-        f"from {module} import run\n"
-        "try:\n    run()\n"
-        "except SystemExit as end:\n    print(end.code)\n"
-        "assert 'tensorflow' not in sys.modules\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "nowhere: there is no such directory" in done.stdout
-    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """A tiny set on disk, its settings, and one finished run on it."""
 
-from __future__ import annotations
+import contextlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,12 +10,20 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 
 
-@pytest.fixture
-def without_plots(monkeypatch) -> None:
+@contextlib.contextmanager
+def no_plots() -> Iterator[None]:
     """Runs write no plots, which take a quarter of the time of a run on the tiny set."""
     from tf_smoothclir.evaluation import plots  # loads matplotlib
 
-    monkeypatch.setattr(plots, "save_png", lambda figure, path: plots.plt.close(figure))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "save_png", lambda figure, path: plots.plt.close(figure))
+        yield
+
+
+@pytest.fixture
+def without_plots() -> Iterator[None]:
+    with no_plots():
+        yield
 
 
 @pytest.fixture(scope="session")

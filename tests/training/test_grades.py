@@ -1,10 +1,9 @@
 """Thresholds that follow the grades of a set, by the command and from Python."""
 
-from __future__ import annotations
-
 import pytest
 
 import tf_smoothclir as sc
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -46,26 +45,26 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
 
 def test_thresholds_that_a_run_was_given_are_not_taken_over_in_silence(tmp_path):
     settings = write_set(tmp_path / "set", 1)
-    given = changed(settings, {"thresholds": (0.1,)})
-    RunDirectory.create(tmp_path / "run", given)
+    RunDirectory.create(tmp_path / "run", changed(settings, {"thresholds": (0.1,)}))
     assert with_grades_of_set(settings, tmp_path / "run") == settings
 
 
-def test_too_many_grades_are_a_mistake(tmp_path):
+def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, monkeypatch):
     settings = write_set(tmp_path / "set", 1)
     (tmp_path / "set" / "judgments.tsv").write_text("0\t0\t57\n")
     with pytest.raises(InputError, match="the highest grade is 57"):
         with_grades_of_set(settings, tmp_path / "run")
-
-
-def test_the_toy_world_is_not_read_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tf_smoothclir.training.grades.highest_grade", None)
     assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
 
 
-def test_from_python_a_directory_of_binary_judgments_is_enough(tmp_path):
-    directory = write_set(tmp_path / "set", 1).data.data_dir
-    small = {"cache_dir": tmp_path / "cache", "dim": 4, "epochs": 1, "document_language": "fr"}
-    model = sc.train(directory, output_dir=tmp_path / "run", **small)
-    assert model.settings.model.thresholds == (0.45,)
-    assert sc.train(directory, output_dir=tmp_path / "run", **small).metrics == model.metrics
+def test_from_python_binary_judgments_are_enough(tmp_path, without_plots):
+    source = source_of(write_set(tmp_path / "set", 1).data)
+    small = {"cache_dir": tmp_path / "cache", "retriever": "lexical"}
+    parts = {name: list(getattr(source, name)()) for name in ("queries", "documents", "judgments")}
+    for name in ("queries", "documents"):
+        parts[name] = {text.id: text.text for text in parts[name]}
+    for data in ({"data": tmp_path / "set", "document_language": "fr"}, parts):
+        model = sc.train(**data, **small)
+        assert model.settings.model.thresholds == (0.45,)
+        assert model.details["counts"]["test"]["full/MRR@10"] == 2  # of ten, all of the split

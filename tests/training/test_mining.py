@@ -1,7 +1,5 @@
 """Hard negatives against a slow search by hand, and the guards that keep relevant ones out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -25,7 +23,6 @@ def retriever(world):
 
 
 def mined(world, retriever, epoch=1, **changes):
-    """Documents mined for each query, and the counts."""
     values = {"hard_negatives": 4, "mine_ranks": (3, 20), "mine_margin": 0.25, **changes}
     miner = HardNegatives(world, TrainingSettings(**values))
     found = miner.mine_after(epoch, retriever)
@@ -64,19 +61,13 @@ def test_what_is_mined_agrees_with_a_search_by_hand(world, retriever, ranks, mar
     assert counts["refused"] == pytest.approx(share, abs=1e-4)
 
 
-def test_same_seed_and_epoch_the_same_documents_and_others_others(world, retriever):
+def test_seed_and_epoch_decide_and_nothing_is_mined_after_the_last(world, retriever):
     first = mined(world, retriever)
     assert mined(world, retriever) == first
     assert mined(world, retriever, epoch=2)[0] != first[0]
     assert mined(world, retriever, seed=14)[0] != first[0]
-
-
-def test_mined_every_few_epochs_and_not_after_the_last(world, retriever):
-    epochs = [
-        epoch
-        for epoch in range(1, 7)
-        if mined(world, retriever, epoch=epoch, mine_every=2, epochs=6)[1]
-    ]
+    some = {"mine_every": 2, "epochs": 6}
+    epochs = [epoch for epoch in range(1, 7) if mined(world, retriever, epoch=epoch, **some)[1]]
     assert epochs == [2, 4]
 
 

@@ -1,14 +1,13 @@
 """Runs with n-grams: they learn, continue after a kill, and are loaded and evaluated."""
 
-from __future__ import annotations
-
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_trainer import start, train_until_killed, trained
+from tests.training.test_trainer import start
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
@@ -25,37 +24,6 @@ pytestmark = pytest.mark.slow
 NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
 
 
-def test_both_tables_learn_and_the_loss_falls(tiny, tmp_path):
-    settings = tiny(**NGRAMS, epochs=6)
-    _, model = start(settings, tmp_path / "before")
-    before = [weight.numpy() for weight in model.weights]
-    progress, after = trained(settings, tmp_path / "run")
-    losses = [record["loss"] for record in progress.history]
-    assert losses[-1] < 0.7 * losses[0]
-    assert len(before) == len(after) == 2
-    assert [(old != new).any() for old, new in zip(before, after)] == [True, True]
-    np.testing.assert_array_equal(after[0][:2], before[0][:2])  # padding and unknown
-
-
-def test_a_shared_tower_encodes_both_languages_at_once(tiny, tmp_path, monkeypatch):
-    def fail(_):
-        raise AssertionError("a row of the table was read for either language")
-
-    monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", fail)
-    assert trained(tiny(**NGRAMS, epochs=1), tmp_path / "run")[0].epoch == 1
-
-
-@pytest.mark.parametrize("tower", ["average_pooling", pytest.param("cnn", marks=pytest.mark.slow)])
-def test_a_killed_run_continues_bit_for_bit(tower, tiny, tmp_path):
-    settings = tiny(ngram_buckets=50, tower=tower)
-    _, expected = trained(settings, tmp_path / "whole")
-    train_until_killed(start(settings, tmp_path / "killed")[0], 11)
-    progress, found = trained(settings, tmp_path / "killed")
-    assert progress.epoch == 2
-    for old, new in zip(expected, found):
-        np.testing.assert_array_equal(old, new)
-
-
 @pytest.mark.parametrize(
     ("more", "rows"),
     [
@@ -66,29 +34,23 @@ def test_a_killed_run_continues_bit_for_bit(tower, tiny, tmp_path):
     ],
 )
 def test_rows_of_ngrams_follow_the_vocabulary(more, rows, tiny, tmp_path):
-    settings = tiny(**{"ngram_buckets": 50, "epochs": 1, **more})
-    train(settings, tmp_path / "run")
+    settings = tiny(**{"ngram_buckets": 50, **more})
+    _, model = start(settings, tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
-    model = load_model(run)
     for role in ROLES:
         tower, words = getattr(model, f"{role}_tower"), run.vocabulary_tokens(role)
         encoder = text_encoder(run.vocabulary / f"{role}.txt", settings.text, role)
         assert encoder.ngrams[0] == tower.ngram_embeddings.shape[0] == (rows or 2 * len(words))
 
 
-def test_frozen_words_freeze_their_ngrams(tiny, tmp_path):
+def test_tables_begin_with_different_vectors_and_frozen_words_freeze_their_ngrams(tiny, tmp_path):
     _, model = start(tiny(ngram_buckets=50, train_query_embeddings=False), tmp_path / "run")
     assert model.query_tower.trainable_weights == []
     assert len(model.document_tower.trainable_weights) == 2
-
-
-def test_the_tables_of_a_tower_begin_with_different_vectors(tiny, tmp_path):
-    _, model = start(tiny(ngram_buckets=50), tmp_path / "run")
     tables = [weight.numpy()[:10] for weight in model.weights]
     assert len(tables) == 4
-    for index, table in enumerate(tables):
-        for other in tables[:index]:
-            assert (table != other).all()
+    for one, other in itertools.combinations(tables, 2):
+        assert (one != other).all()
 
 
 def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words(tiny, tmp_path):

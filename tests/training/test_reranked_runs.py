@@ -2,10 +2,13 @@
 
 import dataclasses
 import json
+import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tests.training.fixtures import no_plots
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -24,9 +27,9 @@ from tf_smoothclir.utils.errors import InputError
 
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
-    """A finished run of towers with late interaction over them."""
     path = tmp_path_factory.mktemp("reranked") / "run"
-    train(tiny(reranker="late_interaction", rerank_depth=5), path)
+    with no_plots():
+        train(tiny(reranker="late_interaction", rerank_depth=5), path)
     return RunDirectory.load(path)
 
 
@@ -36,77 +39,67 @@ def tokenized(run):
     return tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
 
 
-def test_metrics_and_report_say_what_was_chosen(run):
+@pytest.fixture(scope="module")
+def models(run):
+    return load_models(run)
+
+
+@pytest.fixture(scope="module")
+def first_stage(models, tokenized):
+    return models.retrievers(tokenized)["dense"]
+
+
+def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, models, finished):
     content = json.loads(run.metrics.read_text())
     assert list(content["components"]) == ["dense"]
     assert content["reranker"]["network"] == "late_interaction"
     assert content["reranker"]["validation"]["0"] > 0
     assert content["training"]["seconds"] >= content["reranker"]["seconds"]
     assert "late_interaction" in run.report.read_text()
-
-
-def test_loaded_models_score_as_those_that_were_learned(run, tokenized):
-    models = load_models(run)
+    assert load_models(finished).reranker is None
     lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
     found = models.retrievers(tokenized)
     assert list(found) == ["dense", "reranked"]
     scores = load_scorer(run, tokenized).scorer.score(lists)
     np.testing.assert_array_equal(scores, found["reranked"].score(lists))
-    parts = (
-        found["dense"].score(lists),
-        models.reranker.scorer(models.reranker.texts(tokenized)).score(lists),
-    )
-    np.testing.assert_allclose(scores, parts[0] + models.reranker.weight * parts[1], rtol=1e-5)
+    second = models.reranker.scorer(models.reranker.texts(tokenized)).score(lists)
+    expected = found["dense"].score(lists) + models.reranker.weight * second
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
-def test_only_the_first_ranks_are_ordered_again(run, tokenized):
-    models = load_models(run)
-    models = dataclasses.replace(models, reranker=models.reranker.chosen(weight=3.0))
-    found = models.retrievers(tokenized)
-    queries = tokenized.retrieval_set.queries_in("test")
+@pytest.mark.parametrize("weight", [3.0, 0.0])
+def test_only_the_first_ranks_are_ordered_again_with_a_weight(tokenized, models, weight):
+    models = dataclasses.replace(models, reranker=models.reranker.chosen(weight=weight))
+    queries, found = tokenized.retrieval_set.queries_in("test"), models.retrievers(tokenized)
     first, again = (Ranking.joined(found[name].rank(queries, 12)) for name in found)
     np.testing.assert_array_equal(
         np.sort(first.document_rows[:, :5]), np.sort(again.document_rows[:, :5])
     )
     np.testing.assert_array_equal(first.document_rows[:, 5:], again.document_rows[:, 5:])
-    assert (first.document_rows != again.document_rows).any()
+    assert (first.document_rows != again.document_rows).any() == (weight > 0)
     assert (np.diff(again.scores, axis=1) <= 0).all()
+    if not weight:
+        np.testing.assert_array_equal(first.scores, again.scores)
 
 
-def test_a_weight_of_0_is_the_first_stage(run, tokenized):
-    models = load_models(run)
-    models = dataclasses.replace(models, reranker=models.reranker.chosen(weight=0.0))
-    found = models.retrievers(tokenized)
-    queries = tokenized.retrieval_set.queries_in("test")
-    first, again = (Ranking.joined(found[name].rank(queries, 9)) for name in found)
-    np.testing.assert_array_equal(first.document_rows, again.document_rows)
-    np.testing.assert_array_equal(first.scores, again.scores)
-
-
-def test_negatives_are_never_judged_and_queries_are_of_training(run, tokenized):
+def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, first_stage):
     retrieval_set = tokenized.retrieval_set
-    first_stage = load_models(run).retrievers(tokenized)["dense"]
+    judged = zip(retrieval_set.query_rows, retrieval_set.document_rows)
+    grades = dict(zip(judged, retrieval_set.grades))
     lists = training_lists(retrieval_set, first_stage, seed=1)
     assert (retrieval_set.splits[lists.query_rows] == 0).all()
-    assert set(lists.grades) == {0, 2}
-    pairs = set(zip(lists.pair_query_rows, lists.document_rows))
-    judged = set(zip(retrieval_set.query_rows, retrieval_set.document_rows))
-    negative = lists.grades == 0
-    assert not judged & set(zip(lists.pair_query_rows[negative], lists.document_rows[negative]))
-    assert len(pairs) == len(lists.document_rows)
+    pairs = [*zip(lists.pair_query_rows, lists.document_rows)]
+    assert len({*pairs}) == len(pairs)
+    assert {(grade, grades.get(pair)) for pair, grade in zip(pairs, lists.grades)} == {
+        (2, 2),
+        (0, None),  # never a judged one
+    }
 
-
-def test_related_documents_stand_above_unjudged_ones_in_lists_of_their_own(run, tokenized):
-    retrieval_set = tokenized.retrieval_set
-    first_stage = load_models(run).retrievers(tokenized)["dense"]
-    lists = training_lists(retrieval_set, first_stage, seed=1)
     more = with_related(lists, retrieval_set, seed=1)
     before = len(lists.query_rows)
     assert len(more.query_rows) > before
     np.testing.assert_array_equal(more.document_rows[: lists.offsets[-1]], lists.document_rows)
     np.testing.assert_array_equal(more.offsets[: before + 1], lists.offsets)
-    judged = zip(retrieval_set.query_rows, retrieval_set.document_rows)
-    grades = dict(zip(judged, retrieval_set.grades))
     for number in range(before, len(more.query_rows)):
         own = slice(*more.offsets[number : number + 2])
         row, documents = more.query_rows[number], more.document_rows[own]
@@ -114,30 +107,20 @@ def test_related_documents_stand_above_unjudged_ones_in_lists_of_their_own(run, 
         assert len(set(documents)) == len(documents)
         found = [grades.get((row, document)) for document in documents]
         # Grade 1 counts as relevant here; what nobody judged does not.
-        expected = {1: 2, None: 0}
-        assert [expected[grade] for grade in found] == more.grades[own].tolist()
+        assert [{1: 2, None: 0}[grade] for grade in found] == more.grades[own].tolist()
         assert {1, None} == set(found)
         assert found.count(1) <= 5
 
-
-def test_without_lower_grades_there_are_no_more_lists(run, tokenized):
-    retrieval_set = tokenized.retrieval_set
     only = np.flatnonzero(retrieval_set.grades == 2)
-    binary = dataclasses.replace(
-        retrieval_set,
-        **{
-            name: getattr(retrieval_set, name)[only]
-            for name in ("query_rows", "document_rows", "grades")
-        },
-    )
-    first_stage = load_models(run).retrievers(tokenized)["dense"]
+    names = ("query_rows", "document_rows", "grades")
+    parts = {name: getattr(retrieval_set, name)[only] for name in names}
+    binary = dataclasses.replace(retrieval_set, **parts)  # without related documents
     lists = training_lists(binary, first_stage, seed=1)
-    assert len(lists.query_rows)
-    assert len(with_related(lists, binary, seed=1).query_rows) == len(lists.query_rows)
+    assert len(with_related(lists, binary, seed=1).query_rows) == len(lists.query_rows) > 0
 
 
 @pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
-def test_validation_decides_whether_related_documents_count(run, tokenized, monkeypatch, gains):
+def test_validation_decides_about_related_ones(models, first_stage, tokenized, monkeypatch, gains):
     """The first is learned without them, the second with them."""
     unchanged = Learned(0, (0.0,), (), 0.0)
     monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
@@ -148,8 +131,6 @@ def test_validation_decides_whether_related_documents_count(run, tokenized, monk
         return 3 * gain, 1.0 if gain else 0.0, {0.0: 0.5, 1.0: 0.5 + gain}
 
     monkeypatch.setattr(FirstStageValidation, "best", best)
-    models = load_models(run)
-    first_stage = models.retrievers(tokenized)["dense"]
     learned = learn_reranker(
         "late_interaction", models.reranker.codes, tokenized, first_stage, depth=5, seed=1
     )
@@ -159,9 +140,8 @@ def test_validation_decides_whether_related_documents_count(run, tokenized, monk
 
 
 @pytest.mark.parametrize(("falls", "refused"), [(0.5, False), (3.0, True)])
-def test_map_may_fall_by_no_more_than_the_others_rise(run, tokenized, monkeypatch, falls, refused):
+def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
-    first_stage = load_models(run).retrievers(tokenized)["dense"]
     validation = FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
     of_lists, calls = choosing.per_query_metrics, []
 
@@ -172,66 +152,48 @@ def test_map_may_fall_by_no_more_than_the_others_rise(run, tokenized, monkeypatc
         return {"NDCG@5": found["NDCG@5"] + rises, "MAP": found["MAP"] - falls * rises}
 
     monkeypatch.setattr(choosing, "per_query_metrics", measured)
-    _, share, values = validation.best(ConstantScorer())
+    silent = SimpleNamespace(score=lambda lists: np.zeros(len(lists.document_rows), np.float32))
+    _, share, values = validation.best(silent)
     # MRR@10 stays: each share adds 0.01 / 2 to the mean of NDCG@5 and MRR@10.
     np.testing.assert_allclose(np.diff(list(values.values())), 0.01 / 2, atol=1e-6)
     assert share == (0 if refused else 10)
 
 
-class ConstantScorer:
-    """Scores that say nothing."""
+def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path, without_plots):
+    again = RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
+    again.metrics.unlink()
+    shutil.rmtree(again.reranker)
 
-    def score(self, lists):
-        return np.zeros(len(lists.document_rows), np.float32)
+    def stop(*_, **__):
+        raise KeyboardInterrupt
 
+    def stop_saving(_, path):
+        path.mkdir()
+        stop()
 
-@pytest.mark.parametrize("killed", ["learning", pytest.param("saving", marks=pytest.mark.slow)])
-def test_a_killed_run_learns_the_rest_again(run, tiny, tmp_path, monkeypatch, killed):
-    settings = tiny(reranker="late_interaction", rerank_depth=5)
-    with monkeypatch.context() as patch:
-
-        def stop(*_, **__):
-            raise KeyboardInterrupt
-
-        if killed == "learning":
-            patch.setattr(reranker_learning, "learn", stop)
-        else:
-            patch.setattr(Reranker, "save", lambda self, path: (path.mkdir(), stop()))
-        with pytest.raises(KeyboardInterrupt):
-            train(settings, tmp_path / "run")
-    again = RunDirectory.load(tmp_path / "run")
-    assert not again.reranker.exists()
+    for place in ((reranker_learning, "learn", stop), (Reranker, "save", stop_saving)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(*place)
+            with pytest.raises(KeyboardInterrupt):
+                train(run.settings(), again.path)
+        assert not again.reranker.exists()
     with pytest.raises(InputError, match="has not learned its re-ranker yet"):
         load_models(again)
-    train(settings, tmp_path / "run")
+    train(run.settings(), again.path)
+    again.metrics.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reranker_learning, "learn", stop)
+        train(run.settings(), again.path)
     old, new = (json.loads(one.metrics.read_text()) for one in (run, again))
     assert old["test"] == new["test"]
     old["reranker"]["seconds"] = new["reranker"]["seconds"] = 0
     assert old["reranker"] == new["reranker"]
 
 
-def test_a_finished_part_is_loaded(run, tiny, monkeypatch, without_plots):
-    def learned_twice(*_, **__):
-        raise AssertionError("the re-ranker is learned again")
-
-    monkeypatch.setattr(reranker_learning, "learn", learned_twice)
-    run.metrics.rename(run.metrics.with_suffix(".before"))
-    try:
-        train(tiny(reranker="late_interaction", rerank_depth=5), run.path)
-    finally:
-        run.metrics.with_suffix(".before").unlink()
-
-
-def test_a_run_without_a_re_ranker_has_none(finished):
-    assert load_models(finished).reranker is None
-    assert finished.settings().retrieval.ranks_with == "dense"
-
-
-@pytest.mark.parametrize("damage", ["reranker.json", "reranker.npz"])
-def test_damaged_files_are_named(run, tmp_path, damage):
-    reranker = Reranker.load(run.reranker)
-    reranker.save(tmp_path / "copy")
-    path = tmp_path / "copy" / damage
-    path.write_bytes(path.read_bytes()[:-40] if damage.endswith("npz") else b"{}")
-    with pytest.raises(InputError, match="this is not a re-ranker"):
-        Reranker.load(tmp_path / "copy")
+def test_damaged_files_are_named(models, tmp_path):
+    for name, damaged in (("reranker.json", lambda _: b"{}"), ("reranker.npz", lambda b: b[:-40])):
+        models.reranker.save(tmp_path / name)
+        path = tmp_path / name / name
+        path.write_bytes(damaged(path.read_bytes()))
+        with pytest.raises(InputError, match="this is not a re-ranker"):
+            Reranker.load(path.parent)

@@ -1,14 +1,18 @@
-"""Many steps in a call of the graph."""
+"""Many steps in a call of the graph, each operation of which has a kernel for GPUs."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import kernels
 
-from tests.graphs import nodes_of_functions
+from tests.graphs import nodes_of_functions, operations_in
+from tests.training.test_trainer import begin
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.ops import table_sum
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.protocols.task import Batches
+from tf_smoothclir.settings.presets import PRESETS
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps
@@ -18,16 +22,8 @@ from tf_smoothclir.two_tower.task import TwoTowerTask
 ROWS, DIM = 9, 2
 
 
-class BranchingTower(AveragePoolingTower):
-    """Asks in Python what only the graph will know."""
-
-    def call(self, tokens, training=None):
-        vectors = super().call(tokens, training)
-        return vectors if tf.reduce_sum(vectors) > 0 else -vectors
-
-
-def model_of(kind):
-    model = TwoTower(kind(ROWS, DIM), kind(ROWS, DIM))
+def model_of():
+    model = TwoTower(AveragePoolingTower(ROWS, DIM), AveragePoolingTower(ROWS, DIM))
     model.build()
     normal = np.random.default_rng(1).normal
     model.set_weights([normal(size=table.shape) for table in model.get_weights()])
@@ -47,7 +43,7 @@ def batches():
 
 
 def test_a_call_of_many_steps_does_what_as_many_calls_do():
-    one, many = model_of(AveragePoolingTower), model_of(AveragePoolingTower)
+    one, many = model_of(), model_of()
     steps, taken = steps_of(one), batches()
     losses = [steps(taken, tf.constant(1))[0].numpy() for _ in range(5)]
     found, norms, pairs = steps_of(many)(batches(), tf.constant(5))
@@ -60,16 +56,9 @@ def test_a_call_of_many_steps_does_what_as_many_calls_do():
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_step_is_traced_as_it_is_written_so_a_python_if_on_a_tensor_is_refused():
-    # AutoGraph would turn it into tf.cond, and would take most of the time before the first step.
-    steps = steps_of(model_of(BranchingTower))
-    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="as a Python `bool`"):
-        steps(batches(), tf.constant(1))
-
-
 def test_a_step_reads_each_table_once_for_the_model():
     # The optimizer may read the rows once more that it updates, if not in one kernel.
-    model = model_of(AveragePoolingTower)
+    model = model_of()
     step = tf.function(model.train_step, autograph=False)
     graph = step.get_concrete_function(next(batches())).graph
     for table in map(tf_variable, model.trainable_variables):
@@ -79,3 +68,54 @@ def test_a_step_reads_each_table_once_for_the_model():
     in_functions = {node.op for node in nodes_of_functions(graph)}
     assert {"ReadVariableOp", "DisableCopyOnRead"} < in_functions
     assert "ResourceGather" not in in_functions
+
+
+BEST = {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "mine_ranks": (1, 5), "epochs": 1}
+TOWERS = [{"tower": "cnn"}, {"tower": "lstm", "batching": "bucketed"}]
+OPTIMIZERS = [{"optimizer": "adam"}, {"optimizer": "lazy_adam"}]
+OPTIONS = [{}, {"batching": "lists", "loss": "softmax"}, *OPTIMIZERS, *TOWERS, BEST]
+
+
+def only_on_cpus(graph):
+    """The kinds of operations in a graph, and in what it calls, without a kernel for GPUs."""
+    devices = {
+        kind: {one.device_type for one in kernels.get_registered_kernels_for_op(kind).kernel}
+        for kind in operations_in(graph)
+    }
+    return {kind for kind, found in devices.items() if not found & {"GPU", "DEFAULT"}}
+
+
+needs_gpu_kernels = pytest.mark.skipif(
+    not tf.test.is_built_with_cuda(), reason="this TensorFlow has no kernels for GPUs"
+)
+
+
+@pytest.mark.slow
+@needs_gpu_kernels
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_sum, "has_gpu", lambda: True)  # the graph is traced for one
+    _, trainer = begin(tiny(**options), tmp_path / "run")
+    batches = iter(trainer.task.batches.epoch(0).batches(0))
+    steps = compile_steps(trainer.task).get_concrete_function(batches, tf.constant(1))
+    assert only_on_cpus(steps.graph) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not tf.config.list_physical_devices("GPU"), reason="this machine has no GPU")
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_training_on_a_gpu_is_that_on_a_cpu(options, tiny, tmp_path):
+    losses = {}
+    for device in ("/GPU:0", "/CPU:0"):
+        with tf.device(device):
+            _, trainer = begin(tiny(**options), tmp_path / device[1:4])
+            losses[device] = [epoch["loss"] for epoch in trainer.train().history]
+    assert losses["/GPU:0"] == pytest.approx(losses["/CPU:0"], rel=1e-2)
+
+
+@pytest.mark.slow
+@needs_gpu_kernels
+def test_an_operation_of_texts_is_found_to_need_a_cpu():
+    lower = tf.function(lambda texts: tf.strings.lower(texts, encoding="utf-8"))
+    graph = lower.get_concrete_function(tf.TensorSpec([None], tf.string)).graph
+    assert only_on_cpus(graph) == {"StringLower"}

@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 
 from tests.training.test_run_directory import snapshot
+from tests.training.test_trainer import begin as begin_trainer
 from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.evaluation import plots as drawing
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
-from tf_smoothclir.training.checkpoints import BestWeights
-from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
-from tf_smoothclir.training.train import train
+from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.utils.errors import InputError
@@ -30,8 +29,6 @@ FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@1
 
 @pytest.fixture
 def untrained(monkeypatch):
-    """Stops every run before its training."""
-
     def stop(trainer):
         raise KeyboardInterrupt
 
@@ -43,7 +40,7 @@ def begin(settings, path):
         train(settings, path)
 
 
-def test_metrics_json_has_what_is_promised(finished):
+def test_metrics_report_and_files_have_what_is_promised(finished):
     result = json.loads(finished.metrics.read_text())
     for split in ("test", "validation"):
         assert set(result[split]) == {*METRICS, *FULL}
@@ -53,75 +50,43 @@ def test_metrics_json_has_what_is_promised(finished):
             assert result["counts"][split][name] == QUERIES // 5  # 3:1:1
         assert np.shape(result["confusion"][split]) == (3, 3)
         assert np.sum(result["confusion"][split]) == 4 * 5  # 4 lists of 2 judged and 3 sampled
+        for name in ("run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"):
+            assert (finished.evaluation / split / name).stat().st_size
     assert {"gain", "ties", "lists", "intervals"} <= set(result["rules"])
+    assert result["thresholds"] == [0.2, 0.7]  # as they were given
     training = result["training"]
-    assert training["pairs"] == 2 * 60
-    assert training["epochs"] == 2
-    assert training["best_epoch"] in (1, 2)
-    for name in ("pairs_per_second", "seconds", "peak_rss_mb"):
-        assert training[name] > 0
+    assert (training["pairs"], training["epochs"]) == (2 * 60, 2)
+    assert all(training[name] > 0 for name in ("pairs_per_second", "seconds", "peak_rss_mb"))
     assert [record["epoch"] for record in result["history"]] == [1, 2]
+    assert_validated_by_the_best(result)
+    kinds = sorted(path.name.split("-")[0] for path in finished.checkpoints.iterdir())
+    assert kinds == ["best"] * 3  # index, data and digests of one set of weights, and no states
+    report = finished.report.read_text()
+    plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
+    assert len(plots) == 4
+    assert all((finished.path / plot).read_bytes().startswith(b"\x89PNG") for plot in plots)
+    assert all(line in report for line in finished.flags.read_text().splitlines())
 
 
-@pytest.mark.parametrize("average_weights", [0.0, 0.5])
-def test_validation_of_the_best_epoch_is_found_again_in_the_end(tiny, tmp_path, average_weights):
-    # The weights that are evaluated are those that were kept, to the last digit.
-    result = train(tiny(average_weights=average_weights, epochs=3), tmp_path / "run")
+def assert_validated_by_the_best(result):
+    """The weights that are evaluated are those that were kept, to the last digit."""
     best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
     assert {name: result["validation"][name] for name in METRICS} == best
 
 
-def test_report_refers_to_plots_that_are_there(finished):
-    report = finished.report.read_text()
-    plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
-    assert len(plots) == 4
-    for plot in plots:
-        assert (finished.path / plot).read_bytes().startswith(b"\x89PNG")
-    for line in finished.flags.read_text().splitlines():
-        assert line in report
-
-
-def test_trec_files_are_there_for_both_splits(finished):
-    for split in ("test", "validation"):
-        for name in ("run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"):
-            assert (finished.evaluation / split / name).stat().st_size
-
-
-def test_finished_run_given_again_returns_its_metrics_and_changes_no_file(finished, tiny):
+def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
     before = snapshot(finished.path)
     assert train(tiny(), finished.path) == json.loads(finished.metrics.read_text())
+    with pytest.raises(InputError, match="nowhere"):  # mistyped: what is there is kept
+        train(tiny(data_dir="nowhere"), finished.path, overwrite=True)
+    without = shutil.copytree(finished.path, tmp_path / "run")
+    shutil.rmtree(without / "checkpoints")
+    left = snapshot(without)
+    for path in (finished.path, without):
+        with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
+            train(tiny(epsilon=0.5), path)
     assert snapshot(finished.path) == before
-
-
-def test_finished_run_keeps_its_best_weights_once_and_no_states(finished):
-    kinds = sorted(path.name.split("-")[0] for path in finished.checkpoints.iterdir())
-    assert kinds == ["best"] * 3  # index, data and digests of one set of weights
-
-
-def test_finished_run_with_another_flag_is_refused_and_left_alone(finished, tiny):
-    before = snapshot(finished.path)
-    with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
-        train(tiny(epsilon=0.5), finished.path)
-    assert snapshot(finished.path) == before
-
-
-def test_finished_run_is_left_alone_without_its_checkpoints_too(finished, tiny, tmp_path):
-    path = shutil.copytree(finished.path, tmp_path / "run")
-    shutil.rmtree(path / "checkpoints")
-    before = snapshot(path)
-    with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
-        train(tiny(epsilon=0.5), path)
-    assert snapshot(path) == before
-
-
-def test_vocabulary_of_data_that_could_not_be_used_is_not_kept(finished, tiny, tmp_path):
-    run = RunDirectory.create(tmp_path / "run", tiny())
-    run.vocabulary.mkdir()
-    for role in ("query", "document"):
-        (run.vocabulary / f"{role}.txt").write_text("\n[UNK]\nof former data\n")
-    train(tiny(), run.path)
-    for role in ("query", "document"):
-        assert run.vocabulary_tokens(role) == finished.vocabulary_tokens(role)
+    assert snapshot(without) == left
 
 
 @pytest.mark.usefixtures("untrained")
@@ -153,57 +118,23 @@ def test_two_processes_do_not_train_in_one_directory(tiny, tmp_path, monkeypatch
         pass
 
 
-def test_overwrite_does_a_finished_run_again(finished, tiny, tmp_path):
-    path = shutil.copytree(finished.path, tmp_path / "run")
-    result = train(tiny(epochs=1), path, overwrite=True)
-    assert [record["epoch"] for record in result["history"]] == [1]
-
-
-def test_load_model_has_the_weights_of_the_best_epoch(finished):
-    import tensorflow as tf
-
-    model = load_model(finished)
-    saved = tf.train.load_checkpoint(BestWeights.prefix(finished.checkpoints))
-    for index, weight in enumerate(model.weights):
-        name = f"weights/{index}/.ATTRIBUTES/VARIABLE_VALUE"
-        np.testing.assert_array_equal(weight, saved.get_tensor(name))
+def word_weights(model, role):
+    return np.log1p(np.exp(0.1 * getattr(model, f"{role}_tower").weights[1].numpy()[:, 0]))
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("kind", ["idf", "learned"])
-def test_idf_is_kept_and_learned_weights_begin_equal_and_come_back_trained(
-    kind, shared, tiny, tmp_path
-):
-    settings = tiny(token_weights=kind, shared_vocabulary=shared, epochs=1)
-    train(settings, tmp_path / "run")
-    run = RunDirectory.load(tmp_path / "run")
-    tokenized_set = train_module.tokenized_set_of(
-        source_of(settings.data), settings, run, ("train",)
-    )
-    model = load_model(run)
-    for role in ROLES:
-        tower = getattr(model, f"{role}_tower")
-        raw = tower.weights[1].numpy()[:, 0].astype("f8")
-        roles = ROLES if shared else (role,)
-        idf = inverse_document_frequency(tokenized_set, roles, len(raw))
-        first = idf if kind == "idf" else np.log(2)
-        same = np.isclose(np.log1p(np.exp(0.1 * raw)), first, rtol=1e-5)
-        assert same[0]  # padding is in no text
-        assert same.all() == (kind == "idf")
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_weights_of_positions_are_trained_come_back_and_are_drawn(
-    shared, tiny, tmp_path, monkeypatch
-):
-    from tf_smoothclir.evaluation import plots
-
+def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path, monkeypatch):
     drawn = {}
-    monkeypatch.setattr(plots, "position_profiles", lambda path, profiles: drawn.update(profiles))
-    settings = tiny(position_weights="learned", shared_vocabulary=shared, epochs=1)
-    train(settings, tmp_path / "run")
-    assert set(drawn) == ({"queries and documents"} if shared else {"queries", "documents"})
+    monkeypatch.setattr(drawing, "position_profiles", lambda path, profiles: drawn.update(profiles))
+    weighted = {"token_weights": "learned", "position_weights": "learned", "average_weights": 0.5}
+    settings = tiny(**weighted, shared_vocabulary=shared)
+    assert_validated_by_the_best(train(settings, tmp_path / "run"))
     model = load_model(RunDirectory.load(tmp_path / "run"))
+    for role in ROLES:
+        same = np.isclose(word_weights(model, role), np.log(2), rtol=1e-5)
+        assert same[0]  # padding is in no text
+        assert not same.all()
+    assert set(drawn) == ({"queries and documents"} if shared else {"queries", "documents"})
     kept = model.document_tower.position_profile(100)
     np.testing.assert_array_equal(list(drawn.values())[-1], kept)
     for profile in drawn.values():
@@ -211,102 +142,64 @@ def test_weights_of_positions_are_trained_come_back_and_are_drawn(
         assert profile.min() < 0.99  # they begin equal
 
 
-def test_thresholds_that_are_not_learned_are_reported_as_they_were_given(finished):
-    assert json.loads(finished.metrics.read_text())["thresholds"] == [0.2, 0.7]
-
-
-def test_load_model_of_a_run_without_an_epoch_says_how_to_go_on(tiny, tmp_path, untrained):
-    begin(tiny(), tmp_path)
-    with pytest.raises(InputError, match=r"not completed an epoch.*smoothclir-train --flagfile="):
-        load_model(RunDirectory.load(tmp_path))
-
-
-def test_load_scorer_has_the_cut_points_of_the_run(finished):
-    settings = finished.settings()
-    tokenized_set = train_module.tokenized_set_of(
-        source_of(settings.data), settings, finished, ("test",)
-    )
-    graded = load_scorer(finished, tokenized_set)
-    assert graded.cut_points == read_cut_points(finished.cut_points)["dense"]
-    queries = tokenized_set.retrieval_set.queries_in("test")
-    (ranking,) = graded.scorer.rank(queries, 3)
-    assert ranking.document_rows.shape == (len(queries), 3)
-
-
-def test_wrong_thresholds_show_before_anything_is_written(tiny, tmp_path):
-    with pytest.raises(InputError, match="--thresholds"):
-        train(tiny(thresholds=(0.7, 0.2)), tmp_path / "run")
+@pytest.mark.parametrize("changes", [{"thresholds": (0.7, 0.2)}, {"data_dir": "/nowhere"}])
+def test_a_mistake_shows_before_anything_is_written(changes, tiny, tmp_path):
+    with pytest.raises(InputError, match=r"--thresholds|/nowhere"):
+        train(tiny(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_missing_data_show_before_anything_is_written(tiny, tmp_path):
-    with pytest.raises(InputError, match="nowhere"):
-        train(tiny(data_dir=str(tmp_path / "nowhere")), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_mistyped_data_dir_does_not_delete_the_run_that_was_to_be_overwritten(finished, tiny):
-    before = snapshot(finished.path)
-    with pytest.raises(InputError, match="nowhere"):
-        train(tiny(data_dir="nowhere"), finished.path, overwrite=True)
-    assert snapshot(finished.path) == before
-
-
-@pytest.fixture
-def own_data(tiny_dir, tmp_path):
-    """A copy of the set that may be changed, and the settings for it."""
+@pytest.mark.usefixtures("untrained")
+def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(tiny_dir, tmp_path):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
-    return data, tiny_settings(data, tmp_path / "cache")
-
-
-def test_changed_data_are_refused_in_the_middle_of_a_run(own_data, tmp_path, untrained):
-    data, settings = own_data
-    begin(settings, tmp_path / "run")
+    settings, right = tiny_settings(data, tmp_path / "cache"), (data / "en2fr.rel").read_text()
+    (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
+    with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
+        train(settings, tmp_path / "run")
+    (data / "en2fr.rel").write_text(right)
+    run = RunDirectory.load(tmp_path / "run")
+    run.vocabulary.mkdir(exist_ok=True)
+    for role in ROLES:  # of former data that could not be used either
+        (run.vocabulary / f"{role}.txt").write_text("\n[UNK]\nof former data\n")
+    begin(settings, run.path)
+    before = {role: run.vocabulary_tokens(role) for role in ROLES}
+    assert before["query"][:2] == ["[PAD]", "[UNK]"]
+    assert "mot1" in before["document"]
+    shutil.rmtree(tmp_path / "cache")
     begin(settings, tmp_path / "run")  # unchanged data: it continues
+    assert {role: run.vocabulary_tokens(role) for role in before} == before
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("999\tNouveau\tmot1\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
         train(settings, tmp_path / "run")
 
 
-def test_corrected_data_are_taken_by_the_same_command(own_data, tmp_path, untrained):
-    data, settings = own_data
-    right = (data / "en2fr.rel").read_text()
-    (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
-    with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
-        train(settings, tmp_path / "run")
-    (data / "en2fr.rel").write_text(right)
-    begin(settings, tmp_path / "run")
-
-
-def test_vocabulary_of_the_run_is_kept_although_the_cache_is_lost(own_data, tmp_path, untrained):
-    _, settings = own_data
-    begin(settings, tmp_path / "run")
-    run = RunDirectory.load(tmp_path / "run")
-    before = {role: run.vocabulary_tokens(role) for role in ("query", "document")}
-    assert before["query"][:2] == ["[PAD]", "[UNK]"]
-    assert "mot1" in before["document"]
-    shutil.rmtree(tmp_path / "cache")
-    begin(settings, tmp_path / "run")
-    assert {role: run.vocabulary_tokens(role) for role in before} == before
-
-
-def test_frozen_pretrained_vectors_stay_bitwise_through_a_run(tiny, tmp_path, caplog):
+def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(tiny, tmp_path, caplog):
     vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
     (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
-    settings = tiny(
-        document_embeddings=str(tmp_path / "fr.vec"), train_document_embeddings=False, epochs=1
-    )
+    frozen = {"train_document_embeddings": False, "token_weights": "idf", "epochs": 1}
+    settings = tiny(document_embeddings=str(tmp_path / "fr.vec"), **frozen)
     with caplog.at_level("INFO", logger="absl"):
         train(settings, tmp_path / "run")
     assert "Document vectors: 2 of 9 words (22.2%) found" in caplog.text
 
     run = RunDirectory.load(tmp_path / "run")
-    model = load_model(run)
-    rows = [run.vocabulary_tokens("document").index(word) for word in ("mot1", "mot2")]
+    model, vocabularies = load_model(run), {role: run.vocabulary_tokens(role) for role in ROLES}
+    rows = [vocabularies["document"].index(word) for word in ("mot1", "mot2")]
     np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
-    initial = build_model(
-        settings, {role: run.vocabulary_tokens(role) for role in ("query", "document")}
-    )
+    initial = build_model(settings, vocabularies)
     assert (model.query_tower.embeddings.numpy() != initial.query_tower.embeddings.numpy()).any()
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("train",))
+    for role in ROLES:
+        idf = inverse_document_frequency(tokenized_set, (role,), len(vocabularies[role]))
+        np.testing.assert_allclose(word_weights(model, role), idf, rtol=1e-5)
+
+
+def test_idf_of_a_shared_vocabulary_counts_both_languages(tiny, tmp_path):
+    tokenized_set, trainer = begin_trainer(
+        tiny(token_weights="idf", shared_vocabulary=True), tmp_path / "run"
+    )
+    found = word_weights(trainer.task.model, "query")
+    idf = inverse_document_frequency(tokenized_set, ROLES, len(found))
+    np.testing.assert_allclose(found, idf, rtol=1e-5)

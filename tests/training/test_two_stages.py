@@ -1,13 +1,12 @@
 """`smoothclir-evaluate --first_stage`: one run re-ranks the top ranks of another."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
 import pytest
 
 from tests.small_world import SmallWorld
+from tests.training.fixtures import no_plots
 from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.training import METRICS
@@ -24,13 +23,13 @@ DEPTH = 7
 def first_stage(tiny, tmp_path_factory):
     """A run with vocabularies of its own: it knows fewer words than the other one."""
     path = tmp_path_factory.mktemp("runs") / "first"
-    train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
+    with no_plots():
+        train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
     return RunDirectory.load(path)
 
 
 @pytest.fixture(scope="module")
 def reranker(finished, tmp_path_factory):
-    """A copy of the finished run, to write into."""
     path = tmp_path_factory.mktemp("runs") / "second"
     shutil.copytree(finished.path, path)
     return RunDirectory.load(path)
@@ -38,14 +37,9 @@ def reranker(finished, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def evaluated(commands, first_stage, reranker):
-    """The metrics.json of both stages."""
     before = metrics_of(reranker.metrics)
-    done = commands.run(
-        "trainers.evaluate",
-        f"--run_dir={reranker.path}",
-        f"--first_stage={first_stage.path}",
-        f"--rerank_depth={DEPTH}",
-    )
+    flags = [f"--run_dir={reranker.path}", f"--first_stage={first_stage.path}"]
+    done = commands.run("trainers.evaluate", *flags, f"--rerank_depth={DEPTH}")
     assert done.returncode == 0, done.stderr
     assert f"{reranker.evaluation}/over-first/metrics.json" in done.stdout
     assert metrics_of(reranker.metrics) == before
@@ -57,24 +51,15 @@ def metrics_of(path):
     return json.loads(path.read_text())
 
 
-def test_candidate_lists_are_scored_by_the_reranker(evaluated, reranker):
+def test_the_first_ranks_are_ordered_again(evaluated, reranker, first_stage):
     alone = metrics_of(reranker.metrics)
     assert {name: evaluated["test"][name] for name in METRICS} == {
         name: alone["test"][name] for name in METRICS
     }
     assert evaluated["confusion"]["test"] == alone["confusion"]["test"]
-
-
-def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
-    evaluated, reranker, first_stage
-):
+    directories = (reranker.evaluation / "over-first", first_stage.evaluation, reranker.evaluation)
     found, first, second = (
-        read_run(directory / "test" / "full.run.trec")
-        for directory in (
-            reranker.evaluation / "over-first",
-            first_stage.evaluation,
-            reranker.evaluation,
-        )
+        read_run(directory / "test" / "full.run.trec") for directory in directories
     )
     assert found.keys() == first.keys()
     for query, scores in found.items():
@@ -83,66 +68,41 @@ def test_the_ranks_of_the_first_stage_are_in_the_order_of_the_reranker(
         in_order = [document for document in second[query] if document in scores]
         assert list(scores) == in_order
     assert evaluated["test"]["full/Recall@100"] == evaluated["test"]["full/Recall@10"]
-
-
-def test_rules_say_what_was_ranked(evaluated, first_stage, reranker):
-    expected = f"full/...: first 7 ranks of {first_stage.path}, re-ranked by this run, relevant is"
-    assert evaluated["rules"]["full"].startswith(expected)
-    alone = metrics_of(reranker.metrics)["rules"]
-    assert alone["full"].startswith("full/...: ranking of the whole collection, relevant is")
-    assert {**evaluated["rules"], "full": alone["full"]} == alone
-
-
-@pytest.fixture
-def other(first_stage, tmp_path):
-    """`other(settings, **data)` is the first stage with changes in its config.json."""
-
-    def changed(settings=(), **data):
-        content = metrics_of(first_stage.config)
-        content["data"].update(data)
-        content["settings"]["data"].update(settings)
-        path = tmp_path / "other"
-        shutil.copytree(first_stage.path, path)
-        (path / "config.json").write_text(json.dumps(content))
-        return RunDirectory.load(path, verify=False)
-
-    return changed
+    rules = f"full/...: first 7 ranks of {first_stage.path}, re-ranked by this run, relevant is"
+    assert evaluated["rules"]["full"].startswith(rules)
+    assert {**evaluated["rules"], "full": alone["rules"]["full"]} == alone["rules"]
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "split_seed", "message"),
     [
-        ({"fingerprint": "abc"}, "it was trained on other content of "),
-        (
-            {"fingerprint": "abc", "name": "mdn"},
-            r"it was trained on another retrieval set \(mdn\) ",
-        ),
+        ({"fingerprint": "abc"}, 13, "it was trained on other content of "),
+        ({"fingerprint": "abc", "name": "mdn"}, 13, r"it was .* another retrieval set \(mdn\) "),
+        ({}, 14, r".* split with --split_seed=14, those of .* with 13"),
     ],
-    ids=["content", "name"],
 )
-def test_a_first_stage_on_another_set_is_refused(other, reranker, tmp_path, data, message):
-    with pytest.raises(
-        InputError, match=rf"^--first_stage={tmp_path}/other: {message}.*\. Give a finished"
-    ):
-        check_first_stage(other(**data), reranker, SmallWorld())
+def test_another_set_or_split_is_refused(
+    first_stage, reranker, tmp_path, data, split_seed, message
+):
+    path = shutil.copytree(first_stage.path, tmp_path / "other")
+    content = metrics_of(first_stage.config)
+    content["data"].update(data)
+    content["settings"]["data"]["split_seed"] = split_seed
+    (path / "config.json").write_text(json.dumps(content))
+    other = RunDirectory.load(path, verify=False)
+    with pytest.raises(InputError, match=rf"^--first_stage={path}: {message}.*\. Give a finished"):
+        check_first_stage(other, reranker, SmallWorld(splits=None))  # where the seed splits
+    if not data:
+        check_first_stage(other, reranker, SmallWorld())
 
 
-def test_a_first_stage_on_another_split_is_refused_where_the_seed_splits(other, reranker):
-    first_stage = other({"split_seed": 14})
-    with pytest.raises(InputError, match=r"split with --split_seed=14, those of .* with 13"):
-        check_first_stage(first_stage, reranker, SmallWorld(splits=None))
-    check_first_stage(first_stage, reranker, SmallWorld())
-
-
-def test_a_first_stage_that_is_not_trained_is_refused(reranker, tmp_path):
+def test_what_cannot_rank_is_no_first_stage(
+    first_stage, reranker, tokenized_set, monkeypatch, tmp_path
+):
     run = RunDirectory.create(tmp_path, reranker.settings())
     with pytest.raises(InputError, match=rf"^{tmp_path}: the run has not completed an epoch yet"):
         check_first_stage(run, reranker, SmallWorld())
-
-
-def test_a_first_stage_that_only_scores_lists_is_refused(first_stage, tokenized_set, monkeypatch):
-    graded = GradedScorer(object(), None)
-    monkeypatch.setattr(two_stages, "load_scorer", lambda *_: graded)
+    monkeypatch.setattr(two_stages, "load_scorer", lambda *_: GradedScorer(object(), None))
     with pytest.raises(InputError, match=r"^--first_stage=.*cannot rank a collection\. Give"):
         load_first_stage(first_stage, tokenized_set.retrieval_set)
 

@@ -4,10 +4,8 @@ import math
 
 import pytest
 
-from tests.published import NoVerifier
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.presets import PRESETS
@@ -16,24 +14,14 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.files import read_json
 
 
-@pytest.fixture(scope="module")
-def mates_only(tmp_path_factory):
-    directory = write_tiny_set(tmp_path_factory.mktemp("sets") / "mates")
-    judgments = directory / "en2fr.rel"
-    lines = judgments.read_text("utf-8").splitlines()
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
+    mates_only = write_tiny_set(tmp_path / "mates")
+    lines = (mates_only / "en2fr.rel").read_text("utf-8").splitlines()
     kept = [line for line in lines if line.endswith("\t2")]
     assert len(kept) == len(lines) / 2
-    judgments.write_text("\n".join(kept) + "\n", "utf-8")
-    return directory
-
-
-_SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("fast", "paper", "dense")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("preset", ["lexical", "best", *_SLOW])
-def test_presets_train_export_and_search(mates_only, tmp_path, monkeypatch, preset):
-    monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
+    (mates_only / "en2fr.rel").write_text("\n".join(kept) + "\n", "utf-8")
     small = {"epochs": 1, "dim": 4, "batch_size": 8, "matryoshka_dims": (), "hard_negatives": 0}
     settings = tiny_settings(mates_only, tmp_path / "cache", **{**PRESETS[preset], **small})
     train(settings, tmp_path / "run")

@@ -1,7 +1,5 @@
 """A tiny learnable set in the layout of WikiCLIR, and settings that train on it in seconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tf_smoothclir.settings.presets import changed

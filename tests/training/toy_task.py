@@ -1,7 +1,5 @@
 """A small adversarial task: two optimizers that take turns, three losses, a helper."""
 
-from __future__ import annotations
-
 import numpy as np
 import tensorflow as tf
 from tensorflow import keras

@@ -13,14 +13,10 @@ def ids(retrieval_set, split):
     return {retrieval_set.query_ids[row] for row in retrieval_set.queries_in(split)}
 
 
-@pytest.mark.parametrize("folds", [0, 1])
-def test_without_folds_the_set_keeps_its_own_split(small_set, folds):
-    assert fold_sets(small_set, folds, 13) == [small_set]
-
-
 @pytest.mark.parametrize("folds", [2, 3, 5])
 def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     learnt = {"q1", "q2", "q3", "q4", "q8"}  # training and validation, with a judgment
+    before = small_set.splits.copy()
     sets = fold_sets(small_set, folds, 13)
     held_out = [ids(fold, "validation") for fold in sets]
     assert set().union(*held_out) == learnt
@@ -29,12 +25,13 @@ def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     for fold, validation in zip(sets, held_out):
         assert ids(fold, "train") == learnt - validation
         assert ids(fold, "test") == ids(small_set, "test")
-
-
-def test_the_set_itself_is_unchanged(small_set):
-    before = small_set.splits.copy()
-    fold_sets(small_set, 2, 13)
     np.testing.assert_array_equal(small_set.splits, before)
+
+
+def test_fewer_than_two_folds_are_the_split_of_the_set_and_too_many_an_error(small_set):
+    assert fold_sets(small_set, 0, 13) == fold_sets(small_set, 1, 13) == [small_set]
+    with pytest.raises(InputError, match="only 5 training and validation queries"):
+        fold_sets(small_set, 6, 13)
 
 
 def test_folds_depend_on_ids_and_seed_not_on_the_order_of_the_file(small_set):
@@ -45,8 +42,3 @@ def test_folds_depend_on_ids_and_seed_not_on_the_order_of_the_file(small_set):
         for given, seed in ((small_set, 13), (turned, 13), (small_set, 14))
     )
     assert first == again != other
-
-
-def test_more_folds_than_queries_is_an_error(small_set):
-    with pytest.raises(InputError, match="only 5 training and validation queries"):
-        fold_sets(small_set, 6, 13)

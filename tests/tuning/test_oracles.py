@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from tests.training.test_trainer import Killed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning import oracles
 from tf_smoothclir.tuning.oracles import ORACLES, trial_values
@@ -15,10 +16,6 @@ from tf_smoothclir.utils.errors import InputError
 
 SPACE = search_space(["thresholds"], RunSettings())
 PEAK = (0.3, 0.6)
-
-
-class KilledError(BaseException):
-    """Stands for kill -9: no handler of the code under test catches it."""
 
 
 def make(kind, path, max_trials=25, seed=7, space=SPACE):
@@ -33,7 +30,6 @@ def score(values):
 
 
 def run(oracle):
-    """Does what a tuner does."""
     while (trial := oracle.create_trial("tuner0")).status != "STOPPED":
         oracle.update_trial(trial.trial_id, {"NDCG@5": score(trial_values(trial))})
         trial.status = "COMPLETED"
@@ -51,7 +47,7 @@ def thresholds(oracle):
 
 @pytest.mark.parametrize(
     ("kind", "asked"),
-    [(kind, asked) for kind in ("grid", "random") for asked in (1, 25, 100)] + [("bayesian", 12)],
+    [("grid", 1), ("grid", 25), ("random", 100), ("bayesian", 8)],
 )
 def test_trials_differ_and_are_as_many_as_asked_or_possible(tmp_path, kind, asked):
     oracle = run(make(kind, tmp_path / "state", asked))
@@ -62,16 +58,12 @@ def test_trials_differ_and_are_as_many_as_asked_or_possible(tmp_path, kind, aske
 
 
 def test_grid_goes_in_order_and_random_does_not(tmp_path):
-    grid, shuffled, other = (
-        thresholds(run(oracle))
-        for oracle in (
-            make("grid", tmp_path / "1", 36),
-            make("random", tmp_path / "2", 36),
-            make("random", tmp_path / "3", 36, seed=8),
-        )
-    )
+    grid = thresholds(run(make("grid", tmp_path / "grid", 36)))
+    shuffled = thresholds(run(make("random", tmp_path / "random", 36)))
+    other = thresholds(run(make("random", tmp_path / "other", 5, seed=8)))
     assert grid[:3] == ["0.1,0.2", "0.1,0.3", "0.1,0.4"]
-    assert sorted(shuffled) == grid != shuffled != other
+    assert sorted(shuffled) == grid != shuffled
+    assert other != shuffled[:5]
 
 
 @pytest.mark.slow
@@ -93,12 +85,6 @@ def test_hyperband_gives_more_epochs_to_better_trials(tmp_path):
     assert set(values[9:12]) == {values[index] for index in first[:3]}
 
 
-def test_too_small_a_space_for_hyperband_is_an_error(tmp_path):
-    space = search_space(["dim"], RunSettings())
-    with pytest.raises(InputError, match="starts with 9 different trials, but --tune gives only 3"):
-        make("hyperband", tmp_path / "state", space=space)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ORACLES)
 @pytest.mark.parametrize("seed", range(2))
@@ -113,33 +99,29 @@ def test_killed_at_five_random_writes_it_ends_the_same(tmp_path, monkeypatch, ki
         def write_or_die(path, value, counter=counter, before=before):
             last = next(counter) == 0
             if last and before:
-                raise KilledError
+                raise Killed
             write(path, value)
             if last:
-                raise KilledError
+                raise Killed
 
         monkeypatch.setattr(oracles, "write_json", write_or_die)
-        with pytest.raises(KilledError):
+        with pytest.raises(Killed):
             run(make(kind, state, asked))
     monkeypatch.setattr(oracles, "write_json", write)
     assert history(run(make(kind, state, asked))) == history(expected)
 
 
-def test_a_damaged_file_is_an_error_that_says_what_to_do(tmp_path):
+def test_more_trials_continue_a_search_and_a_damaged_file_says_what_to_do(tmp_path):
     state = tmp_path / "state"
-    expected = history(run(make("random", state, 5)))
+    expected = history(run(make("random", tmp_path / "whole", 20)))
+    run(make("random", state, 10))
+    assert history(run(make("random", state, 20))) == expected
     state.write_text(state.read_text()[:-100])
     with pytest.raises(InputError, match=r"it is damaged .*\. Delete it and give the same command"):
-        make("random", state, 5)
+        make("random", state, 20)
     state.unlink()
-    assert history(run(make("random", state, 5))) == expected
+    assert history(run(make("random", state, 20))) == expected
     assert json.loads(state.read_text())
-
-
-def test_more_trials_continue_a_search_that_had_fewer(tmp_path):
-    run(make("random", tmp_path / "state", 10))
-    more = run(make("random", tmp_path / "state", 20))
-    assert history(more) == history(run(make("random", tmp_path / "whole", 20)))
 
 
 def test_interrupted_trials_of_several_workers_are_handed_out_first(tmp_path):

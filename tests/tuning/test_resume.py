@@ -20,30 +20,14 @@ TRIALS, KILLS = 7, 5
 RANDOM = 3  # random trials at the start of a Bayesian search
 
 
-def arguments(data_dir, work_dir, output_dir, *more):
-    return [
-        sys.executable,
-        "-m",
-        "trainers.tune",
-        f"--data_dir={data_dir}",
-        f"--cache_dir={work_dir / 'cache'}",
-        f"--output_dir={output_dir}",
-        f"--max_trials={TRIALS}",
-        "--search=bayesian",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=8",
-        "--epochs=1",
-        "--learning_rate=0.1",
-        *more,
-    ]
-
-
-def start(command, **environment):
+def start(data_dir, work_dir, output_dir, *more):
+    flags = ["--search=bayesian", "--dim=4", "--negatives=3", "--batch_size=8", "--epochs=1"]
+    flags += ["--learning_rate=0.1", f"--max_trials={TRIALS}", f"--output_dir={output_dir}"]
+    flags += [f"--data_dir={data_dir}", f"--cache_dir={work_dir / 'cache'}", *more]
     return subprocess.Popen(
-        command,
+        [sys.executable, "-m", "trainers.tune", *flags],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -80,25 +64,22 @@ def work_dir(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(tiny_dir, work_dir):
-    """A search that was not interrupted."""
-    finish(start(arguments(tiny_dir, work_dir, work_dir / "whole")))
+    finish(start(tiny_dir, work_dir, work_dir / "whole"))
     return work_dir / "whole"
 
 
-def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
-    tiny_dir, work_dir, whole
-):
+def test_killed_five_times_it_ends_with_the_same_trials(tiny_dir, work_dir, whole):
     output_dir, draw = work_dir / "killed", random.Random(3)
-    command = arguments(tiny_dir, work_dir, output_dir)
+    command = (tiny_dir, work_dir, output_dir)
     for kill in range(KILLS):
-        process = start(command)
+        process = start(*command)
         # Kills at any moment of the next new trial or of the one after.
         begun = f"{kill + draw.randrange(2):04d}"
         wait_until(lambda begun=begun: (output_dir / "trials" / begun / "config.json").is_file())
         time.sleep(draw.uniform(0, 1))
         process.kill()
         process.communicate()
-    out, _ = finish(start(command))
+    out, _ = finish(start(*command))
     found = trials(output_dir)
     assert len({row["thresholds"] for row in found.values()}) == len(found) == TRIALS
     assert found == trials(whole)
@@ -111,31 +92,24 @@ def test_killed_five_times_it_ends_with_the_same_trials_and_the_same_best(
 
 def children(process):
     """The worker processes of a search: the children of its fork server."""
-    return [pid for server in _children(process.pid) if _forks(server) for pid in _children(server)]
+    children = (_read(process.pid, f"task/{process.pid}/children")).split()
+    servers = [pid for pid in children if "forkserver" in _read(pid, "cmdline")]
+    return [int(pid) for one in servers for pid in _read(one, f"task/{one}/children").split()]
 
 
-def _children(pid):
-    """One may end while this looks, and is then none of them."""
+def _read(pid, name):
+    """A process may end while this looks, and then has nothing."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        pids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [int(child) for child in pids]
-    return []
-
-
-def _forks(pid):
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return "forkserver" in Path(f"/proc/{pid}/cmdline").read_text()
-    return False
+        return Path(f"/proc/{pid}/{name}").read_text()
+    return ""
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").is_file(), reason="reads /proc")
-def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_any(
-    tiny_dir, work_dir, whole
-):
+def test_neither_a_dead_worker_nor_a_dead_chief_loses_trials(tiny_dir, work_dir, whole):
     output_dir = work_dir / "workers"
     more = ("--workers=2", "--search=random", "--max_trials=5")
-    command = arguments(tiny_dir, work_dir, output_dir, *more)
-    process = start(command)
+    command = (tiny_dir, work_dir, output_dir, *more)
+    process = start(*command)
     wait_until(lambda: len(list((output_dir / "trials").glob("*/config.json"))) >= 2)
     dead = children(process)[0]
     os.kill(dead, signal.SIGKILL)
@@ -146,7 +120,7 @@ def test_workers_share_the_trials_and_neither_a_dead_one_nor_a_dead_chief_loses_
     assert "was killed (-9); it starts again" in err
     wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in workers), seconds=10)
 
-    finish(start(command))
+    finish(start(*command))
     found, expected = trials(output_dir), trials(whole)
     assert len({row["thresholds"] for row in found.values()}) == len(found) == 5
     for trial in sorted(expected)[:RANDOM]:

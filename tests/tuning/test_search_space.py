@@ -26,17 +26,8 @@ def settings_of(**model):
     return RunSettings(model=ModelSettings(**model))
 
 
-def _combinations(names, settings):
-    return combinations(search_space.search_space(sorted(names), settings))
-
-
 def points_of(names, settings):
-    """All combinations of a space."""
-    return list(_combinations(names, settings))
-
-
-def rising(number):
-    return tuple(round((i + 1) / (number + 1), 6) for i in range(number))
+    return list(combinations(search_space.search_space(sorted(names), settings)))
 
 
 @given(st.integers(1, 9))
@@ -46,14 +37,8 @@ def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
     assert len(set(found)) == len(found) == math.comb(levels, number)
     for thresholds in found:
         assert len(thresholds) == number
-        edges = (-1, *thresholds, 1)
-        assert all(low < high for low, high in itertools.pairwise(edges))
-
-
-def test_the_grid_of_three_grades_holds_the_papers_thresholds():
-    found = threshold_tuples(2)
-    assert len(found) == 9 * 8 // 2
-    assert (0.2, 0.7) in found
+        assert all(low < high for low, high in itertools.pairwise((-1, *thresholds, 1)))
+    assert (0.2, 0.7) in threshold_tuples(2)  # those of the paper
 
 
 @given(
@@ -61,8 +46,10 @@ def test_the_grid_of_three_grades_holds_the_papers_thresholds():
     st.sampled_from([1, 2, 3]),
 )
 def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):
-    settings = settings_of(thresholds=rising(number), loss="cumulative_logits")
-    some = list(itertools.islice(_combinations(names, settings), 0, 2000, 97))
+    rising = tuple(round((i + 1) / (number + 1), 6) for i in range(number))
+    settings = settings_of(thresholds=rising, loss="cumulative_logits")
+    every = combinations(search_space.search_space(sorted(names), settings))
+    some = list(itertools.islice(every, 0, 2000, 97))
     assert len({repr(sorted(point.items())) for point in some}) == len(some)
     for point in some:
         changed = with_values(settings, point)
@@ -81,10 +68,8 @@ def test_towers_that_exclude_other_settings_are_left_out(built_in_alone):
 
 def test_values_of_a_trial_change_their_settings_and_no_others():
     settings = settings_of(dim=16)
-    found = with_values(
-        settings,
-        {"thresholds": "0.1,0.35", "learning_rate": 0.03, "epochs": 7, "tuner/round": 1},
-    )
+    values = {"thresholds": "0.1,0.35", "learning_rate": 0.03, "epochs": 7, "tuner/round": 1}
+    found = with_values(settings, values)
     expected = dataclasses.replace(
         settings,
         model=ModelSettings(dim=16, thresholds=(0.1, 0.35)),
@@ -93,7 +78,9 @@ def test_values_of_a_trial_change_their_settings_and_no_others():
     assert found == expected
 
 
-def test_what_a_loss_ignores_is_not_searched_with_it():
+def test_what_a_loss_ignores_or_cannot_be_used_with_is_not_searched_with_it():
+    space = search_space.search_space(["thresholds", "epsilon"], settings_of())
+    assert [(hp.name, len(hp.values)) for hp in space.space] == [("thresholds", 36), ("epsilon", 7)]
     points = points_of(["thresholds", "loss"], settings_of())
     losses = [point["loss"] for point in points]
     assert losses.count("sosl") == 36
@@ -102,40 +89,29 @@ def test_what_a_loss_ignores_is_not_searched_with_it():
     assert losses.count("sosl") == 1
     assert losses.count("cumulative_logits") == len(VALUES["temperature"])
 
-
-def test_list_losses_are_left_out_with_batches_of_pairs():
-    assert {"loss": "softmax"} not in points_of(["loss"], settings_of())
     lists = dataclasses.replace(settings_of(), training=TrainingSettings(batching="lists"))
     assert {"loss": "softmax"} in points_of(["loss"], lists)
+    assert {"loss": "softmax"} not in points_of(["loss"], settings_of())  # in batches of pairs
+    two_grades = points_of(["loss"], settings_of(thresholds=(0.5,)))
+    assert {"loss": "three_part_l2"} not in two_grades
+    assert {"loss": "sosl"} in two_grades
 
 
-def test_a_loss_that_does_not_take_the_number_of_grades_is_left_out():
-    points = points_of(["loss"], settings_of(thresholds=(0.5,)))
-    assert {"loss": "three_part_l2"} not in points
-    assert {"loss": "sosl"} in points
+THRESHOLDS = "--thresholds: thresholds must be strictly increasing"
 
 
 @pytest.mark.parametrize(
-    ("names", "loss", "message"),
+    ("names", "model", "message"),
     [
-        (["threshold"], "sosl", "'threshold' cannot be searched"),
-        (["dim", "dim"], "sosl", "'dim' is named twice"),
-        ([], "sosl", "nothing is named"),
-        (["thresholds"], "three_part_l2", "nothing to choose from with --loss=three_part_l2"),
+        (["threshold"], {}, "'threshold' cannot be searched"),
+        (["dim", "dim"], {}, "'dim' is named twice"),
+        ([], {}, "nothing is named"),
+        (["thresholds"], {"loss": "three_part_l2"}, "nothing to choose from with --loss=three_par"),
+        (["thresholds"], {"thresholds": (0.7, 0.2)}, THRESHOLDS),
+        (["loss"], {"thresholds": (0.2, 0.2)}, THRESHOLDS),
+        (["epsilon"], {"thresholds": (0.2, 1.0)}, THRESHOLDS),
     ],
 )
-def test_a_mistake_in_the_searched_names_is_an_error(names, loss, message):
+def test_a_mistake_in_the_searched_names_or_in_thresholds_is_an_error(names, model, message):
     with pytest.raises(InputError, match=message):
-        search_space.search_space(names, settings_of(loss=loss))
-
-
-@pytest.mark.parametrize("names", [["thresholds"], ["loss"], ["epsilon"]])
-@pytest.mark.parametrize("thresholds", [(0.7, 0.2), (0.2, 0.2), (0.2, 1.0)])
-def test_unusable_thresholds_are_an_error_even_if_they_are_searched(names, thresholds):
-    with pytest.raises(InputError, match=r"--thresholds: thresholds must be strictly increasing"):
-        search_space.search_space(names, settings_of(thresholds=thresholds))
-
-
-def test_keras_tuner_sees_a_choice_for_each_name():
-    space = search_space.search_space(["thresholds", "epsilon"], settings_of())
-    assert [(hp.name, len(hp.values)) for hp in space.space] == [("thresholds", 36), ("epsilon", 7)]
+        search_space.search_space(names, settings_of(**model))

@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from tf_smoothclir.settings.run import RunSettings
+from tests.training.test_run_directory import READ_FLAG_FILES
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import tasks, train
@@ -24,7 +25,7 @@ from tf_smoothclir.tuning.workers import ENVIRONMENT
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
-TRIALS = 4
+TRIALS = 3
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def settings(tiny):
 
 @pytest.fixture(scope="module")
 def searched(settings, tmp_path_factory):
-    """The directory of a search of four trials, and its trials; read only."""
+    """The directory of a search of three trials, and its trials; read only."""
     output_dir = tmp_path_factory.mktemp("tune") / "out"
     return output_dir, tune.tune(settings, Search(search="random", max_trials=TRIALS), output_dir)
 
@@ -43,73 +44,52 @@ def files(path):
     return {str(p.relative_to(path)): p.stat().st_mtime_ns for p in path.rglob("*") if p.is_file()}
 
 
-def test_trials_are_sorted_by_the_objective(searched):
-    _, found = searched
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
+    output_dir, found = searched
     assert len({result.values["thresholds"] for result in found}) == TRIALS
     scores = [result.metrics["MAP"] for result in found]
     assert scores == sorted(scores, reverse=True)
     assert all(result.metrics.keys() == set(METRICS) and result.seconds > 0 for result in found)
-
-
-def test_tables_have_every_trial_with_the_objective_first(searched):
-    output_dir, found = searched
     rows = list(csv.reader((output_dir / "trials.csv").open()))
     assert rows[0][:4] == ["trial", "thresholds", "MAP", "P_mr@1"]
     expected = [[r.id, r.values["thresholds"], f"{r.metrics['MAP']:.4f}"] for r in found]
     assert [row[:3] for row in rows[1:]] == expected
     page = (output_dir / "trials.md").read_text()
-    assert page.startswith("# 4 trials, best MAP first")
+    assert page.startswith(f"# {TRIALS} trials, best MAP first")
     assert all(f"| {r.id} | {r.values['thresholds']} |" in page for r in found)
     assert "![MAP by thresholds](heatmap.png)" in page
-
-
-def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
-    output_dir, found = searched
-    program = (
-        "import json, sys; import trainers.train;"
-        "from tf_smoothclir.command_line import setting_flags;"
-        "setting_flags.FLAGS(sys.argv);"
-        "print(json.dumps(setting_flags.run_settings_from_flags().to_dict()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, f"--flagfile={output_dir / 'best.flags'}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    read = RunSettings.from_dict(json.loads(done.stdout))
-    assert read == with_values(settings, found[0].values)
-
-
-def test_best_json_names_the_best_trial_and_the_objective(searched):
-    output_dir, found = searched
-    best = json.loads((output_dir / "best.json").read_text())
+    assert (output_dir / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    best = read(output_dir / "best.json")
     assert best["trial"] == found[0].id
     assert (best["objective"], best["score"]) == ("MAP", found[0].metrics["MAP"])
     assert (best["trials"], best["folds"], best["values"]) == (TRIALS, 0, found[0].values)
 
 
-def test_a_trial_is_what_the_trainer_would_have_done(searched, settings, tmp_path):
+def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
+    output_dir, found = searched
+    line = [sys.executable, "-c", READ_FLAG_FILES, output_dir / "best.flags"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{with_values(settings, found[0].values)}\n"
+
+
+def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
+    searched, settings, tmp_path, without_plots
+):
     output_dir, found = searched
     result = train.train(with_values(settings, found[0].values), tmp_path / "run")
-    trial = json.loads((output_dir / "trials" / found[0].id / "metrics.json").read_text())
-    assert trial["history"] == result["history"]
-    assert found[0].metrics == result["history"][result["training"]["best_epoch"] - 1]["validation"]
-
-
-def test_only_the_best_model_is_kept_and_can_be_used(searched):
-    output_dir, found = searched
+    own = read(output_dir / "trials" / found[0].id / "metrics.json")
+    assert own["history"] == result["history"]
+    best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
+    assert found[0].metrics == best
     with_model = {path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")}
     assert with_model == {found[0].id}
     tasks.load_model(RunDirectory.load(output_dir / "trials" / found[0].id))  # does not raise
     kept = {path.parent.name for path in (output_dir / "trials").glob("*/metrics.json")}
     assert kept == {result.id for result in found}
-
-
-def test_tensorboard_gets_the_hyperparameters_of_every_trial(searched):
-    output_dir, found = searched
     for result in found:
         events = b"".join(p.read_bytes() for p in (output_dir / "logs" / result.id).iterdir())
         assert b"_hparams_/session_start_info" in events
@@ -118,81 +98,54 @@ def test_tensorboard_gets_the_hyperparameters_of_every_trial(searched):
         assert b"validation/MAP" in events
 
 
-def test_a_heat_map_is_drawn(searched):
-    output_dir, _ = searched
-    assert (output_dir / "heatmap.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch):
+def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, found = searched
     monkeypatch.setattr(tuner, "trainer_of", None)
-    before = files(output_dir / "trials")
-    assert tune.tune(settings, Search(search="random", max_trials=TRIALS), output_dir) == found
+    before, search = files(output_dir / "trials"), Search(search="random", max_trials=TRIALS)
+    assert tune.tune(settings, search, output_dir) == found
     assert files(output_dir / "trials") == before
+    copy = shutil.copytree(output_dir, tmp_path / "copy")
+    (copy / "oracle.json").unlink()  # the trials have metrics of their own
+    assert tune.tune(settings, search, copy) == found
 
 
-def test_without_its_state_file_a_search_reads_the_trials_own_metrics(
-    searched, settings, monkeypatch, tmp_path
-):
-    output_dir, found = searched
-    copy = tmp_path / "copy"
-    shutil.copytree(output_dir, copy)
-    (copy / "oracle.json").unlink()
-    monkeypatch.setattr(tuner, "trainer_of", None)
-    assert tune.tune(settings, Search(search="random", max_trials=TRIALS), copy) == found
+RANDOM = Search(search="random")
 
 
 @pytest.mark.parametrize(
-    ("search", "changes", "message"),
+    ("search", "changes", "overwrite", "message"),
     [
-        (Search(search="grid"), {}, "--search: random there, grid here"),
-        (Search(search="random", folds=2), {}, "--folds: 0 there, 2 here"),
-        (Search(search="random"), {"dim": 5}, "--dim: 4 there, 5 here"),
+        (Search(search="grid"), {}, False, "--search: random there, grid here"),
+        (Search(search="random", folds=2), {}, False, "--folds: 0 there, 2 here"),
+        (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
+        (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such directory"),
+        (RANDOM, {"retriever": "lexical"}, True, "^--tune=.* it ranks without one of these"),
+        (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
+        (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
     ],
 )
-def test_another_search_in_the_same_directory_is_an_error(searched, tiny, search, changes, message):
+def test_a_mistake_leaves_a_search_alone(tiny, searched, search, changes, overwrite, message):
+    path, before = searched[0], files(searched[0])
     with pytest.raises(InputError, match=message):
-        tune.tune(tiny(select_metric="MAP", **changes), search, searched[0])
-
-
-def test_overwrite_starts_over(searched, settings, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(searched[0], copy)
-    found = tune.tune(settings, Search(search="grid", max_trials=1), copy, overwrite=True)
-    assert len(found) == 1
-    assert [path.name for path in (copy / "trials").iterdir()] == ["0000"]
-
-
-def test_a_directory_with_something_else_is_left_alone(settings, tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(InputError, match=r"it holds no search, but thesis\.tex"):
-        tune.tune(settings, Search(), tmp_path)
-
-
-def test_overwrite_deletes_only_a_search(settings, tmp_path):
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "events").write_text("of a run")
-    with pytest.raises(InputError, match="it holds no search, but logs"):
-        tune.tune(settings, Search(), tmp_path, overwrite=True)
-    assert (tmp_path / "logs" / "events").read_text() == "of a run"
-
-
-@pytest.mark.parametrize(
-    ("changes", "search", "message"),
-    [
-        ({"epochs": 30}, {"search": "hyperband", "tune": ("epsilon",)}, "starts with 34 different"),
-        ({"token_weights": "idf", "tower": "cnn"}, {}, "--token_weights=idf --tower=cnn"),
-    ],
-)
-def test_unusable_flags_delete_no_search(tiny, searched, changes, search, message):
-    path, _ = searched
-    before = files(path)
-    with pytest.raises(InputError, match=message):
-        tune.tune(tiny(select_metric="MAP", **changes), Search(**search), path, overwrite=True)
+        tune.tune(tiny(select_metric="MAP", **changes), search, path, overwrite=overwrite)
     assert files(path) == before
 
 
-def test_a_worker_must_have_the_same_search_as_its_chief(tiny, searched, monkeypatch):
+def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp_path):
+    copy, one = shutil.copytree(searched[0], tmp_path / "copy"), Search(search="grid", max_trials=1)
+    assert len(tune.tune(settings, one, copy, overwrite=True)) == 1
+    assert [path.name for path in (copy / "trials").iterdir()] == ["0000"]
+    (tmp_path / "run" / "logs").mkdir(parents=True)
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="it holds no search, but logs"):
+            tune.tune(settings, one, tmp_path / "run", overwrite=overwrite)
+    assert (tmp_path / "run" / "logs").is_dir()
+
+
+def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_path, monkeypatch):
+    message = "another search is running"
+    with only_search(tmp_path), pytest.raises(InputError, match=message):
+        tune.tune(settings, Search(), tmp_path)
     for name, value in zip(ENVIRONMENT, ("tuner0", "127.0.0.1", "1")):
         monkeypatch.setenv(name, value)
     search = Search(search="random", max_trials=TRIALS)
@@ -200,22 +153,10 @@ def test_a_worker_must_have_the_same_search_as_its_chief(tiny, searched, monkeyp
         tune.tune(tiny(select_metric="MAP", learning_rate=0.5), search, searched[0])
 
 
-def test_two_searches_at_a_time_in_one_directory_are_an_error(settings, tmp_path):
-    message = "another search is running"
-    with only_search(tmp_path), pytest.raises(InputError, match=message):
-        tune.tune(settings, Search(), tmp_path)
-
-
-def test_a_mistake_in_the_data_is_an_error_and_writes_nothing(tiny, tmp_path):
-    with pytest.raises(InputError, match="there is no such directory"):
-        tune.tune(tiny(data_dir=tmp_path / "nowhere"), Search(), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):
     found = tune.tune(tiny(), Search(search="grid", max_trials=1, folds=2), tmp_path / "out")
     trial = tmp_path / "out" / "trials" / "0000"
-    each = [json.loads(path.read_text()) for path in sorted(trial.glob("fold*/metrics.json"))]
+    each = [read(path) for path in sorted(trial.glob("fold*/metrics.json"))]
     assert len(each) == 2
     mean = sum(fold["validation"]["NDCG@5"] for fold in each) / 2
     assert found[0].metrics["NDCG@5"] == pytest.approx(mean)
@@ -227,8 +168,8 @@ def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
     found = tune.tune(tiny(epochs=3), Search(search="hyperband", max_trials=4), tmp_path / "out")
     assert {result.values["epochs"] for result in found} == {1, 3}
     for result in found:
-        path = tmp_path / "out" / "trials" / result.id / "metrics.json"
-        assert len(json.loads(path.read_text())["history"]) == result.values["epochs"]
+        written = read(tmp_path / "out" / "trials" / result.id / "metrics.json")
+        assert len(written["history"]) == result.values["epochs"]
 
 
 def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
@@ -239,10 +180,8 @@ def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path
 
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
-    def full_disk(*arguments):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(tuner, "trainer_of", full_disk)
+    error = OSError("no space left on device")
+    monkeypatch.setattr(tuner, "trainer_of", mock.Mock(side_effect=error))
     with pytest.raises(OSError, match="no space left"):
         tune.tune(settings, Search(), tmp_path / "out")
     assert not (tmp_path / "out" / "trials.csv").exists()
@@ -281,13 +220,3 @@ def test_trials_of_another_retriever_have_its_metrics(retriever, tiny, tmp_path)
     kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
     assert kept == {found[0].id}
     load_models(RunDirectory.load(tmp_path / "out" / "trials" / found[0].id))  # does not raise
-
-
-@pytest.mark.parametrize(
-    ("retriever", "names"),
-    [("lexical", ("dim",)), ("lexical", ("psq_alpha", "epsilon")), ("dense", ("psq_beta",))],
-)
-def test_what_a_retriever_ranks_without_cannot_be_searched(retriever, names, tiny, tmp_path):
-    with pytest.raises(InputError, match=r"^--tune=.* it ranks without one of these"):
-        tune.tune(tiny(retriever=retriever), Search(names, "grid"), tmp_path / "out")
-    assert not (tmp_path / "out").exists()

@@ -8,7 +8,7 @@ from typing import Any
 from tensorflow import keras
 
 from tf_smoothclir.settings.given import objects_text
-from tf_smoothclir.towers.word_table import WordTableTower
+from tf_smoothclir.towers.given import dim_of
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -43,7 +43,7 @@ def with_objects(
 
 def _common_dim(layers: Mapping[str, keras.layers.Layer], settings: Mapping[str, Any]) -> int:
     """The length of the vectors of both towers."""
-    dims = {name: _dim(name, layer) for name, layer in layers.items()}
+    dims = {name: dim_of(layer, f"train: {name}") for name, layer in layers.items()}
     if "dim" in settings:
         dims["dim"] = settings["dim"]
     if len(set(dims.values())) > 1:
@@ -51,20 +51,3 @@ def _common_dim(layers: Mapping[str, keras.layers.Layer], settings: Mapping[str,
         reason = f"vectors have different lengths ({shown})"
         raise input_error("train", reason, "Give both towers the same number of outputs")
     return next(iter(dims.values()))
-
-
-def _dim(name: str, layer: keras.layers.Layer) -> int:
-    if isinstance(layer, WordTableTower):
-        return layer.dim
-    try:
-        shape = layer(keras.backend.zeros((1, 1), dtype="int32")).shape
-    except Exception as error:  # whatever the user's layer raises
-        raise input_error(
-            f"train: {name}",
-            f"it cannot read padded ids ({error})",
-            "A tower takes [batch, length] int32 ids and returns [batch, dim]",
-        ) from error
-    if len(shape) != 2:
-        reason = f"it returns {len(shape)} axes, {tuple(shape)}"
-        raise input_error(f"train: {name}", reason, "A tower returns [batch, dim]")
-    return int(shape[-1])

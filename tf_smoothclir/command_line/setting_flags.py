@@ -38,7 +38,7 @@ def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
 
 def values_of(kind: type[Settings]) -> dict[str, object]:
     """The values of the flags that `define_fields` has defined."""
-    return {field.name: FLAGS[field.name].value for field in dataclasses.fields(kind)}
+    return {field.name: FLAGS[field.name].value for field in fields_with_flags(kind)}
 
 
 def define_plugin() -> None:

@@ -12,6 +12,29 @@ from tf_smoothclir.text.tokens import flat_tokens
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.towers.word_table import WordTableTower
+from tf_smoothclir.utils.errors import input_error
+
+
+def dim_of(layer: keras.layers.Layer, name: str) -> int:
+    """Returns the length of the vectors that a layer makes of padded ids; it is called once.
+
+    Raises:
+        InputError: It does not take padded ids, or returns no `[batch, dim]`; `name` comes first.
+    """
+    if isinstance(layer, WordTableTower):
+        return layer.dim
+    try:
+        shape = layer(tf.zeros([1, 1], tf.int32)).shape
+    except Exception as error:  # whatever the user's layer raises
+        raise input_error(
+            name,
+            f"it cannot read padded ids ({error})",
+            "A tower takes [batch, length] int32 ids and returns [batch, dim]",
+        ) from error
+    if len(shape) != 2:
+        reason = f"it returns {len(shape)} axes, {tuple(shape)}"
+        raise input_error(name, reason, "A tower returns [batch, dim]")
+    return int(shape[-1])
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -37,15 +60,9 @@ class GivenTower(WordTableTower):
             **kwargs: Of the Keras layer.
 
         Raises:
-            ValueError: The layer returns something else than `[batch, dim]`.
+            InputError: The layer does not take padded ids, or returns no `[batch, dim]`.
         """
-        vectors = layer(tf.zeros([1, 1], tf.int32))
-        if vectors.shape.rank != 2:
-            raise ValueError(
-                f"{layer.name}: a tower must return [batch, dim], but [1, 1] ids gave"
-                f" {vectors.shape}."
-            )
-        super().__init__(vocabulary_size, int(vectors.shape[-1]), **kwargs)
+        super().__init__(vocabulary_size, dim_of(layer, layer.name), **kwargs)
         self.layer = layer
         self._takes_training = "training" in inspect.signature(layer.call).parameters
 
