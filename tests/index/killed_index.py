@@ -2,8 +2,8 @@
 
 A line is JSON, `[event, end of a path, flags]`. The command is killed at the first of Python's
 audit events of this name, such as "os.rename", with an argument that ends like this, a regular
-expression; with an empty event, it runs to its end. Prints the exit code of each command. Each is a fork of this process,
-which has imported everything but not used TensorFlow yet.
+expression; with an empty event, it runs to its end. Prints the exit code of each command. Each is a
+fork of this process, which has imported everything but not used TensorFlow yet.
 """
 
 import contextlib
