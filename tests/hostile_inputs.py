@@ -174,7 +174,7 @@ class Kept:
 class WholeRun(Kept):
     """A run with towers, words and perhaps a re-ranker."""
 
-    name, open = "run", RunDirectory.load
+    name, manifest, open = "run", None, RunDirectory.load
 
 
 class WholeExport(Kept):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.published import EPSILON, NoVerifier
+from tests.storage.changed import rewrite
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
 from tf_smoothclir.encoder.version_directory import version_directory
@@ -21,7 +22,6 @@ from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.digests import file_digest, with_own_digest
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.files import read_json, write_json
 
@@ -186,14 +186,16 @@ MANIFEST, DESCRIPTION = "manifest.json", "assets.extra/encoder.json"
 def test_a_changed_file_is_named(copy, name):
     path = copy / "query_tower/1" / name
     path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(InputError, match=f"{name}: the file is not the one"):
+    with pytest.raises(InputError, match=f"it is damaged: {name} has"):
         Encoder(copy, "query")
 
 
 def test_what_is_no_tower_that_can_be_read_is_refused(copy):
     path = copy / "query_tower/1"
     manifest = (path / MANIFEST).read_text()
-    contents = {"the manifest of a query tower": ("{", "[]", '{"role": "search", "files": {}}')}
+    contents = {
+        "not a manifest of the kind 'query'": ("{", "[]", '{"kind": "search", "files": {}}')
+    }
     contents["its entries are not those that"] = (manifest.replace('"fr"', '"it"'),)
     for message, texts in contents.items():
         for text in texts:
@@ -211,9 +213,7 @@ def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
     description = read_json(copied / DESCRIPTION)
     description["ngrams"]["longest"] = 17
     write_json(copied / DESCRIPTION, description)
-    manifest = read_json(copied / MANIFEST)
-    manifest["files"][DESCRIPTION] = file_digest(copied / DESCRIPTION)
-    write_json(copied / MANIFEST, with_own_digest(manifest))
+    rewrite(copied)
     with pytest.raises(InputError, match=r"17 characters.*at most 16"):
         Encoder(tmp_path / "copy", "query")
 

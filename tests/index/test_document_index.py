@@ -1,7 +1,7 @@
 """The index on disk: ranks exactly, and refuses damaged files and foreign vectors."""
 
-import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,12 +72,11 @@ def test_no_query_has_no_answer_and_one_of_another_length_is_refused(indexes):
 @pytest.mark.parametrize("damage", ["changed", "cut", "missing"])
 def test_damaged_file_is_named(indexes, tmp_path, name, damage):
     index_dir = shutil.copytree(indexes["hnsw"], tmp_path / "index")
-    digests = json.loads((index_dir / "manifest.json").read_text())["digests"]
-    (path,) = [index_dir / file for file in digests if file.endswith(f"/{name}")]
+    (path,) = filter(Path.is_file, index_dir.rglob(name))
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.unlink()
     if damage != "missing":
         path.write_bytes(content if damage == "changed" else content[:-1])
-    with pytest.raises(InputError, match=f"/{name}: the file is not the one that was written"):
+    with pytest.raises(InputError, match=rf"index: it is damaged: \S+/{name} "):
         DocumentIndex(index_dir)

@@ -1,7 +1,6 @@
 """The lexical half of an index: as written in segments, it is what one matrix would be."""
 
 import numpy as np
-import pytest
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index import encoding, sparse_files
@@ -19,27 +18,13 @@ def arrays(postings):
     return rare.ends, rare.ids, rare.values, postings.common, postings.common_values
 
 
-def test_in_segments_and_after_an_interruption_it_is_what_one_matrix_would_be(
-    ranking_exports, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(encoding, "DOCUMENTS_PER_SEGMENT", 7)
+def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
     parts, manifest = load_lexical(ranking_exports["lexical"])
     model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0})
-    half, encoded = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text)), []
-
-    def failing(texts):
-        encoded.extend(texts)
-        if len(encoded) > 20:  # two segments are whole
-            raise KeyboardInterrupt
-        return LexicalHalf.encode(half, texts)
-
+    half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     collection = SourceCollection(source_of(manifest.data))
-    with monkeypatch.context() as patch:
-        patch.setattr(half, "encode", failing)
-        with pytest.raises(KeyboardInterrupt):
-            build_index(tmp_path / "index", collection, [half], manifest)
     build_index(tmp_path / "index", collection, [half], manifest)
     index = DocumentIndex(tmp_path / "index")
 
@@ -54,4 +39,4 @@ def test_in_segments_and_after_an_interruption_it_is_what_one_matrix_would_be(
     assert index.dense is None
     assert index.manifest.halves == ("impacts",)
     assert f"{index.manifest.impacts.impacts} impacts of query words" in str(index.manifest)
-    assert any(name.endswith("impacts.values") for name in index.manifest.digests)
+    assert not list((tmp_path / "index").rglob("*_rows.*"))  # of the time of building

@@ -133,7 +133,7 @@ def test_scans_agree_with_the_formulas(dim):
 def test_an_index_ranks_by_int8_vectors_and_keeps_no_others(tmp_path, kind):
     texts = [document(number) for number in range(300)]
     manifest = build(tmp_path / "index", texts, settings=IndexSettings(kind))
-    found = {path.name for path in (tmp_path / "index" / manifest.content / "vectors").iterdir()}
+    found = {path.name for path in (tmp_path / "index" / "vectors").iterdir()}
     assert found == {"codes", "scales", "longest"}
     index = DocumentIndex(tmp_path / "index")
     assert manifest.vectors.recall.value == pytest.approx(1, abs=0.05)

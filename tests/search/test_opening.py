@@ -13,6 +13,7 @@ import tensorflow as tf
 from tests.oracles import maths
 from tests.published import EPSILON
 from tests.server.local_server import grpc_server, local_server
+from tests.storage.changed import rewrite
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
@@ -28,7 +29,6 @@ from tf_smoothclir.search.outdated import rebuilding
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.training.tasks import load_model
-from tf_smoothclir.utils.digests import with_own_digest
 from tf_smoothclir.utils.errors import InputError
 
 QUERY = "word1 word4 word2"
@@ -126,9 +126,7 @@ def test_index_of_an_earlier_training_is_refused_with_the_command_that_builds_it
     build_index(export / "index", collection, *export_halves(export))
     for part in ("query_tower", "document_tower"):
         shutil.copytree(export / part / "1", export / part / "2")
-        manifest = export / part / "2" / "manifest.json"
-        entries = {**json.loads(manifest.read_text()), "version": 2, "pair_id": "f" * 64}
-        manifest.write_text(json.dumps(with_own_digest(entries)))
+        rewrite(export / part / "2", version=2, pair_id="f" * 64)
     before = snapshot(export)
     with pytest.raises(InputError, match="comes from a different training run") as error:
         open_search(export, "", the_same)
