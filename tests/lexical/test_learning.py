@@ -55,7 +55,6 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     assert np.count_nonzero(table.max(axis=1) > 0.3) >= 5
     assert FLAT in model.fields
     assert model.weights.shape == (len(model.fields), len(model.background))
-    assert model.feedback in FEEDBACK_WEIGHTS
     # It ranks queries that it has not seen.
     retrieval_set = texts.retrieval_set
     (ranking,) = texts.retriever(model).rank(retrieval_set.queries_in("test"), 10)
