@@ -211,7 +211,7 @@ def test_extreme_weights_have_finite_vectors_and_gradients(extreme):
     # exp(1e4) is infinite. With -1e4, the words of the first two texts count nothing at all.
     tower = make("weights of tokens" if extreme == "token" else "weights of positions")
     if extreme == "token":
-        tower.start_token_weights(np.full(SIZE, np.finfo(np.float32).tiny * 1e-30))
+        tower.start_token_weights(np.full(SIZE, float(np.finfo(np.float32).tiny) * 1e-30))
     else:
         tower.weights[-1].assign([extreme, *[0.0] * (NUM_PARTS - 1)])
     with tf.GradientTape() as tape:
