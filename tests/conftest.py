@@ -17,6 +17,8 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 
+# On GPUs with TF32, products of matrices have three digits by default; tests compare more.
+os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 # Fixtures of trained runs and of published models, which tests of several rooms share.
 pytest_plugins = ["tests.training.fixtures", "tests.published"]
 

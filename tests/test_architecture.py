@@ -62,7 +62,6 @@ STACK_MODULES = (
     "ops.intraop_threads",
     "ops.row_sums",
     "ops.row_updates",
-    "ops.table_sum",
 )
 
 

@@ -16,7 +16,6 @@ from tf_smoothclir.ops.row_sums import (
     segment_sum,
     segment_sum_by_matrix,
     segment_sum_by_segments,
-    sums_at,
     sums_at_by_matrix,
     sums_at_by_segments,
     take,
@@ -29,7 +28,9 @@ from tf_smoothclir.ops.row_updates import (
 )
 from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum, table_sum_of_distinct
 from tf_smoothclir.ops.top_k import in_chunks, top_k
+from tf_smoothclir.utils import devices
 
+GPUS = tf.config.list_physical_devices("GPU")
 BOTH = [sums_at_by_segments, sums_at_by_matrix]
 # Positions and ascending rows of pairs, number of rows, size of the result.
 PAIRS = {
@@ -68,7 +69,7 @@ def test_sums_at(kernel, case, dim, index_type):
     ],
 )
 def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
-    monkeypatch.setattr(row_sums, "trained_segment_sum", kernel)
+    monkeypatch.setattr(row_sums, "segment_sum_kernel", lambda: kernel)
     training = kernel is not None
     positions, segments, number, size = PAIRS[case]
     rng = np.random.default_rng(5)
@@ -118,10 +119,23 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
     nodes = [node.op for node in nodes_of_functions(graph)]
     # Of a sum forward and back, and of what was taken.
     expected = {"SparseMatrixMatMul": 3, "SparseTensorToCSRSparseMatrix": 2}
-    if sums_at is sums_at_by_segments:
+    if not row_sums.uses_products():
         expected = {"SparseSegmentSumGrad": 2}
     assert {kernel: nodes.count(kernel) for kernel in expected} == expected
     assert "UnsortedSegmentSum" not in nodes
+
+
+def test_on_a_gpu_no_product_with_a_sparse_matrix_adds_up_rows(monkeypatch):
+    monkeypatch.setattr(devices, "has_gpu", lambda: True)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)])
+    def sums(rows, positions):
+        summed = row_sums.segment_sum_kernel()(rows, positions, positions, 5)
+        return summed, row_sums.sums_at(positions, rows, positions, 5)
+
+    found = operations_in(sums.get_concrete_function().graph)
+    assert {"SparseSegmentSumWithNumSegments", "SparseSegmentSumGrad"} <= found
+    assert "SparseMatrixMatMul" not in found
 
 
 def test_gradients_do_not_keep_their_table_alive():
@@ -233,7 +247,9 @@ def kernel(request, monkeypatch):
 @pytest.fixture(params=[False, True], ids=["CPU", "GPU"])
 def device(request, monkeypatch):
     """The device that graphs are traced for; operations for a GPU also run on a CPU."""
-    monkeypatch.setattr(table_sum_module, "has_gpu", lambda: request.param)
+    if GPUS and not request.param:
+        pytest.skip("graphs run on the GPU here")
+    monkeypatch.setattr(devices, "has_gpu", lambda: request.param)
 
 
 def flat(texts):
@@ -309,6 +325,7 @@ def test_a_gradient_in_one_dimension_or_of_nan_counts():
     np.testing.assert_array_equal(np.isnan(found[5]), [False, True, False])
 
 
+@pytest.mark.skipif(bool(GPUS), reason="TensorFlow does not check ids on a GPU")
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("word", [-1, SIZE, 10 * SIZE])
 def test_an_id_that_is_no_row_is_refused(word):
@@ -316,6 +333,7 @@ def test_an_id_that_is_no_row_is_refused(word):
         step_of(random_table())(some_gradient(2), *flat([[2], [3, word]]))
 
 
+@pytest.mark.skipif(bool(GPUS), reason="the place of a value elsewhere cannot be read")
 @pytest.mark.usefixtures("kernel")
 def test_reading_and_updating_never_copies_the_table():
     """Reading or updating copies the whole table if the other has not ended or prepared it."""

@@ -63,7 +63,8 @@ MEGABYTE = 1 << 20
 def table(megabytes):
     """TensorFlow's own memory: NumPy asks for huge pages itself, and its arrays may be shared."""
     shape = [megabytes * MEGABYTE // 256, 64]
-    return tf.Variable(tf.random.stateless_normal(shape, seed=[0, 0]))
+    with tf.device("CPU"):
+        return tf.Variable(tf.random.stateless_normal(shape, seed=[0, 0]))
 
 
 def test_values_stay_and_small_tables_and_other_systems_are_left_alone(monkeypatch):

@@ -9,7 +9,6 @@ from tests.graphs import nodes_of_functions, operations_in
 from tests.training.test_trainer import begin
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.ops import table_sum
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.presets import PRESETS
@@ -18,6 +17,7 @@ from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.utils import devices
 
 ROWS, DIM = 9, 2
 
@@ -78,11 +78,11 @@ OPTIONS = [{}, {"batching": "lists", "loss": "softmax"}, *OPTIMIZERS, *TOWERS, B
 
 def only_on_cpus(graph):
     """The kinds of operations in a graph, and in what it calls, without a kernel for GPUs."""
-    devices = {
+    found = {
         kind: {one.device_type for one in kernels.get_registered_kernels_for_op(kind).kernel}
         for kind in operations_in(graph)
     }
-    return {kind for kind, found in devices.items() if not found & {"GPU", "DEFAULT"}}
+    return {kind for kind, on in found.items() if not on & {"GPU", "DEFAULT"}}
 
 
 needs_gpu_kernels = pytest.mark.skipif(
@@ -94,7 +94,7 @@ needs_gpu_kernels = pytest.mark.skipif(
 @needs_gpu_kernels
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_sum, "has_gpu", lambda: True)  # the graph is traced for one
+    monkeypatch.setattr(devices, "has_gpu", lambda: True)  # the graph is traced for one
     _, trainer = begin(tiny(**options), tmp_path / "run")
     batches = iter(trainer.task.batches.epoch(0).batches(0))
     steps = compile_steps(trainer.task).get_concrete_function(batches, tf.constant(1))

@@ -29,6 +29,7 @@ from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.utils.devices import on_the_cpu
 from tf_smoothclir.utils.files import make_directory, scratch_directory, sweep_scratch
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
@@ -83,7 +84,7 @@ def encode_role(
     encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
     batches = map(tf.constant, _batches(retrieval_set, role))
     with RaggedWriter(directory, role, "<i4") as writer:
-        for encoded in map_in_threads(encoder, batches):
+        for encoded in map_in_threads(on_the_cpu(encoder), batches):
             writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
 
 
@@ -147,7 +148,7 @@ def _write_ngrams(
 
     with RaggedWriter(directory, ngrams_store(role), "<i4") as writer:
         writer.add(np.zeros(0), np.zeros(2, np.int64))
-        for found in map_in_threads(encode, text_batches(words)):
+        for found in map_in_threads(on_the_cpu(encode), text_batches(words)):
             writer.add(found.flat_values.numpy(), found.row_lengths().numpy())
 
 
@@ -162,7 +163,7 @@ def _store_numbers(
     row, training = 0, retrieval_set.splits == SPLITS.index("train")
     split = functools.partial(counter.split, max_tokens=settings.max_tokens(role))
     with RaggedWriter(directory, role, "<i4") as writer:
-        for texts in map_in_threads(split, _batches(retrieval_set, role)):
+        for texts in map_in_threads(on_the_cpu(split), _batches(retrieval_set, role)):
             end = row + len(texts.lengths)
             numbers = counter.add(texts, training[row:end] if role == "query" else None)
             writer.add(numbers, texts.lengths)

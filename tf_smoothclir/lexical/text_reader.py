@@ -20,6 +20,7 @@ from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.utils.devices import on_the_cpu
 from tf_smoothclir.utils.parallel import map_in_threads
 
 _TEXTS = [tf.TensorSpec([None], tf.string)]
@@ -36,7 +37,7 @@ class TextReader(tf.Module):
 
     def words(self, texts: Iterable[str]) -> Words:
         """Reads texts, on all cores."""
-        return self._joined(map_in_threads(self, map(_strings, text_batches(texts))))
+        return self._joined(map_in_threads(on_the_cpu(self), map(_strings, text_batches(texts))))
 
     def batch(self, texts: Sequence[str]) -> Words:
         """Reads a few texts at once, in this thread."""

@@ -39,12 +39,13 @@ def use_huge_pages(variables: Iterable[tf.Variable]) -> int:
     advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     asked = 0
     for variable in variables:
-        value = variable.read_value()
         if (
-            not value.device.endswith("CPU:0")
-            or value.dtype.size * value.shape.num_elements() < _BYTES
+            not variable.device.endswith("CPU:0")
+            or variable.dtype.size * variable.shape.num_elements() < _BYTES
         ):
             continue
+        with tf.device(variable.device):  # beside a GPU, a value is copied there by default
+            value = variable.read_value()
         memory = np.asarray(memoryview(value))  # the variable's own: `numpy()` would copy it
         begin = -(-memory.ctypes.data // _BYTES) * _BYTES
         size = (memory.ctypes.data + memory.nbytes) // _BYTES * _BYTES - begin

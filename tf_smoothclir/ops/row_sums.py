@@ -4,6 +4,9 @@
 * `take`: copies rows;
 * `sums_at`: adds up rows at given positions, which is the gradient of both.
 
+On a GPU, both stacks use the kernels that add up single rows: its products with sparse matrices add
+in no fixed order, so the same training would end a little differently each time.
+
 Why they are here: TensorFlow 2.21 is built so that kernels which add up single rows take three to
 six times as long as those of 2.15. Products with sparse matrices are as fast there, and stand in
 their place. And the gradient that TensorFlow has for copied rows is sparse, which is slow to make
@@ -22,6 +25,7 @@ import functools
 import tensorflow as tf
 
 from tf_smoothclir._compat import ON_KERAS_3
+from tf_smoothclir.utils import devices
 
 
 def segment_sum(
@@ -45,10 +49,10 @@ def segment_sum(
         `[number, dim]` float; zeros for a segment without pairs.
     """
     if not training:
-        return segment_sum_by_segments(rows, positions, segments, number)
+        return _any_number_of_sums(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
     # In eager execution, a gradient cannot keep a sparse matrix.
-    kernel = segment_sum_by_segments if tf.executing_eagerly() else trained_segment_sum
+    kernel = segment_sum_by_segments if tf.executing_eagerly() else segment_sum_kernel()
     summed = _with_own_gradient(kernel, *signature)
     return summed(rows, positions, segments, tf.cast(number, tf.int32))
 
@@ -93,7 +97,16 @@ def _with_own_gradient(operation, *signature):
 
 def segment_sum_by_segments(rows, positions, segments, number):
     """Adds up rows by segment, as `segment_sum` does, in one kernel."""
+    if devices.has_gpu():
+        return _any_number_of_sums(rows, positions, segments, number)
     return tf.sparse.segment_sum(rows, positions, segments, num_segments=number)
+
+
+def _any_number_of_sums(rows, positions, segments, number):
+    # The kernel for GPUs refuses to make no sums at all.
+    number = tf.convert_to_tensor(number)
+    some = tf.maximum(number, 1)
+    return tf.sparse.segment_sum(rows, positions, segments, num_segments=some)[:number]
 
 
 def _rows_like(rows: tf.Tensor) -> tf.TensorSpec:
@@ -207,7 +220,17 @@ def _gradient_of_product(operation, upstream, *_):
     return None, pair_product(positions, transposed, upstream, tf.shape(rows)[0]), None, None
 
 
-if ON_KERAS_3:
-    trained_segment_sum, sums_at = segment_sum_by_matrix, sums_at_by_matrix
-else:
-    trained_segment_sum, sums_at = segment_sum_by_segments, sums_at_by_segments
+def uses_products() -> bool:
+    """Whether products with sparse matrices add up rows in training."""
+    return not devices.has_gpu() if ON_KERAS_3 else False
+
+
+def segment_sum_kernel():
+    """The kernel that adds up rows by segment in training."""
+    return segment_sum_by_matrix if uses_products() else segment_sum_by_segments
+
+
+def sums_at(positions, values, rows, size):
+    """Adds up rows at given positions, as `sums_at_by_segments` does, in the fastest kernel."""
+    kernel = sums_at_by_matrix if uses_products() else sums_at_by_segments
+    return kernel(positions, values, rows, size)

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.ops.row_sums import (
     pair_matrix,
     pair_product,
     segment_sum_by_segments,
     sums_at,
     sums_at_by_matrix,
+    sums_at_by_segments,
+    uses_products,
 )
-from tf_smoothclir.utils.devices import has_gpu
+from tf_smoothclir.utils import devices
 
 _OF_ALL_TEXTS, _OF_CHANGED_TEXTS = "TfSmoothclirTableSumOfAll", "TfSmoothclirTableSum"
 _OF_DISTINCT = "TfSmoothclirTableSumOfDistinct"
@@ -51,7 +52,8 @@ def table_sum(
         `[texts, dim]` float; zeros for a text without tokens.
 
     Raises:
-        tf.errors.InvalidArgumentError: When the graph runs: an id is not a row of the table.
+        tf.errors.InvalidArgumentError: When the graph runs on a CPU: an id is not a row of the
+            table. On a GPU, TensorFlow does not check this.
     """
     gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
     return _summed(table, gradient, ids, texts, lengths)
@@ -122,7 +124,8 @@ def _gradient_of_all_texts(operation, upstream, *_):
 def _gradient_of_distinct(operation, upstream, *_):
     _, table, _, texts, _, distinct, positions = operation.inputs
     # The product writes each row once, however many words share it; on two cores it runs on both.
-    values = sums_at_by_matrix(positions, upstream, texts, tf.size(distinct))
+    kernel = sums_at_by_segments if devices.has_gpu() else sums_at_by_matrix
+    values = kernel(positions, upstream, texts, tf.size(distinct))
     shape = tf.raw_ops.VariableShape(input=table)
     gradient = tf.IndexedSlices(values, distinct, shape)
     return None, gradient, None, None, None, None, None
@@ -138,7 +141,7 @@ def _gradient_of_table(table, ids, texts, upstream) -> tf.IndexedSlices:
 
 def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: list) -> list:
     """The parts of `tensors`, `[tokens]`, in the `chosen` texts, `[texts]` bool."""
-    if has_gpu():  # RaggedGather has no kernel there; this takes a little longer
+    if devices.has_gpu():  # RaggedGather has no kernel there; this takes a little longer
         kept = tf.where(tf.gather(chosen, texts))[:, 0]
         return [tf.gather(tensor, kept) for tensor in tensors]
     # The tokens as ragged rows, one a text: whole texts are copied, not single tokens.
@@ -180,4 +183,6 @@ def sum_by_matrix(rows, ids, texts, number):
     return pair_product(ids, matrix, rows, number)
 
 
-_kernel = sum_by_matrix if ON_KERAS_3 else segment_sum_by_segments
+def _kernel(rows, ids, texts, number):
+    kernel = sum_by_matrix if uses_products() else segment_sum_by_segments
+    return kernel(rows, ids, texts, number)
