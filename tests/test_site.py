@@ -170,21 +170,3 @@ def test_commands_flags_modules_and_targets_exist(flags):
     assert sum("smoothclir-train" in line for _, line in lines) > 20
     unknown = [(page, name) for page, line in lines for name in unknown_in(line, flags)]
     assert unknown == []
-
-
-@pytest.mark.parametrize(
-    ("line", "unknown"),
-    [
-        ("smoothclir-train --dim=64 --nooverwrite --flagfile=a | sort --unique", []),
-        ("smoothclir-train --dimm=64", ["smoothclir-train --dimm"]),
-        ("smoothclir-learn --dim=64", ["smoothclir-learn"]),
-        ("smoothclir-train --gamma1=1 --plugin=a.module", []),
-        ("smoothclir-train --gamma1=1", ["smoothclir-train --gamma1"]),
-        ("smoothclir-train --beam='--runner=X'", ["smoothclir-train --beam"]),
-        ("python -m tests.nothing", ["tests.nothing"]),
-        ("make quickstart nothing  # and more", ["make nothing"]),
-    ],
-)
-def test_what_does_not_exist_is_noticed(line, unknown):
-    flags = {"train": {"dim", "overwrite", "plugin"}, "--plugin": {"gamma1"}}
-    assert unknown_in(line, flags) == unknown

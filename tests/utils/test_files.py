@@ -33,9 +33,6 @@ def everything(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-# ---- new_directory --------------------------------------------------------------------------
-
-
 def test_new_directory_appears_at_the_end(tmp_path):
     target = tmp_path / "a" / "b"
     with new_directory(target) as temporary:
@@ -47,15 +44,18 @@ def test_new_directory_appears_at_the_end(tmp_path):
     assert stat.S_IMODE(target.stat().st_mode) == 0o755  # not only for its owner
 
 
-def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path):
-    def write_and_crash():
+@pytest.mark.parametrize(("in_the_way", "error"), [(False, Crash), (True, OSError)])
+def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, error):
+    def write_and_fail():
         with new_directory(tmp_path / "new") as temporary:
-            (temporary / "file").write_text("1")
-            raise Crash
+            (temporary / "ours").write_text("1")
+            if not in_the_way:
+                raise Crash
+            (tmp_path / "new").write_text("theirs")
 
-    with pytest.raises(Crash):
-        write_and_crash()
-    assert everything(tmp_path) == []
+    with pytest.raises(error):
+        write_and_fail()
+    assert everything(tmp_path) == ["new"] * in_the_way
 
 
 @pytest.mark.parametrize("content", [[], ["theirs"]])
@@ -136,19 +136,6 @@ def test_errors_while_a_file_is_written_name_it(tmp_path):
         raise OSError(28, "No space left on device")
 
 
-def test_a_file_in_the_way_of_a_new_directory_is_an_error(tmp_path):
-    def write_behind_a_file():
-        with new_directory(tmp_path / "new") as temporary:
-            (temporary / "ours").write_text("1")
-            (tmp_path / "new").write_text("theirs")
-
-    with pytest.raises(OSError, match="new"):
-        write_behind_a_file()
-    assert everything(tmp_path) == ["new"]
-
-
-# ---- scratch_directory ----------------------------------------------------------------------
-
 KILLED = """
 import os, pathlib, sys
 from tf_smoothclir.utils.files import scratch_directory
@@ -162,6 +149,7 @@ def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     (left,) = tmp_path.iterdir()
     assert is_unfinished(left.name)
+    assert not any(is_unfinished(name) for name in ("words.txt", ".words.txt", "a.new", "1"))
     assert everything(left) == ["half"]
     foreign = tmp_path / ".tokens.backup.new"
     foreign.mkdir()
@@ -182,9 +170,6 @@ def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
     assert everything(tmp_path) == [".tokens.backup.new"]
 
 
-# ---- make_directory -------------------------------------------------------------------------
-
-
 def test_make_directory_makes_parents_and_accepts_an_existing_directory(tmp_path):
     for path in (tmp_path / "a" / "b", str(tmp_path / "a" / "b")):
         assert make_directory(path, "--cache_dir") == tmp_path / "a" / "b"
@@ -196,9 +181,6 @@ def test_an_error_about_a_file_in_the_way_names_flag_and_remedy(tmp_path):
     message = r"^--output_dir=.*/file/below: the directory cannot be.*Choose another one, or change"
     with pytest.raises(InputError, match=message):
         make_directory(f"{tmp_path}/file/below", "--output_dir")
-
-
-# ---- locked ---------------------------------------------------------------------------------
 
 
 def lock(path):
@@ -221,9 +203,6 @@ def test_a_file_system_without_locks_only_gets_a_warning(tmp_path, monkeypatch, 
     with caplog.at_level("WARNING"), lock(tmp_path / "lock"), lock(tmp_path / "lock"):
         pass
     assert caplog.text.count(f"{tmp_path}/lock cannot be locked: No locks available") == 2
-
-
-# ---- write_text, write_json -----------------------------------------------------------------
 
 
 def test_write_text_is_utf8_and_replaces_or_leaves_the_old_file(tmp_path, monkeypatch):
@@ -257,22 +236,6 @@ def test_write_text_by_two_writers_never_mixes_them(tmp_path, monkeypatch):
     write_text(path, "ours")
     assert path.read_text() == "ours"
     assert everything(tmp_path) == ["file"]
-
-
-def test_write_text_sweeps_what_a_killed_writer_of_the_same_file_left(tmp_path):
-    killed = (
-        "import os, pathlib, sys\n"
-        "from tf_smoothclir.utils import files\n"
-        "files.flush_to_disk = lambda path: os._exit(9)\n"
-        "files.write_text(pathlib.Path(sys.argv[1]), 'new')\n"
-    )
-    path = tmp_path / "words.txt"
-    assert subprocess.run([sys.executable, "-c", killed, str(path)], check=False).returncode == 9
-    (directory,) = tmp_path.iterdir()
-    assert is_unfinished(directory.name)
-    assert not any(is_unfinished(name) for name in ("words.txt", ".words.txt", "a.new", "1"))
-    write_text(path, "newer")
-    assert everything(tmp_path) == ["words.txt"]
 
 
 def test_json_round_trip(tmp_path):
