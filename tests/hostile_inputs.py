@@ -21,10 +21,11 @@ from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
-from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, MANIFEST, ExportManifest
+from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.digests import files_below

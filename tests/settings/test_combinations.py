@@ -32,7 +32,9 @@ def test_each_rule_fires_first_for_its_example_unless_a_setting_it_reads_is_vari
             check_combinations(settings, varied=[name], **flags)
 
 
-@pytest.mark.parametrize("rule", [example.rule for example in OF_FLAGS], ids=str)
+@pytest.mark.parametrize(
+    "rule", [example.rule for example in OF_FLAGS], ids=lambda rule: "-".join(rule.names)
+)
 def test_a_rule_of_flags_is_about_what_is_given(rule):
     first, other = rule.names
     assert rule.breaks({first: 1, other: None}) != rule.breaks({first: 1, other: 2})
