@@ -21,11 +21,8 @@ def explained(score=500.0, remainder=0.0, **shares):
 
 def test_one_line_per_hit_with_shares_below_and_carrying_words_bold_on_a_terminal(capsys):
     explanation = explained(0.5, 0.07, **{"apfel": 0.4, "rot": 0.05, ".": -0.02})
-    hits = [
-        SearchHit(1, 0.5, 1, "d1", "Obst", "Ein Apfel"),
-        SearchHit(2, 0.2, None, "d2", "", "x" * 50),
-    ]
-    print_hits("apple", hits, width=20)
+    first = SearchHit(1, 0.5, 1, "d1", "Obst", "Ein Apfel")
+    print_hits("apple", [first, SearchHit(2, 0.2, None, "d2", "", "x" * 50)], width=20)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "apple"
     assert lines[3].split() == ["1", "0.500", "1", "d1", "Obst:", "Ein", "Apfel"]
