@@ -154,11 +154,6 @@ def test_library_and_mains_need_neither_papers_nor_extras_nor_each_other():
     assert importing(EXTRAS, lambda module: piece(module) == "papers") == set()
 
 
-def test_the_library_knows_no_shards():
-    named = re.compile(r"shard|anserini", re.IGNORECASE)
-    assert {name for name, path in LIBRARY.items() if named.search(text_of(path))} == set()
-
-
 def test_papers_do_not_import_each_other():
     """What they share is in the laboratory, which knows the systems and tables of each."""
 
@@ -181,17 +176,6 @@ def test_training_knows_the_families_of_models_where_it_trains_and_where_it_rank
     training = {name: path for name, path in LIBRARY.items() if piece(name) == "training"}
     knowing = importing(training, lambda module: piece(module) in FAMILIES and module != of_all)
     assert knowing == of_training((*KNOWING, "rerankers"))
-
-
-def test_only_four_modules_of_training_know_the_two_tower_model():
-    """Everything else that evaluates, tunes or searches takes any family of models."""
-    model = {f"tf_smoothclir.two_tower.{name}" for name in ("builder", "model", "scorer", "task")}
-    others = {
-        name: path
-        for name, path in {**LIBRARY, **MAINS}.items()
-        if piece(name) not in ("", "two_tower")
-    }
-    assert importing(others, model.__contains__) == of_training(KNOWING)
 
 
 def test_publishing_knows_the_families_of_models_in_exports_alone():

@@ -102,20 +102,6 @@ def test_links_between_files_lead_to_files():
     assert missing == []
 
 
-def test_links_lead_to_pages_of_the_site():
-    for link, expected in (
-        ("[a](docs/python.md)", "[a](python.md)"),
-        ("[a](BUILD.md)", "[a](training.md)"),
-        ("[a](LICENSE)", "a"),  # not on the site
-        ("[a](https://example.org/b)", "[a](https://example.org/b)"),
-        ("```\n[a](LICENSE)\n```", "```\n[a](LICENSE)\n```"),  # code stays
-        ("[a](benchmarks/README.md#rivals)", "[a](benchmarks.md#rivals)"),
-    ):
-        assert sections.linked(link, "README.md", "index.md") == expected
-    page = sections.linked("[a](README.md#what-it-reaches)", "BUILD.md", "commands/x.md")
-    assert page == "[a](../figures.md#what-it-reaches)"  # that which has the heading
-
-
 def code(page):
     """Blocks and spans of code of a page, with lines that go on joined."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")

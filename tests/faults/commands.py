@@ -6,11 +6,14 @@ after a fault can be compared with what it writes undisturbed.
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import hashlib
 import json
 import re
 import shutil
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -217,6 +220,27 @@ class Commands:
                 content = _COUNTED.sub("#", text).encode()
             found.setdefault(name, []).append(_digest(content))
         return {name: sorted(set(digests)) for name, digests in found.items()}
+
+
+def disturb_all(description: str, options: dict[str, int], disturb) -> None:
+    """The command lines of `kills` and `full_disks`.
+
+    `disturb(commands, command, expected, options)` yields a line about each disturbance of a
+    command, and what was wrong, empty if nothing.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    for name, default in options.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--only", action="append", default=[], help="name of a command")
+    given, begin, outcomes = parser.parse_args(), time.monotonic(), []
+    with tempfile.TemporaryDirectory() as name, Commands(Path(name), *given.only) as commands:
+        for command in commands:
+            for line, wrong in disturb(commands, command, commands.undisturbed(command), given):
+                outcomes.append(bool(wrong))
+                print(line, "WRONG: " + wrong if wrong else "", flush=True)
+    seconds = time.monotonic() - begin
+    print(f"{len(outcomes)} disturbances, {sum(outcomes)} wrong, {seconds:.0f} s")
+    sys.exit(any(outcomes))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,14 +8,9 @@ undisturbed one does.
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
-import tempfile
-import time
-from pathlib import Path
 
-from tests.faults.commands import Command, Commands, Undisturbed
+from tests.faults.commands import Command, Commands, Undisturbed, disturb_all
 
 # Python names the file after the reason, TensorFlow before it.
 _MESSAGE = re.compile(
@@ -43,23 +38,11 @@ def _mistake(done) -> str:
     return ""
 
 
-def main() -> None:
-    """Runs from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, default=3, help="of the largest file; at least 2")
-    parser.add_argument("--only", action="append", default=[], help="name of a command")
-    options = parser.parse_args()
-    begin, total, failures = time.monotonic(), 0, 0
-    with tempfile.TemporaryDirectory() as name, Commands(Path(name), *options.only) as commands:
-        for command in commands:
-            expected = commands.undisturbed(command)
-            for line, wrong in fill(commands, command, options.sizes, expected):
-                total += 1
-                failures += bool(wrong)
-                print(line, "WRONG: " + wrong if wrong else "", flush=True)
-    print(f"{total} full disks, {failures} wrong, {time.monotonic() - begin:.0f} s")
-    sys.exit(bool(failures))
-
-
 if __name__ == "__main__":
-    main()
+    disturb_all(
+        __doc__,
+        {"sizes": 3},  # of the largest file; at least 2
+        lambda commands, command, expected, options: fill(
+            commands, command, options.sizes, expected
+        ),
+    )

@@ -7,16 +7,10 @@ to its end: it must succeed, write and print what an undisturbed one does, and l
 
 from __future__ import annotations
 
-import argparse
-import collections
 import random
 import signal
-import sys
-import tempfile
-import time
-from pathlib import Path
 
-from tests.faults.commands import COMMANDS, Command, Commands, Undisturbed
+from tests.faults.commands import COMMANDS, Command, Commands, Undisturbed, disturb_all
 
 _OF = sum(command.kills for command in COMMANDS)
 
@@ -37,27 +31,10 @@ def kill(commands: Commands, command: Command, times: int, expected: Undisturbed
         yield f"{command.name}: killed after {moment:.2f} of {expected.seconds:.2f} s", wrong
 
 
-def main() -> None:
-    """Runs from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append", default=[], help="name of a command")
-    options = parser.parse_args()
-    begin, total, failures = time.monotonic(), collections.Counter(), 0
-    with tempfile.TemporaryDirectory() as name, Commands(Path(name), *options.only) as commands:
-        for command in commands:
-            times = round(options.kills * command.kills / _OF)
-            expected = commands.undisturbed(command)
-            for line, wrong in kill(commands, command, times, expected, seed=options.seed):
-                total[command.name] += 1
-                failures += bool(wrong)
-                print(line, "WRONG: " + wrong if wrong else "", flush=True)
-    print(*(f"{name}: {number}" for name, number in total.items()), sep=", ")
-    seconds = time.monotonic() - begin
-    print(f"{sum(total.values())} kills, {failures} wrong, {seconds:.0f} s")
-    sys.exit(bool(failures))
+def _kill(commands, command, expected, options):
+    times = round(options.kills * command.kills / _OF)
+    return kill(commands, command, times, expected, seed=options.seed)
 
 
 if __name__ == "__main__":
-    main()
+    disturb_all(__doc__, {"kills": 200, "seed": 1}, _kill)

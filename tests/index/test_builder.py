@@ -10,7 +10,6 @@ import pytest
 
 from tests.index import helpers
 from tests.index.helpers import TOWER, Documents, Tower, brute_force, document, found_by, queries
-from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder, dense_half, encoding
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -217,22 +216,3 @@ def test_halves_lie_side_by_side_and_count_documents_alike(path, monkeypatch):
     assert builder.build_index(path, Documents(TEXTS), [Lengths(), dense], TOWER).lengths
     assert_whole(path)
     build(path, TEXTS)  # an index that has more than what is asked for
-
-
-@pytest.mark.parametrize("replaced", [False, True])
-def test_whenever_the_power_goes_the_old_or_the_new_index_is_there(tmp_path, monkeypatch, replaced):
-    (tmp_path / "root").mkdir()
-    path = tmp_path / "root" / "index"
-    if replaced:
-        build(path, TEXTS[:20])
-    with PowerLoss(tmp_path / "root", monkeypatch) as losses:
-        build(path, TEXTS[:30], overwrite=replaced)
-    found = []
-    for number, disk in enumerate(losses.disks):
-        there = write_disk(disk, tmp_path / str(number)) / "index"
-        found.append(len(DocumentIndex(there)) if there.exists() else 0)
-        if number % 10 == 0:  # the command goes on from whatever there is
-            build(there, TEXTS[:30], overwrite=True)
-            assert len(DocumentIndex(there)) == 30
-    assert {*found} == {20 if replaced else 0, 30}
-    assert len(DocumentIndex(write_disk(losses.lasting, tmp_path / "lasting") / "index")) == 30
