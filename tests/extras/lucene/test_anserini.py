@@ -27,11 +27,6 @@ def lexical(run):
     return LexicalParts(load_models(run).lexical, run.vocabulary, settings.text)
 
 
-@pytest.fixture(scope="module")
-def source(run):
-    return source_of(run.settings().data)
-
-
 def read(directory):
     """Documents by id, in order, and topics by id, as Anserini's readers see them."""
     documents = {}
@@ -54,12 +49,13 @@ def lucene_scores(documents, words):
     ]
 
 
-@pytest.mark.parametrize("bits", [4, 8, 16])
+@pytest.mark.parametrize("bits", [4, 16])
 def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
-    run, lexical, source, tmp_path, monkeypatch, bits
+    run, lexical, tmp_path, monkeypatch, bits
 ):
     monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
     monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
+    source = source_of(run.settings().data)
     collection = SourceCollection(source)
     written = write_anserini(tmp_path / "out", lexical, collection, source.queries(), bits=bits)
     documents, topics = read(tmp_path / "out")
@@ -104,9 +100,6 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking
     done = commands.run(module, *arguments)
     assert done.returncode == 0, done.stderr
     assert "30 documents of" in done.stdout
-    assert "20 topics; an impact of 1 is a score of" in done.stdout
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"anserini.json", "documents", "topics.tsv"}
     again = commands.run(module, *arguments)
     assert again.returncode != 0
     assert "it is there already. Give a new one" in again.stderr

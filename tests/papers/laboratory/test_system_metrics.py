@@ -35,8 +35,7 @@ def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
     found = {one.system: one for one in differences_from_first(systems, 13) if one.metric == "MAP"}
     plain = [randomization_test(other, first, seed=13) for other in (near, far)]
     assert [found[name].holm_p for name in ("near", "far")] == holm(plain).tolist()
-    marked = significant(differences_from_first(systems, 13))
-    assert marked == {("far", metric) for metric in METRICS}
+    assert significant([*found.values()]) == {("far", "MAP")}
     assert differences_from_first({"SOSL": run_of([0.1])}, 13) == []
 
 
@@ -74,11 +73,11 @@ def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
     assert read_system_metrics("SOSL", cells[1:2]) is None
     part = read_system_metrics("towers", cells[:1], "dense")
     assert part.values["MAP"] == pytest.approx([1 + 0.1])
-    of_parts = {"dense": metrics_json(test=1), "lexical": metrics_json(test=2)}
     path = tmp_path / "metrics.json"
-    path.write_text(json.dumps({**metrics_json(test=3), "components": of_parts}))
-    found = [CellMetrics.read(path, part).splits["test"] for part in ("", *of_parts)]
-    assert [values["MAP"] for values in found] == [3, 1, 2]
+    components = {"lexical": metrics_json(test=2)}
+    path.write_text(json.dumps({**metrics_json(test=3), "components": components}))
+    found = [CellMetrics.read(path, part).splits["test"]["MAP"] for part in ("", "lexical")]
+    assert found == [3, 2]
 
 
 def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing(tmp_path):
@@ -93,9 +92,8 @@ def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing
     assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
 
 
-@pytest.mark.parametrize(("others", "expected"), [(0, 1), (9, 1 / 10), (10, 0)])
+@pytest.mark.parametrize(("others", "expected"), [(9, 1 / 10), (10, 0)])
 def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
     cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
     means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
-    assert set(means["SOSL"].per_query) == {"MAP", FULL_MRR}
     assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
