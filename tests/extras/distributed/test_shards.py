@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import shutil
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +122,7 @@ def test_manifest_counts_what_was_written(written, world):
     expected = {**SAMPLING, "name": "small-en-de", "queries": QUERIES, "pairs": pairs}
     expected |= {"num_grades": 3, "document_tokens": sum(tokens)}
     expected |= {"query_tokens": sum(i % 4 for i in range(QUERIES))}
-    assert {key: manifest[key] for key in expected} == expected
+    assert manifest.items() >= expected.items()
     assert TextSettings(**manifest["text"]) == TEXT
     assert sum(shard["pairs"] for shard in manifest["shards"]) == pairs
     for number, shard in enumerate(manifest["shards"]):
@@ -157,7 +156,6 @@ def test_shards_have_all_lists_similar_numbers_of_pairs_and_reproducible_bytes(
 @pytest.mark.parametrize(
     ("directory", "number", "message"),
     [
-        ("shards", 0, rf"--num_shards=0: it must be in 1\.\.{QUERIES}"),
         ("shards", QUERIES + 1, rf"--num_shards={QUERIES + 1}: it must be in 1\.\.{QUERIES}"),
         ("file", 2, "--output_dir=file: .*there is a file"),
         ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
@@ -181,10 +179,9 @@ def test_interrupted_write_leaves_nothing_or_the_old_shards(write, copied, monke
 
     monkeypatch.setattr(shard_writer, "_example", example)
     parent = Path(copied.directory).parent
-    with pytest.raises(KeyboardInterrupt):
-        write(parent / "new", 2)
-    with pytest.raises(KeyboardInterrupt):
-        write(copied.directory, 2, overwrite=True)
+    for directory in (parent / "new", copied.directory):
+        with pytest.raises(KeyboardInterrupt):
+            write(directory, 2, overwrite=True)
     assert names_in(parent) == ["copy"]
     assert Shards.open(copied.directory).manifest == copied.manifest
     check_files(copied)
@@ -248,10 +245,9 @@ def test_neighbours_in_a_shard_seldom_are_neighbours_in_an_epoch(written):
 def test_workers_together_read_each_list_once(written):
     shares = []
     for worker in range(3):
-        arguments = {"worker": worker, "num_workers": 3}
-        batches = read(written, 1, **arguments)
+        pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=worker, num_workers=3)
+        batches = list(pipeline.epoch(1))
         shares.append(as_lists(batches))
-        pipeline = ShardPipeline(written, batch_size=20, seed=13, **arguments)
         assert pipeline.num_steps() == len(batches)
     assert sorted(itertools.chain(*shares)) == sorted(as_lists(read(written)))
     expected = [shard.queries for shard in written.manifest.shards]
@@ -325,70 +321,52 @@ def test_a_defect_that_is_found_when_opened_names_the_file(copied, file, damage,
         Shards.open(copied.directory)
 
 
-def place_of(path, record):
-    """Where a record begins in the file: 8 bytes of length, 4 of checksum, the data, 4 more."""
-    content, begin = path.read_bytes(), 0
-    for _ in range(record):
-        begin += 8 + 4 + struct.unpack_from("<Q", content, begin)[0] + 4
-    return begin
-
-
-def flipped(record, place):
+def flipped(place):
     def damage(path):
         content = bytearray(path.read_bytes())
-        content[place_of(path, record) + place] ^= 1
+        content[place] ^= 1
         path.write_bytes(content)
 
     return damage
 
 
-def cut(record, more):
-    return lambda path: os.truncate(path, place_of(path, record) + more)
-
-
-def rewrite(path, records, change):
-    """Applies `change` to the features of some records of a file."""
-    examples = [tf.train.Example.FromString(record) for record in records_of(path)]
-    for record in records:
-        change(examples[record].features.feature)
-    with tf.io.TFRecordWriter(os.fspath(path)) as writer:
-        for example in examples:
-            writer.write(example.SerializeToString())
-
-
 def numbers(name, change, records=(1,)):
-    def of(features):
-        value = features[name].bytes_list.value
-        value[0] = change(np.frombuffer(value[0], "<i4").copy()).tobytes()
+    """Applies `change` to the numbers of a feature in some records of a file."""
 
-    return lambda path: rewrite(path, records, of)
+    def damage(path):
+        examples = [tf.train.Example.FromString(record) for record in records_of(path)]
+        for record in records:
+            value = examples[record].features.feature[name].bytes_list.value
+            value[0] = change(np.frombuffer(value[0], "<i4")).tobytes()
+        with tf.io.TFRecordWriter(os.fspath(path)) as writer:
+            for example in examples:
+                writer.write(example.SerializeToString())
+
+    return damage
 
 
-def negative_length(lengths):
+def half_more(values):
+    return np.append(values.view("u1"), np.zeros(2, "u1"))
+
+
+def negative(values):
     """The sum stays."""
-    lengths[:2] = -1, lengths[0] + lengths[1] + 1
-    return lengths
+    return np.concatenate([[-1, values[:2].sum() + 1], values[2:]]).astype("<i4")
 
 
 CORRUPTED = "corrupted record.*Copy the shards again, or write"
 UNUSABLE = "the record cannot be used .*"
-DEFECTS = [  # what is done to the third file, the record that is named, and why
-    (flipped(0, 0), 1, CORRUPTED),  # the length
-    (flipped(3, 12), 4, CORRUPTED),  # the first byte of the data
-    (cut(0, 0), 1, "the file has 0 whole records, but"),
-    (cut(2, 5), 3, "the file has 2 whole records, but"),
-    (cut(2, 20), 3, "truncated record"),
-    (lambda path: rewrite(path, [1], lambda of: of.pop("grades")), 2, f"{UNUSABLE}grades"),
+DEFECTS = [  # what is done to the third file, which has 5 records; the one that is named; why
+    (flipped(0), 1, CORRUPTED),  # the length
+    (flipped(12), 1, CORRUPTED),  # the first byte of the data
+    (lambda path: os.truncate(path, 5), 1, "the file has 0 whole records, but"),
+    (lambda path: os.truncate(path, path.stat().st_size - 1), 5, "truncated record"),
+    (lambda path: path.write_bytes(2 * path.read_bytes()), 6, "the file has 10 whole records"),
     (numbers("grades", lambda n: n[1:]), 2, f"{UNUSABLE}grades and document_lengths"),
     (numbers("document_tokens", lambda n: np.append(n, n[:1])), 2, f"{UNUSABLE}.*_tokens differ"),
-    (numbers("document_lengths", negative_length), 2, f"{UNUSABLE}negative"),
+    (numbers("document_lengths", negative), 2, f"{UNUSABLE}negative"),
     # Half numbers of two lists are not joined.
-    (
-        numbers("query_tokens", lambda n: np.append(n.view("u1"), [0, 0]).astype("u1"), (0, 1)),
-        1,
-        f"{UNUSABLE}half a number",
-    ),
-    (lambda path: path.write_bytes(2 * path.read_bytes()), 6, "the file has 10 whole records"),
+    (numbers("query_tokens", half_more, (0, 1)), 1, f"{UNUSABLE}half a number"),
 ]
 
 
@@ -440,6 +418,4 @@ def test_command_writes_once_and_again_with_overwrite(commands, tmp_path):
         assert one.stdout.startswith(expected)
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"error: --output_dir={tmp_path}/shards: the directory is not")
-    shards = Shards.open(tmp_path / "shards")
-    assert (shards.manifest.negatives, shards.manifest.seed) == (3, 13)
-    assert len(as_lists(read(shards))) == 12
+    assert len(as_lists(read(Shards.open(tmp_path / "shards")))) == 12

@@ -77,9 +77,7 @@ HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/de
         ("Unavailable", HERE + "Connection reset by peer", True),
         ("Internal", "Collective ops is aborted by: an error elsewhere", True),
         ("Internal", "/job:worker/replica:0/task:1 has no heartbeat", True),
-        # Errors of this process name its own place.
-        ("Internal", HERE + "write failed", False),
-        ("ResourceExhausted", "OOM on /job:worker/replica:0/task:0/device:CPU:0", False),
+        ("ResourceExhausted", HERE + "write failed", False),  # names the place of this process
     ],
 )
 def test_only_connection_errors_mean_that_another_worker_is_lost(name, message, expected):

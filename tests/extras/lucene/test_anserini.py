@@ -17,14 +17,9 @@ from tf_smoothclir.training.train import tokenized_set_of
 
 
 @pytest.fixture(scope="module")
-def run(ranking_runs):
-    return ranking_runs["lexical"]
-
-
-@pytest.fixture(scope="module")
-def lexical(run):
-    settings = run.settings()
-    return LexicalParts(load_models(run).lexical, run.vocabulary, settings.text)
+def lexical(ranking_runs):
+    run = ranking_runs["lexical"]
+    return LexicalParts(load_models(run).lexical, run.vocabulary, run.settings().text)
 
 
 def read(directory):
@@ -51,16 +46,16 @@ def lucene_scores(documents, words):
 
 @pytest.mark.parametrize("bits", [4, 16])
 def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
-    run, lexical, tmp_path, monkeypatch, bits
+    ranking_runs, lexical, tmp_path, monkeypatch, bits
 ):
+    run = ranking_runs["lexical"]
     monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
     monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
     source = source_of(run.settings().data)
     collection = SourceCollection(source)
     written = write_anserini(tmp_path / "out", lexical, collection, source.queries(), bits=bits)
     documents, topics = read(tmp_path / "out")
-    names = sorted(path.name for path in (tmp_path / "out" / "documents").iterdir())
-    assert names == [f"part-0000{part}.jsonl" for part in range(3)]
+    assert len(list((tmp_path / "out" / "documents").iterdir())) == 3
     assert [(id_, record["contents"]) for id_, record in documents.items()] == [
         (text.id, text.text) for text in source.documents()
     ]

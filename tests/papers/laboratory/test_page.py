@@ -91,14 +91,12 @@ def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark(
     table = system_table("Test", "loss", systems, {("MSE", "MAP")}, costs=True)
     columns = ["loss", "θ", *METRICS, "seconds an epoch", "MB"]
     assert list(table.columns) == columns
-    lines = [re.split(r" ?\| ?", line)[1:-1] for line in table.markdown().splitlines()]
     of_mse = ["0.300 †" if metric == "MAP" else "0.300" for metric in METRICS]
-    spread = ["**0.500 (0.400 to 0.600)**"] * len(METRICS)
-    assert lines[4] == ["SOSL", "0.2, 0.7", *spread, "1.0", "500"]
-    assert lines[5] == ["MSE", "0.2, 0.7", *of_mse, "1.0", "500"]
-    # Equal means are all bold.
-    assert lines[6] == ["3PartL2", "0.2, 0.55, 0.9", *["**0.500**"] * len(METRICS), "1.0", "500"]
-    assert "**0.500 (0.400 to 0.600)**" in table.for_page().rows[0]
+    assert [list(row) for row in table.for_page().rows] == [
+        ["SOSL", "0.2, 0.7", *["**0.500 (0.400 to 0.600)**"] * len(METRICS), "1.0", "500"],
+        ["MSE", "0.2, 0.7", *of_mse, "1.0", "500"],
+        ["3PartL2", "0.2, 0.55, 0.9", *["**0.500**"] * len(METRICS), "1.0", "500"],  # equal means
+    ]
 
 
 def test_the_papers_values_stand_below_ours_and_are_bold_in_its_own_table_alone():
@@ -123,7 +121,6 @@ def test_latex_escapes_texts_and_has_as_many_columns_in_each_row_as_it_declares(
     assert lines[1] == r"\begin{tabular}{ll" + "r" * len(METRICS) + "}"
     rows = [line for line in lines if line.endswith(r" \\")]
     assert [row.count(" & ") for row in rows] == [len(METRICS) + 1] * 3
-    assert rows[0].startswith(r"loss\_a & $\theta$ & P\_mr@1")
     assert rows[1].count(r"\textbf{0.500 (0.400 to 0.600)}") == len(METRICS)
 
 
@@ -134,11 +131,9 @@ def test_csv_has_every_value_of_ours_and_of_the_paper():
     assert len(ours) == 2 * (len(METRICS) + 1)  # and full/MRR@10
     assert len(rows) - len(ours) == 4 * 4 * len(METRICS)
     names = ("set", "system", "metric", "lowest_seed", "highest_seed", "queries")
-    expected = ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
-    assert [ours[0][name] for name in names] == expected
+    assert [ours[0][name] for name in names] == ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
     assert float(ours[0]["mean"]) == pytest.approx((0.4 + 0.5 + 0.6) / 3, abs=1e-15)
     differing = [(r["system"], r["metric"]) for r in ours if r["differs_from_first"] == "yes"]
     assert differing == [("MSE", "MAP")]
-    comparable = {row["set"] for row in rows if row["comparable"] == "yes"}
-    assert "WikiCLIR fr" in comparable
-    assert not comparable & {"WikiCLIR it", "WikiCLIR sw", "WikiCLIR tl"}
+    of_paper = {row["set"] for row in rows if row["comparable"] == "yes"} - {"a, set"}
+    assert of_paper == {"WikiCLIR fr"}

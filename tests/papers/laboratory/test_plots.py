@@ -60,20 +60,19 @@ def test_gradient_norms_of_all_epochs_and_losses_of_each(panels):
 
 
 def test_every_seed_has_a_learning_curve_and_a_ring_at_its_best_epoch(panels):
-    def epochs(*values):
-        return [
-            {"epoch": n, "loss": 1 / n, "validation": {"NDCG@5": value}}
-            for n, value in enumerate(values, start=1)
+    values = [0.3, 0.6, 0.5], [0.2, 0.3]
+    histories = [
+        [
+            {"epoch": n, "loss": 1 / n, "validation": {"NDCG@5": v}}
+            for n, v in enumerate(of, start=1)
         ]
-
-    two = system_of("pooling", epochs(0.3, 0.6, 0.5), epochs(0.4, 0.5, 0.6))
-    fewer = system_of("LSTM", epochs(0.2, 0.3))
-    losses, validation = panels(curve_plots.plot_learning, [two, fewer])
-    assert ys(losses.lines) == [[1, 1 / 2, 1 / 3], [1, 1 / 2, 1 / 3], [1, 1 / 2]]
-    curves, rings = validation.lines[::2], validation.lines[1::2]
-    assert ys(curves) == [[0.3, 0.6, 0.5], [0.4, 0.5, 0.6], [0.2, 0.3]]
-    at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in rings]
-    assert at == [(2, 0.6), (3, 0.6), (2, 0.3)]
+        for of in values
+    ]
+    losses, validation = panels(curve_plots.plot_learning, [system_of("pooling", *histories)])
+    assert ys(losses.lines) == [[1, 1 / 2, 1 / 3], [1, 1 / 2]]
+    assert ys(validation.lines[::2]) == [*values]
+    at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in validation.lines[1::2]]
+    assert at == [(2, 0.6), (2, 0.3)]
 
 
 @pytest.mark.parametrize("plot", [curve_plots.plot_related, curve_plots.plot_queries])

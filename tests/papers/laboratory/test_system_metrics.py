@@ -69,7 +69,6 @@ def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
     assert system.values["MAP"] == pytest.approx([0.1, 0.3])
     assert system.seeds == (1, 3)
     assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
-    assert system.peak_mb.tolist() == [100, 100]
     assert read_system_metrics("SOSL", cells[1:2]) is None
     part = read_system_metrics("towers", cells[:1], "dense")
     assert part.values["MAP"] == pytest.approx([1 + 0.1])

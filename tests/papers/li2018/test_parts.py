@@ -22,9 +22,9 @@ RANDOM = np.random.default_rng(3)
 
 
 @pytest.mark.parametrize(
-    ("grades", "preferred"), [((2, 0), 1.0), ((1, 0), 1.0), ((2, 1), 2 / 3)], ids=str
+    ("grades", "preferred", "margin", "beta"),
+    [((2, 0), 1.0, 0.3, 1.0), ((1, 0), 1.0, 0.3, 1.0), ((2, 1), 2 / 3, -0.2, 10.0)],
 )
-@pytest.mark.parametrize(("margin", "beta"), [(0.3, 1.0), (-0.2, 10.0)])
 def test_matching_by_hand(grades, preferred, margin, beta):
     """CE[P, σ(β Δ)]; with P = 1 the loss of DSSM with one negative and of S2Net, -log σ(β Δ)."""
     found = constraints.preferences(tf.constant([grades]))

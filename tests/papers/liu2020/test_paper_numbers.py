@@ -13,13 +13,6 @@ from tf_smoothclir.papers.liu2020.paper_numbers import (
 from tf_smoothclir.settings.presets import changed, preset_settings
 
 
-def test_some_values_checked_by_hand():
-    assert paper_values("table2")["fr"]["SOSL"]["P_mr@1"] == 0.438
-    assert paper_values("table2")["tl"]["3PartL2"]["MRR_r"] == 0.785
-    assert paper_values("table3")["fr"]["DSSM-CNN"]["NDCG@5"] == 0.570
-    assert paper_values("table3")["tl"]["DSSM-LSTM"]["MAP"] == 0.709
-
-
 def test_no_value_changes():
     """This is the digest of values that were compared, each of them, with the text of the paper."""
     values = [paper_values("table2"), paper_values("table3")]
@@ -32,7 +25,6 @@ def test_no_value_changes():
     ("language", "layout", "queries", "documents", "expected"),
     [
         ("fr", True, 25_000, 1_894_321, True),
-        ("sw", True, 22_793, 37_079, True),
         ("fr", True, 1_000_000, 1_894_321, False),  # the whole archive, without --max_queries
         ("fr", True, 25_000, 30_442, False),  # bible-en-fr has the same layout and language
         ("tl", False, 25_000, 79_499, False),
@@ -48,10 +40,8 @@ def test_only_wikiclir_itself_is_the_papers_set(language, layout, queries, docum
     [
         ({}, []),
         ({"query_embeddings": ""}, ["pre-trained word vectors no (paper: yes)"]),
-        ({"epochs": 10}, ["epochs 10 (paper: 30)"]),
         ({"train_negatives": 5}, ["sampled negatives per training query 5 (paper: 40)"]),
         ({"vocabulary_size": 9_999}, ["vocabulary 9,999 (paper: 100,000)"]),
-        ({"max_document_tokens": 30}, ["tokens of a document 30 (paper: 200)"]),
     ],
     ids=str,
 )

@@ -16,8 +16,6 @@ ROWS = np.arange(24, dtype="f4").reshape(8, 3) / 8
 
 
 # The opcodes that Python 2 writes for its two kinds of string; Python 3 writes neither BINSTRING.
-
-
 def py2_str(data: bytes) -> bytes:
     if len(data) < 256:
         return b"U" + bytes([len(data)]) + data  # SHORT_BINSTRING
@@ -48,7 +46,8 @@ def py2_polyglot(words, array) -> bytes:
     return b"\x80\x02(" + b"".join(words) + b"t" + array + b"\x86."
 
 
-POLYGLOT = py2_polyglot([py2_unicode(word) for word in WORDS], py2_array(ROWS))
+UNICODE = [py2_unicode(word) for word in WORDS]
+POLYGLOT = py2_polyglot(UNICODE, py2_array(ROWS))
 
 
 @pytest.fixture
@@ -62,11 +61,6 @@ def convert(tmp_path):
     return write_and_convert
 
 
-def read_back(path, vocabulary=("été", "ünï", "中文", "<s>", "<pad>")):
-    return load_embeddings(path, ["[PAD]", "[UNK]", *vocabulary], dim=3, seed=0)
-
-
-UNICODE = [py2_unicode(word) for word in WORDS]
 PICKLES = {
     "unicode": POLYGLOT,
     "str": py2_polyglot([py2_str(word.encode()) for word in WORDS], py2_array(ROWS)),
@@ -79,16 +73,12 @@ PICKLES = {
 
 @pytest.mark.parametrize("kind", PICKLES)
 def test_words_and_rows_of_every_kind_of_pickle(kind, convert, tmp_path):
-    if kind != "str":  # also of bytes made by hand
-        words, rows = pickle.loads(PICKLES[kind], encoding="latin1")
-        assert list(words) == WORDS
-        np.testing.assert_array_equal(rows, ROWS)
     assert convert(PICKLES[kind], tmp_path / "words.txt") == (5, 3)
-    matrix, found, _, _ = read_back(tmp_path / "out.vec")
-    np.testing.assert_array_equal(matrix[1:5], ROWS[[0, 4, 5, 6]])  # <UNK> is [UNK]
-    assert found == 3  # "<S>" and "<PAD>" are gone
-    # Letters that only look like UTF-8 read as latin1 stay as they are.
-    np.testing.assert_array_equal(read_back(tmp_path / "out.vec", ["Ã©"]).matrix[2], ROWS[7])
+    # "Ã©" only looks like UTF-8 read as latin1.
+    vocabulary = ["[PAD]", "[UNK]", "été", "ünï", "中文", "Ã©", "<s>", "<pad>"]
+    matrix, found, _, _ = load_embeddings(tmp_path / "out.vec", vocabulary, dim=3, seed=0)
+    np.testing.assert_array_equal(matrix[1:6], ROWS[[0, 4, 5, 6, 7]])  # <UNK> is [UNK]
+    assert found == 4  # "<S>" and "<PAD>" are gone
     written = (tmp_path / "words.txt").read_text("utf-8")
     assert written.split("\n") == ["[UNK]", *WORDS[4:], ""]
 
@@ -106,18 +96,14 @@ def refused(convert, tmp_path):
     return check
 
 
-@pytest.mark.parametrize("function", ["os.system", "posix.system", "builtins.eval"])
-def test_command_in_a_pickle_is_refused_by_name_and_not_run(function, refused, tmp_path):
-    module, name = function.split(".")
+def test_command_in_a_pickle_is_refused_by_name_and_not_run(refused, tmp_path):
     run = tmp_path / "run"
-    command = f"open({str(run)!r}, 'w')" if name == "eval" else f"touch {run}"
-    call = f"\x80\x02c{module}\n{name}\n".encode("latin1") + py2_unicode(command) + b"\x85R."
-    refused(call, rf"in\.pkl: the pickle refers to {module}\.{name}")
-    stack_global = b"\x80\x04" + py2_unicode(module) + py2_unicode(name) + b"\x93."
-    refused(stack_global, rf"refers to {module}\.{name}, which is refused and not run")
-    if name == "system":  # an ordinary unpickler would run it
-        pickle.loads(call)
-        assert run.exists()
+    call = b"\x80\x02cos\nsystem\n" + py2_unicode(f"touch {run}") + b"\x85R."
+    refused(call, r"in\.pkl: the pickle refers to os\.system, which is refused and not run")
+    stack_global = b"\x80\x04" + py2_unicode("builtins") + py2_unicode("eval") + b"\x93."
+    refused(stack_global, r"refers to builtins\.eval, which is refused and not run")
+    pickle.loads(call)  # an ordinary unpickler runs it
+    assert run.exists()
 
 
 def nested(levels):
@@ -126,9 +112,8 @@ def nested(levels):
 
 
 NO_WORDS = "is not a pickle of words and embeddings"
-NUMPY = {"load": "numpy", "memmap": "numpy", "fromfile": "numpy.core.multiarray"}
 HOSTILE = [
-    *((f"\x80\x02c{module}\n{name}\n.", f"to {module}") for name, module in NUMPY.items()),
+    (b"\x80\x02cnumpy\nload\n.", "to numpy.load"),
     (pickle.dumps((("a",), np.array([["x"]], object)), 2), "numbers of type O"),
     # LONG_BINPUT to the last index: the C unpickler would allocate a memo of 64 GB for it.
     (b"\x80\x02Nr\xff\xff\xff\xff.", NO_WORDS),
@@ -141,13 +126,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("data", "message"), HOSTILE)
 def test_hostile_pickles_are_refused_and_cannot_hang_the_converter(data, message, refused):
-    refused(data if isinstance(data, bytes) else data.encode("latin1"), message)
+    refused(data, message)
 
 
 @pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (-1, -24), (4, 3), (8, 4), (24,), (8, 3, 1)])
 def test_shape_that_does_not_match_the_data_is_refused(shape, refused):
-    words = [py2_unicode(word) for word in WORDS]
-    data = py2_polyglot(words, py2_array(ROWS, shape=shape))
+    data = py2_polyglot(UNICODE, py2_array(ROWS, shape=shape))
     refused(data, r"bytes for shape|is not a pickle|do not have one row per word")
 
 

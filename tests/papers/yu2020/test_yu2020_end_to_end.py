@@ -53,12 +53,8 @@ def study(tmp_path_factory):
     return Study(tmp_path_factory.mktemp("study"), (13,), {}, 0, OPTIONS)
 
 
-def cell_of(study_set, study, name):
-    return study.matching_cells(study_set, ROWS[name])[0]
-
-
 def completed(study_set, study, name):
-    cell = cell_of(study_set, study, name)
+    cell = study.matching_cells(study_set, ROWS[name])[0]
     if not cell.finished:
         cell.complete()
     return cell
@@ -100,9 +96,7 @@ def test_a_finished_rotation_is_not_computed_again(study_set, study, monkeypatch
 def test_in_rotations_every_judged_query_is_tested(study_set, study):
     rotating = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, folds=3))
     cell = completed(study_set, rotating, "BWE-Agg-IDF")
-    found = read_run(cell.trec_files("test")[0])
-    assert len(found) == 300
-    assert list(cell.metrics().splits) == ["test"]
+    assert len(read_run(cell.trec_files("test")[0])) == 300
     assert not rotating.trained_systems(EXPERIMENTS["yu2020_table3"])
 
 
@@ -118,8 +112,9 @@ def test_what_can_change_the_figures_is_another_cell(study_set, study, kind, cha
     """Else a table of few queries, or of longer training, would show the figures of another."""
     matching = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, word_vectors=kind))
     other = dataclasses.replace(study_set, settings=changed(study_set.settings, changes))
-    names = {cell_of(one, matching, "BWE-Agg-Add").cell.name for one in (study_set, other)}
-    assert len(names) == 2 - same
+    row = ROWS["BWE-Agg-Add"]
+    names = [matching.matching_cells(one, row)[0].cell.name for one in (study_set, other)]
+    assert (names[0] == names[1]) == same
 
 
 def test_nothing_of_validation_and_test_queries_is_in_the_vectors(settings, tmp_path):
@@ -152,24 +147,19 @@ def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study_set,
     shown = [row[0] for row in written.tables[0].rows]
     assert set(names) <= set(shown)
     assert "PSQ, --preset=lexical (ours)" not in shown
-    assert (tmp_path / f"{study_set.name}-significance" / "comparison.md").is_file()
-    assert any("--word_vectors=pairs" in note for note in written.notes)
     assert "BWE-Agg-IDF - BWE-Agg-Add" in {row[1] for row in written.tables[1].rows}
 
 
 def test_figure_1_is_drawn_without_match_pyramid_too(study_set, study, tmp_path):
-    """Shares fall with η; the density says what the pairs are."""
     without = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, pyramid_epochs=0))
     experiment = EXPERIMENTS["yu2020_figure1"]
     assert not without.final_cells(study_set, [experiment])
     written = write_figure1(experiment, study_set, without, tmp_path)
     assert all(plot.is_file() for plot in written.plots)
-    moments, by_eta = written.tables
-    assert [row[0] for row in moments.rows] == ["across languages", "within one language"]
+    _, by_eta = written.tables
     shares = [float(row[1].rstrip("%")) for row in by_eta.rows]
     assert shares == sorted(shares, reverse=True)
     assert len(shares) == len(systems.ETAS)
-    assert {row[2] for row in by_eta.rows} == {""}
 
 
 def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path):
