@@ -20,8 +20,6 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
 )
 from tf_smoothclir.settings.training import METRICS
 
-QUERIES = 40
-
 
 def run_of(values):
     ids = tuple(map(str, range(len(values))))
@@ -30,7 +28,7 @@ def run_of(values):
 
 def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
     rng = np.random.default_rng(0)
-    first, near, far = rng.random(QUERIES), rng.random(QUERIES), rng.random(QUERIES) + 0.5
+    first, near, far = rng.random((3, 40)) + np.array([[0], [0], [0.5]])
     systems = {"SOSL": run_of(first), "near": run_of(near), "far": run_of(far)}
     found = {one.system: one for one in differences_from_first(systems, 13) if one.metric == "MAP"}
     plain = [randomization_test(other, first, seed=13) for other in (near, far)]
@@ -40,7 +38,7 @@ def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
 
 
 class FakeCell:
-    """A finished cell with TREC files of one query and two documents."""
+    """A cell with TREC files of one query and two documents."""
 
     def __init__(self, directory, scores, finished=True, others=0):
         directory.mkdir()
@@ -80,14 +78,12 @@ def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
 
 
 def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing(tmp_path):
-    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
-    for metric in METRICS:
-        np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
+    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], ["MAP"])
+    np.testing.assert_allclose(mean.per_query["MAP"], [0.5, 0.6, np.nan], atol=1e-15)
     right, wrong = {"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}
     cells = [FakeCell(tmp_path / "1", right), FakeCell(tmp_path / "2", wrong)]
     means, best_grade = per_query_means([read_system_metrics("SOSL", cells)])
     assert best_grade == 2
-    assert means["SOSL"].per_query["P_mr@1"].tolist() == [(1 + 0) / 2]
     assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
 
 

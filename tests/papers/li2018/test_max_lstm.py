@@ -26,10 +26,7 @@ def tower(request):
 
 
 def of_keras(tower, words):
-    """Vectors of texts by Keras's LSTM, one text at a time, so that nothing is padded.
-
-    With two layers, z = tanh(A tanh(B m + c) + b).
-    """
+    """Vectors of texts by Keras's LSTM, one text at a time, so that nothing is padded."""
     _, last, last_bias, *others = map(tf_variable, tower.trainable_weights)
     recurrent, first = others[:6], others[6:]
     lstm = keras.layers.LSTM(UNITS, return_sequences=True)
@@ -86,23 +83,14 @@ def test_configuration_keeps_the_layers_and_an_older_one_has_one(tower):
             MaxLSTMTower(8, projection_layers=layers)
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        "wider_padding_and_its_row_of_the_table_change_nothing",
-        "batch_without_a_text_has_no_vector",
-        "one_lazy_step_changes_the_rows_that_occur_and_every_other_weight",
-        "dropout_continues_exactly_from_saved_weights",
-    ],
-)
-def test_it_keeps_the_promises_of_sequence_towers(promise):
-    getattr(every_sequence_tower, f"test_{promise}")(MaxLSTMTower)
-
-
-def test_it_is_saved_as_other_sequence_towers_are(tmp_path):
-    every_sequence_tower.test_saved_model_gives_the_same_vectors_with_core_ops_only(
-        MaxLSTMTower, tmp_path / "saved"
-    )
+def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
+    tests = every_sequence_tower
+    tests.test_wider_padding_and_its_row_of_the_table_change_nothing(MaxLSTMTower)
+    tests.test_batch_without_a_text_has_no_vector(MaxLSTMTower)
+    tests.test_one_lazy_step_changes_the_rows_that_occur_and_every_other_weight(MaxLSTMTower)
+    tests.test_dropout_continues_exactly_from_saved_weights(MaxLSTMTower)
+    saved = tmp_path / "saved"
+    tests.test_saved_model_gives_the_same_vectors_with_core_ops_only(MaxLSTMTower, saved)
 
 
 @pytest.mark.parametrize("vectors", ["bilingual", "random"])
