@@ -30,7 +30,7 @@ from tf_smoothclir.utils.errors import InputError
 QUERIES, DOCUMENTS, SHARDS = 23, 17, 4
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=40)
 SAMPLING = {"negatives": 4, "seed": 5}
-FIRST, THIRD = "train-00000-of-00004.tfrecord", "train-00002-of-00004.tfrecord"
+THIRD = "train-00002-of-00004.tfrecord"
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,7 @@ def world(tmp_path_factory):
     ids = range(QUERIES)
     source = SmallWorld(
         queries=[(f"q{i}", " ".join(f"w{i}x{k}" for k in range(i % 4))) for i in ids],
-        documents=[
-            (f"d{j}", " ".join(f"v{j}x{k}" for k in range(j % 5))) for j in range(DOCUMENTS)
-        ],
+        documents=[(f"d{j}", " ".join(f"v{j}x{k}" for k in range(j % 5))) for j in ids[:DOCUMENTS]],
         judgments=[(f"q{i}", f"d{(i + k) % DOCUMENTS}", k) for i in ids for k in range(1 + i % 3)],
         splits={f"q{i}": "train" for i in ids},
     )
@@ -90,29 +88,21 @@ def records_of(path):
 def as_lists(batches):
     """One hashable (query, documents, grades) for each list of batches, in their order."""
     found = []
-    for inputs, grades in batches:
-        inputs = tf.nest.map_structure(np.asarray, inputs)
+    for inputs, grades in tf.nest.map_structure(np.asarray, list(batches)):
         queries, texts = (
             [tuple(text) for text in np.split(tokens.ids, np.cumsum(tokens.lengths))[:-1]]
             for tokens in inputs.texts
         )
         ends = np.cumsum(inputs.list_lengths)
         assert ends[-1] == len(texts) == len(grades)
-        grades = grades.numpy().tolist()
         for query, begin, end in zip(queries, ends - inputs.list_lengths, ends):
-            found.append((query, tuple(texts[begin:end]), tuple(grades[begin:end])))
+            found.append((query, tuple(texts[begin:end]), tuple(grades[begin:end].tolist())))
     return found
 
 
 def read(shards, epoch=0, start_step=0, **arguments):
     pipeline = ShardPipeline(shards, **{"batch_size": 20, "seed": 13, **arguments})
-    return list(pipeline.epoch(epoch, start_step))
-
-
-def assert_same_batches(found, expected):
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        tf.nest.map_structure(np.testing.assert_array_equal, one, other)
+    return tf.nest.map_structure(np.asarray, list(pipeline.epoch(epoch, start_step)))
 
 
 def test_manifest_counts_what_was_written(written, world):
@@ -192,7 +182,7 @@ def test_overwrite_replaces_all_old_files_even_damaged_ones_and_no_others(write,
     (directory / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"not empty.*--overwrite"):
         write(directory, 2)
-    assert (directory / FIRST).is_file()
+    assert (directory / THIRD).is_file()
     check_files(write(directory, 2, overwrite=True))
     files = [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
     assert names_in(directory) == ["manifest.json", *files, "vocabulary"]
@@ -226,7 +216,7 @@ def test_order_is_a_function_of_seed_and_epoch(written, monkeypatch, buffer):
         tf.random.set_seed(1)
         first = read(written, epoch, seed=seed)
         tf.random.set_seed(2)
-        assert_same_batches(read(written, epoch, seed=seed), first)
+        np.testing.assert_equal(read(written, epoch, seed=seed), first)
         orders.add(tuple(as_lists(first)))
     assert len(orders) == 3
     assert len({tuple(sorted(order)) for order in orders}) == 1
@@ -237,7 +227,6 @@ def test_neighbours_in_a_shard_seldom_are_neighbours_in_an_epoch(written):
     records = itertools.chain(*map(records_of, files))
     stored = as_lists(decode_lists(tf.constant([record])) for record in records)
     place = {entry: number for number, entry in enumerate(as_lists(read(written)))}
-    assert len(place) == QUERIES
     steps = [place[b] - place[a] for a, b in itertools.pairwise(stored)]
     assert sum(step == 1 for step in steps) < QUERIES / 3
 
@@ -259,15 +248,12 @@ def test_workers_together_read_each_list_once(written):
             read(written, worker=worker, num_workers=3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "buffer"), [({}, 4), ({"worker": 1, "num_workers": 2}, 1024)]
-)
-def test_epoch_from_a_step_on_is_the_tail_of_the_whole(written, monkeypatch, arguments, buffer):
-    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", buffer)
-    whole = read(written, 1, **arguments)
-    assert len(whole) > 2
-    for start in (1, 2, len(whole) - 1, len(whole)):
-        assert_same_batches(read(written, 1, start, **arguments), whole[start:])
+def test_epoch_from_a_step_on_is_the_tail_of_the_whole(written, monkeypatch):
+    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", 4)
+    share = {"worker": 1, "num_workers": 2}
+    whole = read(written, 1, **share)
+    for start in (1, 2, len(whole)):
+        np.testing.assert_equal(read(written, 1, start, **share), whole[start:])
 
 
 def test_rows_of_a_batch_name_its_pairs(written, world, lists):
@@ -278,26 +264,19 @@ def test_rows_of_a_batch_name_its_pairs(written, world, lists):
     queries, documents = world.retrieval_set.query_ids, world.retrieval_set.document_ids
     tokens = [tuple(world.tokens("document")[documents.index(row[1])]) for row in rows]
     assert list(itertools.chain(*tokens)) == inputs.texts.document.ids.numpy().tolist()
-    counts = [sum(1 for _ in pairs) for _, pairs in itertools.groupby(rows, lambda row: row[0])]
-    assert counts == inputs.list_lengths.numpy().tolist()
-    judged = {
-        (queries[q], documents[d]): grade
-        for q, d, grade in zip(lists.pair_query_rows, lists.document_rows, lists.grades)
-    }
-    assert all(judged[query, document] == grade for query, document, grade in rows)
+    listed = zip(lists.pair_query_rows, lists.document_rows, lists.grades)
+    assert {(queries[q], documents[d], grade) for q, d, grade in listed} >= {*rows}
 
 
 def test_remote_directory_is_read_like_a_local_one(written):
     remote = "ram://bucket/shards"
-    for path in Path(written.directory).rglob("*"):
-        if path.is_file():
-            target = f"{remote}/{path.relative_to(written.directory).as_posix()}"
-            tf.io.gfile.makedirs(os.path.dirname(target))
-            with tf.io.gfile.GFile(target, "wb") as file:
-                file.write(path.read_bytes())
+    for path in Path(written.directory).rglob("*.*"):
+        target = f"{remote}/{path.relative_to(written.directory).as_posix()}"
+        tf.io.gfile.makedirs(os.path.dirname(target))
+        tf.io.gfile.copy(os.fspath(path), target)
     shards = Shards.open(remote)
     assert shards.find_defect() is None
-    assert_same_batches(read(shards), read(written))
+    np.testing.assert_equal(read(shards), read(written))
     tf.io.gfile.remove(f"{remote}/{THIRD}")
     with pytest.raises(InputError, match=f"{remote}/{THIRD}: there is no such file"):
         Shards.open(remote)
@@ -307,10 +286,8 @@ def test_remote_directory_is_read_like_a_local_one(written):
     ("file", "damage", "message"),
     [
         ("manifest.json", Path.unlink, "there is no such file. Copy .*again"),
-        *(
-            ("manifest.json", lambda path, c=c: path.write_bytes(c), f"this is no manifest.*{why}")
-            for c, why in ((b"", ""), (b"null", ""), (b"{}", "name is missing"), (b"\xff\xfe{", ""))
-        ),
+        ("manifest.json", lambda path: path.write_bytes(b"\xff\xfe{"), "this is no manifest of"),
+        ("manifest.json", lambda path: path.write_text("{}"), "a damaged one: name is missing"),
         (THIRD, Path.unlink, "there is no such file. Copy .*again"),
         (THIRD, lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were wri"),
     ],

@@ -14,23 +14,17 @@ from tf_smoothclir.training.histograms import bin_of
 
 
 @pytest.fixture
-def panels(monkeypatch, tmp_path):
+def panels(monkeypatch):
     """`panels(plot, ...)` draws, and returns the panels of the figure."""
-    figures, save = [], plots.save_png
-
-    def keep(figure, path, **options):
-        figures.append(figure)
-        save(figure, path, **options)
+    figures = []
+    for module in (curve_plots, system_plots):
+        monkeypatch.setattr(module, "save_png", lambda figure, *_, **__: figures.append(figure))
 
     def draw(plot, *arguments):
-        plot(tmp_path / "plot.png", "title", *arguments)
+        plot("plot.png", "title", *arguments)
         return figures[0].axes
 
-    for module in (curve_plots, system_plots):
-        monkeypatch.setattr(module, "save_png", keep)
-    monkeypatch.setattr(plots.plt, "close", lambda figure: None)
     yield draw
-    monkeypatch.undo()
     plots.plt.close("all")
 
 

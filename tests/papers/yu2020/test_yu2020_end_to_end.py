@@ -38,13 +38,10 @@ ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
+def study_set(tmp_path_factory):
     cache = str(tmp_path_factory.mktemp("cache"))
-    return changed(RunSettings(), {"toy_entities": 300, "negatives": 6, "cache_dir": cache})
-
-
-@pytest.fixture(scope="module")
-def study_set(settings):
+    changes = {"toy_entities": 300, "negatives": 6, "cache_dir": cache}
+    settings = changed(RunSettings(), changes)
     return open_sets(settings, [settings.data])[0]
 
 
@@ -68,11 +65,9 @@ def data_of(settings, directory, options=OPTIONS):
 
 def test_every_row_without_training_beats_chance_on_the_toy_world(study_set, study):
     names = ["Random order (ours)", *(name for name, row in ROWS.items() if not row.learns)]
-    found = {
-        name: completed(study_set, study, name).metrics().splits["test"]["MAP"] for name in names
-    }
-    chance = found.pop("Random order (ours)")
-    assert all(value > chance for value in found.values()), found
+    cells = [completed(study_set, study, name) for name in names]
+    chance, *others = (cell.metrics().splits["test"]["MAP"] for cell in cells)
+    assert min(others) > chance, others
 
 
 @pytest.mark.parametrize("name", ["KNRM-Cosine", "DRMM-TbT-QT", *COSTLY])
@@ -117,8 +112,9 @@ def test_what_can_change_the_figures_is_another_cell(study_set, study, kind, cha
     assert (names[0] == names[1]) == same
 
 
-def test_nothing_of_validation_and_test_queries_is_in_the_vectors(settings, tmp_path):
+def test_nothing_of_validation_and_test_queries_is_in_the_vectors(study_set, tmp_path):
     """Other judgments of these queries change no vector; translations are one word each."""
+    settings = study_set.settings
     data = data_of(settings, tmp_path / "before")
     retrieval_set = data.retrieval_set
     of_others = retrieval_set.splits[retrieval_set.query_rows] != SPLITS.index("train")
@@ -144,9 +140,8 @@ def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study_set,
     for name in names:
         completed(study_set, study, name)
     written = write_table3(EXPERIMENTS["yu2020_table3"], study_set, study, tmp_path)
-    shown = [row[0] for row in written.tables[0].rows]
-    assert set(names) <= set(shown)
-    assert "PSQ, --preset=lexical (ours)" not in shown
+    shown = {row[0] for row in written.tables[0].rows}
+    assert {*names, "PSQ, --preset=lexical (ours)"} & shown == {*names}
     assert "BWE-Agg-IDF - BWE-Agg-Add" in {row[1] for row in written.tables[1].rows}
 
 
@@ -159,7 +154,6 @@ def test_figure_1_is_drawn_without_match_pyramid_too(study_set, study, tmp_path)
     _, by_eta = written.tables
     shares = [float(row[1].rstrip("%")) for row in by_eta.rows]
     assert shares == sorted(shares, reverse=True)
-    assert len(shares) == len(systems.ETAS)
 
 
 def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path):
