@@ -44,7 +44,6 @@ from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
     queries=5, documents=100, vocabulary=50, query_tokens=4, document_tokens=6, batch_size=8, dim=4
 )
@@ -158,14 +157,9 @@ def test_preparation_of_documents_of_the_wanted_length(tmp_path):
 
 def test_encoding_by_its_command():
     arguments = ["--json", "--rounds=1", "--documents=50", "--tokens=20", "--vocabulary=200"]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.encoding", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (table,) = json.loads(done.stdout)["tables"]
+    command = [sys.executable, "-m", "benchmarks.encoding", *arguments]
+    written = subprocess.check_output(command, cwd=Path(__file__).parents[1])
+    (table,) = json.loads(written)["tables"]
     rows = rows_of(table, "documents/s", "tokens a document")
     assert rows.keys() >= {encoding.PACKAGE, encoding.NUMPY, encoding.KERAS}
     for row in rows.values():
@@ -193,7 +187,7 @@ def test_every_rival_runs_once_a_round_and_ratios_are_taken_round_by_round():
         "times b": {"median": 3.0, "min": 2.0, "max": 4.0},
     }
     text = common.formatted({"machine": common.machine(), "load_after": 0.0, "tables": [table]})
-    assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text.splitlines()
+    assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text
 
 
 def test_the_workload_has_the_shape_of_the_paper(tmp_path):

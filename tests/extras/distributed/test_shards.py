@@ -13,7 +13,6 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import SmallWorld
-from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import ListPipeline
 from tf_smoothclir.data.preparation import tokenize_set
@@ -377,22 +376,3 @@ def test_errors_that_are_no_defect_of_the_shards_stay_as_they_are(written):
         raise error
     assert caught.value is error
     assert written.find_defect() is None
-
-
-def test_command_writes_once_and_again_with_overwrite(commands, tmp_path):
-    arguments = [f"--data_dir={write_tiny_set(tmp_path / 'data')}", f"--cache_dir={tmp_path}/cache"]
-    arguments += [f"--output_dir={tmp_path}/shards", "--negatives=3", "--num_shards=2"]
-
-    def run(*more):
-        module = "tf_smoothclir.extras.distributed.write_shards"
-        return commands.run(module, *arguments, "--verbosity=-1", *more)
-
-    # 12 training queries with 2 judged and 3 sampled documents each
-    expected = f"{tmp_path}/shards: 2 shards, 12 queries, 60 pairs, 0.0 MB"
-    done, refused, again = run(), run(), run("--overwrite")
-    for one in (done, again):
-        assert (one.returncode, one.stderr) == (0, "")
-        assert one.stdout.startswith(expected)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(f"error: --output_dir={tmp_path}/shards: the directory is not")
-    assert len(as_lists(read(Shards.open(tmp_path / "shards")))) == 12

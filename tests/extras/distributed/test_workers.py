@@ -34,14 +34,9 @@ def shards(tiny, tmp_path_factory):
 def workers_at(tiny, shards):
     """`workers_at(path)` are two workers whose run is `path / "run"`."""
     data = tiny().data
-    flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", "--dim=4"]
-    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--batch_size=20"]
-    flags += [
-        "--negatives=3",
-        f"--epochs={EPOCHS}",
-        "--learning_rate=0.1",
-        "--checkpoint_minutes=0",
-    ]
+    flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", f"--epochs={EPOCHS}"]
+    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--checkpoint_minutes=0"]
+    flags += ["--dim=4", "--batch_size=20", "--negatives=3", "--learning_rate=0.1"]
     return lambda path: WorkerProcesses(path / "logs", [*flags, f"--output_dir={path / 'run'}"])
 
 

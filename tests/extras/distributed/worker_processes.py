@@ -78,9 +78,8 @@ class WorkerProcesses:
 
 def _free_ports(number):
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        servers = (socket.create_server(("127.0.0.1", 0)) for _ in range(number))
+        sockets = [stack.enter_context(server) for server in servers]
         return [each.getsockname()[1] for each in sockets]
 
 

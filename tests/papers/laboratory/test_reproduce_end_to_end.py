@@ -98,10 +98,9 @@ def test_the_table_and_the_tests_of_significance_have_the_metrics_of_the_runs(ou
     assert means == pytest.approx(metrics, abs=1e-6)
 
 
-def test_a_cell_keeps_all_but_its_checkpoints_and_counts_all_scores(output_dir):
+def test_a_cell_keeps_no_checkpoints_and_counts_all_scores(output_dir):
     path = cell_of(output_dir, "sosl")
     assert not (path / "checkpoints").exists()
-    assert (path / "evaluation/test/run.trec").is_file()
     counts = json.loads((path / "training_scores.json").read_text())["counts"]
     queries = SETTINGS["toy_entities"] * 3 // 5
     assert (sum(counts[0]), sum(counts[2])) == (queries * SETTINGS["negatives"], queries)

@@ -54,16 +54,11 @@ def similarities(query=QUERY, document=DOCUMENT):
 
 @settings(max_examples=15, deadline=None)
 @given(texts, texts)
-def test_knrm_is_a_loop_over_words(query, document):
+def test_knrm_and_drmm_are_loops_over_words(query, document):
     network = build("knrm")
     phi = oracle.knrm_features(similarities(query, document), kernels.kernels(20))
     expected = np.array(phi) @ np.asarray(network.weight)[:, 0] + np.asarray(network.bias)[0]
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-3)
-
-
-@settings(max_examples=15, deadline=None)
-@given(texts, texts)
-def test_drmm_is_a_loop_over_words(query, document):
     network = build("drmm")
     weights = weights_of(network)
     expected = oracle.drmm_score(query, document, world.QUERIES, world.DOCUMENTS, weights)
