@@ -16,7 +16,6 @@ from tf_smoothclir.extras.distributed.shard_training import on_shards as on_shar
 from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -66,7 +65,6 @@ def test_run_has_the_vocabularies_of_the_shards_and_metrics(on_shards, shards, t
     assert result["training"]["pairs"] == 5 * 60
     assert result["test"]["NDCG@5"] > 0.5
     assert np.sum(result["confusion"]["test"]) == 4 * (2 + 5)  # not the 3 negatives of training
-    load_model(run)
     on_the_set = tiny(epochs=5, batching="lists", vocabulary_size=30)
     expected = train(on_the_set, tmp_path / "set")["history"][-1]["loss"]
     assert losses[-1] == pytest.approx(expected, rel=0.2)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import logging
 import os
 import signal
 import socket
@@ -10,8 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
-from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[3]
 _DISTRIBUTED = ["--plugin=tf_smoothclir.extras.distributed", "--distribution=multi_worker"]
@@ -85,8 +82,6 @@ def _free_ports(number):
 
 def main():
     """Runs smoothclir-train, and prints a digest of the weights of this worker after training."""
-    logging.getLogger("tensorflow").setLevel(logging.WARNING)
-    hush_tensorflow()
     from tf_smoothclir.extras.distributed.workers import digest_of
     from tf_smoothclir.training.trainer import Trainer
     from trainers.train import run

@@ -26,7 +26,6 @@ def read(directory):
     """Documents by id, in order, and topics by id, as Anserini's readers see them."""
     documents = {}
     for path in sorted((directory / "documents").iterdir()):
-        assert path.suffix == ".jsonl"
         for line in path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
             assert record.keys() == {"id", "contents", "vector"}
@@ -79,12 +78,11 @@ def test_queries_and_documents_without_a_known_word(lexical, tmp_path, caplog):
     collection = open_collection(str(tmp_path / "documents.tsv"), None)
     queries = [Text("a", "", "word1 word1 unheard"), Text("b", "", "unheard"), Text("c", "", "")]
     with caplog.at_level("WARNING", logger="absl"):
-        written = write_anserini(tmp_path / "out", lexical, collection, queries)
+        write_anserini(tmp_path / "out", lexical, collection, queries)
     documents, topics = read(tmp_path / "out")
     assert [record["vector"] for record in documents.values()] == [{}, {}]
     assert topics == {"a": ["word1", "word1"]}
     assert "2 queries have no known word" in caplog.text
-    assert (written.documents, written.topics) == (2, 1)
     write_anserini(tmp_path / "without", lexical, collection, ())
     assert not (tmp_path / "without" / "topics.tsv").exists()
 

@@ -37,34 +37,27 @@ def candidates(study, system=SOSL):
 
 
 @pytest.mark.parametrize(
-    ("validation", "test", "chosen"),
+    ("system", "validation", "test", "chosen"),
     [
-        ((0.1, 0.3, 0.2), (0.9, 0.1, 0.8), GRID[1]),
-        ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), GRID[0]),  # of equally good ones the first
-        ((None, None, 0.01), (0.9, 0.9, 0.0), GRID[2]),  # the others have failed
-        ((None, None, None), (0.9, 0.9, 0.9), None),
+        (SOSL, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8), GRID[1]),
+        (SOSL, (0.5, 0.5, 0.5), (0.1, 0.2, 0.3), GRID[0]),  # of equally good ones the first
+        (SOSL, (None, None, 0.01), (0.9, 0.9, 0.0), GRID[2]),  # the others have failed
+        (SOSL, (None, None, None), (0.9, 0.9, 0.9), None),
+        (THREE_PART, (0.4, 0.1), (0.5, 0.5), CUTS[0]),
     ],
 )
-def test_thresholds_are_the_best_on_validation_and_not_on_test(study, validation, test, chosen):
-    cells = candidates(study).values()
+def test_segments_are_the_best_on_validation_and_not_on_test(
+    study, system, validation, test, chosen
+):
+    cells = candidates(study, system).values()
     assert {cell.cell.settings.training.epochs for cell in cells} == {2}
     for cell, of_validation, of_test in zip(cells, validation, test):
         if of_validation is not None:
             finish(cell, validation=of_validation, test=of_test)
-    assert study.chosen(ONE, SOSL) == chosen
-    full = [cell.cell.settings for cell in study.cells(ONE, SOSL)]
-    found = [(one.model.thresholds, one.training.seed, one.training.epochs) for one in full]
+    assert study.chosen(ONE, system) == chosen
+    full = [(cell.cell.segments, cell.cell.settings.training) for cell in study.cells(ONE, system)]
+    found = [(segments, training.seed, training.epochs) for segments, training in full]
     assert found == [(chosen, seed, RunSettings().training.epochs) for seed in (13, 14) if chosen]
-
-
-def test_three_part_l2_has_its_cut_points_tuned(study):
-    cells = candidates(study, THREE_PART)
-    assert tuple(cells) == CUTS
-    for cuts, validation in zip(CUTS, (0.4, 0.1)):
-        finish(cells[cuts], validation=validation, test=0.5)
-    models = [cell.cell.settings.model for cell in study.cells(ONE, THREE_PART)]
-    chosen = (CUTS[0], ONE.settings.model.thresholds)
-    assert [(model.cut_points, model.thresholds) for model in models] == [chosen] * 2
 
 
 def test_tables_and_figures_share_cells(tmp_path):

@@ -87,8 +87,8 @@ def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing
     assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
 
 
-@pytest.mark.parametrize(("others", "expected"), [(9, 1 / 10), (10, 0)])
-def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
-    cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
-    means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
-    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
+def test_full_retrieval_counts_to_the_tenth_document(tmp_path):
+    for others, expected in ((9, 1 / 10), (10, 0)):
+        cells = [FakeCell(tmp_path / str(others), {"b": 1}, others=others)]
+        means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
+        assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)

@@ -17,9 +17,7 @@ ROWS = np.arange(24, dtype="f4").reshape(8, 3) / 8
 
 # The opcodes that Python 2 writes for its two kinds of string; Python 3 writes neither BINSTRING.
 def py2_str(data: bytes) -> bytes:
-    if len(data) < 256:
-        return b"U" + bytes([len(data)]) + data  # SHORT_BINSTRING
-    return b"T" + struct.pack("<i", len(data)) + data  # BINSTRING
+    return b"U" + bytes([len(data)]) + data  # SHORT_BINSTRING
 
 
 def py2_unicode(text: str) -> bytes:

@@ -12,9 +12,8 @@ from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.papers.liu2020 import generalization, theory, theory_search, theory_table
 from tf_smoothclir.papers.liu2020.theory import Constants
-from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.training import TrainingSettings
 
 PAPER = (0.2, 0.7)
 
@@ -109,9 +108,7 @@ def test_the_gap_is_that_of_the_scores_by_grade_and_is_shown(tmp_path):
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
     run.write_text("q1 Q0 d1 1 0.8 x\nq1 Q0 d2 2 0.1 x\nq2 Q0 d1 1 0.1 x\nq2 Q0 d2 2 -0.9 x\n")
     qrels.write_text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d2 0\n")
-    settings = RunSettings(
-        model=ModelSettings(thresholds=THRESHOLDS), training=TrainingSettings(epochs=3)
-    )
+    settings = changed(RunSettings(), {"thresholds": THRESHOLDS, "epochs": 3})
     cell = types.SimpleNamespace(
         cell=Cell(settings, "fake", "fingerprint"),
         score_counts=lambda: np.array(COUNTS),
