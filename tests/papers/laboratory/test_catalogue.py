@@ -57,13 +57,10 @@ def named(*arguments, **options):
     return [(one.data_dir, one.tfds_name, one.document_language) for one in found]
 
 
-def test_without_a_directory_it_is_the_toy_world_or_tfds():
+def test_sets_and_languages_of_flags(tmp_path):
     assert named() == [("", "", DataSettings().document_language)]
     assert named(languages=["it", "sw"]) == [("", "", "it"), ("", "", "sw")]
     assert named(tfds_names=["wiki_clir/fr"])[0][1] == "wiki_clir/fr"
-
-
-def test_languages_of_a_directory(tmp_path):
     tiny_dir = write_tiny_set(tmp_path / "tiny")  # with documents in French alone
     directory = str(tiny_dir)
     assert named([directory]) == [(directory, "", "fr")]  # the only one need not be named

@@ -24,11 +24,6 @@ SOSL, THREE_PART = EXPERIMENTS["table2"].systems[:2]
 ONE = StudySet("tiny", RunSettings(), "fingerprint")
 
 
-@pytest.fixture
-def study(tmp_path):
-    return Study(tmp_path, seeds=(13, 14), grids=GRIDS, tune_epochs=2)
-
-
 def candidates(study, system=SOSL):
     """Thresholds or cut points -> tuning cell."""
     experiment = dataclasses.replace(EXPERIMENTS["table2"], systems=(system,))
@@ -47,8 +42,9 @@ def candidates(study, system=SOSL):
     ],
 )
 def test_segments_are_the_best_on_validation_and_not_on_test(
-    study, system, validation, test, chosen
+    tmp_path, system, validation, test, chosen
 ):
+    study = Study(tmp_path, seeds=(13, 14), grids=GRIDS, tune_epochs=2)
     cells = candidates(study, system).values()
     assert {cell.cell.settings.training.epochs for cell in cells} == {2}
     for cell, of_validation, of_test in zip(cells, validation, test):

@@ -62,21 +62,18 @@ def test_values_and_gradients_are_those_of_keras_without_padding(tower):
     assert all(np.any(tf.convert_to_tensor(one)) for one in others)  # every layer learns
 
 
-def test_regularisation_counts_the_matrices_of_all_layers(tower):
+def test_regularisation_counts_and_a_configuration_keeps_all_layers(tower):
     shapes = [tuple(matrix.shape) for matrix in tower.matrices()]
     both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
     layers = [(2 * UNITS, 3)] if tower.projection_layers == 1 else [(3, 3), (2 * UNITS, 3)]
     assert shapes == [layers[0], *both, *both, *layers[1:]]
-
-
-def test_configuration_keeps_the_layers_and_an_older_one_has_one(tower):
     config = tower.get_config()
     again = MaxLSTMTower.from_config(config)
     again.build()
     for own, given in zip(again.trainable_weights, tower.trainable_weights, strict=True):
         own.assign(given)
     np.testing.assert_array_equal(again(flat(TEXTS)), tower(flat(TEXTS)))
-    del config["projection_layers"]
+    del config["projection_layers"]  # as an older one
     assert MaxLSTMTower.from_config(config).projection_layers == 1
     for layers in (0, 3):
         with pytest.raises(ValueError, match=f"must be 1 or 2, but is {layers}"):

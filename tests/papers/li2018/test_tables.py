@@ -38,10 +38,7 @@ def test_marks_are_those_of_the_paper():
     systems = {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
     found = li2018._marks_of_table_2(systems)
     assert found == {S2NET: "-m -x [-m -x]", XCNN: "-m [-m]", OURS: "+x [+x]"}
-
-
-def test_holm_takes_back_what_many_tests_find_by_chance():
-    """One p of 0.03 among twelve."""
+    # Holm takes back what many tests find by chance: one p of 0.03 among twelve.
     base, noise = np.random.default_rng(5).normal(size=(2, 50))
     noise -= noise.mean()
     just = noise / noise.std(ddof=1) + 2.24 / np.sqrt(50)  # t = 2.24, p = 0.03

@@ -119,14 +119,9 @@ CONTENTS = [
 ]
 HOSTILE = [
     *((pickle.dumps((words, rows), protocol=3), message) for words, rows, message in CONTENTS),
-    *(
-        (py2_polyglot(UNICODE, py2_array(ROWS, shape=shape)), message)
-        for shape, message in (
-            ((1 << 30, 1 << 30), "96 bytes for shape"),
-            ((-1, -24), r"shape \(-1, -24\)"),
-            ((24,), "do not have one row per word"),
-        )
-    ),
+    (py2_polyglot(UNICODE, py2_array(ROWS, shape=(1 << 30, 1 << 30))), "96 bytes for shape"),
+    (py2_polyglot(UNICODE, py2_array(ROWS, shape=(-1, -24))), r"shape \(-1, -24\)"),
+    (py2_polyglot(UNICODE, py2_array(ROWS, shape=(24,))), "do not have one row per word"),
     (b"\x80\x02cnumpy\nload\n.", "to numpy.load"),
     # LONG_BINPUT to the last index: the C unpickler would allocate a memo of 64 GB for it.
     (b"\x80\x02Nr\xff\xff\xff\xff.", NO_WORDS),

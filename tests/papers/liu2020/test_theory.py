@@ -95,35 +95,33 @@ def test_a_broken_bound_is_shown_not_hidden(tmp_path, monkeypatch):
     assert [row[-1] for row in table.rows] == ["yes", "NO", "NO"]
 
 
-THRESHOLDS = (0.0, 0.5)
-# Four bins of [-1, 1], with middles -0.75, -0.25, 0.25, 0.75.
-COUNTS = ((2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1))
-# 0.25 lies 0.25 above the segment of grade 0, -0.25 lies 0.25 below that of grade 1.
-TRAINING = (2 * 0 + 0.25**2 + 0.25**2 + 0) / 5
-# 0.1 above grade 0's, 0.3 above grade 1's, 0.4 below grade 2's, right.
-TEST = (0.1**2 + 0.3**2 + 0.4**2 + 0) / 4
-
-
 def test_the_gap_is_that_of_the_scores_by_grade_and_is_shown(tmp_path):
+    thresholds = (0.0, 0.5)
+    # Four bins of [-1, 1], with middles -0.75, -0.25, 0.25, 0.75.
+    counts = ((2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1))
+    # 0.25 lies 0.25 above the segment of grade 0, -0.25 lies 0.25 below that of grade 1.
+    training = (2 * 0 + 0.25**2 + 0.25**2 + 0) / 5
+    # 0.1 above grade 0's, 0.3 above grade 1's, 0.4 below grade 2's, right.
+    test = (0.1**2 + 0.3**2 + 0.4**2 + 0) / 4
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
     run.write_text("q1 Q0 d1 1 0.8 x\nq1 Q0 d2 2 0.1 x\nq2 Q0 d1 1 0.1 x\nq2 Q0 d2 2 -0.9 x\n")
     qrels.write_text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d2 0\n")
-    settings = changed(RunSettings(), {"thresholds": THRESHOLDS, "epochs": 3})
+    settings = changed(RunSettings(), {"thresholds": thresholds, "epochs": 3})
     cell = types.SimpleNamespace(
         cell=Cell(settings, "fake", "fingerprint"),
-        score_counts=lambda: np.array(COUNTS),
+        score_counts=lambda: np.array(counts),
         trec_files=lambda split: {"test": (run, qrels)}[split],
     )
     gap = generalization.gap_of(SystemMetrics("5", (cell, cell), {}, {}, np.ones(2), np.ones(2)))
-    assert gap.training == pytest.approx(TRAINING)
-    assert gap.test == pytest.approx(TEST)
+    assert gap.training == pytest.approx(training)
+    assert gap.test == pytest.approx(test)
     maximum = (1 + 0.5) ** 2  # grade 0 at score 1 has 1², grade 2 at score -1 has 1.5²
     sgd = {"pairs": 5, "steps": 3 * 5, "step_constant": 0.01, "loss_maximum": maximum}
-    beta = theory.sgd_stability(**sgd, constants=theory.model(1.0, THRESHOLDS))
+    beta = theory.sgd_stability(**sgd, constants=theory.model(1.0, thresholds))
     bound = theory.generalization_bound(beta, pairs=5, loss_maximum=maximum, delta=0.05)
     assert gap.bound == pytest.approx(bound)  # that of SGD over as many epochs
     table = generalization.gap_table("queries", [gap])
-    shown = f"{TRAINING:.4f} | {TEST:.4f} | {TEST - TRAINING:.4f}"
+    shown = f"{training:.4f} | {test:.4f} | {test - training:.4f}"
     assert f"| 5 | 5 | {shown} |" in table.markdown()
     generalization.plot_gaps(tmp_path / "gap.png", "title", [gap, gap])
     assert (tmp_path / "gap.png").read_bytes()[:4] == b"\x89PNG"

@@ -91,7 +91,7 @@ def test_conv_knrm_is_a_loop_over_ngrams():
     assert scores(network, [QUERY], [DOCUMENT]) == pytest.approx([expected], abs=1e-3)
 
 
-def test_bins_and_kernels_by_hand():
+def test_bins_kernels_and_numbers_of_weights_by_hand():
     # (0.3 + 1) / 2 · 29 = 18.85; only the same word is in 29.
     bins = drmm.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
     assert bins.numpy().tolist() == [0, 14, 18, 29, 29]
@@ -99,6 +99,16 @@ def test_bins_and_kernels_by_hand():
     found = kernels.kernels(20)
     assert [k.mean for k in found] == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
     assert [k.width for k in found] == [*[0.1] * 19, 0.001]
+    sizes = {
+        "knrm": 20 + 1,
+        "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers
+        "match_pyramid-hybrid": 2 * (9 * 4 + 4) + 40 * 20 + 20 + 20 + 1,  # 4 kernels, 5 parts
+        "conv_knrm": sum(s * 6 * 8 + 8 for s in (1, 2, 3)) + 9 * 11 + 1,
+    }
+    found = {name: sum(w.numpy().size for w in build(name).trainable_weights) for name in sizes}
+    assert found == sizes
+    with pytest.raises(ValueError, match="6 numbers, document vectors 5"):
+        WordTables(np.zeros((3, 6)), np.zeros((3, 5)))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -114,16 +124,3 @@ def test_padding_and_other_pairs_change_no_score_and_gradients_are_finite(name):
     np.testing.assert_allclose(together, alone, atol=1e-5)
     for value in (together, *tape.gradient(loss, weights)):
         assert np.isfinite(value).all()
-
-
-def test_weights():
-    sizes = {
-        "knrm": 20 + 1,
-        "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers
-        "match_pyramid-hybrid": 2 * (9 * 4 + 4) + 40 * 20 + 20 + 20 + 1,  # 4 kernels, 5 parts
-        "conv_knrm": sum(s * 6 * 8 + 8 for s in (1, 2, 3)) + 9 * 11 + 1,
-    }
-    found = {name: sum(w.numpy().size for w in build(name).trainable_weights) for name in sizes}
-    assert found == sizes
-    with pytest.raises(ValueError, match="6 numbers, document vectors 5"):
-        WordTables(np.zeros((3, 6)), np.zeros((3, 5)))

@@ -23,10 +23,7 @@ def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
     for name in ("yu2020_table1", "yu2020_table2", "yu2020_table3"):
         (table,) = paper_tables(name)
         assert {len(row) for row in table.rows} == {len(table.columns)}
-
-
-def test_what_the_paper_says_of_its_figures_holds_in_them():
-    """Guards against slips in copying: claims that the specification checked one by one."""
+    # Against slips in copying: what the paper says of its figures holds in them.
     ours = {name: np.array(values) for name, values in TABLE_3.items()}
     for model in ("MP", "DRMM", "KNRM"):
         assert (ours[f"{model}-Cosine"] > ours[f"{model}-TbT-QT"]).all()
