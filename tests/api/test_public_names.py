@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import os
 import subprocess
 import sys
 import typing
@@ -96,18 +95,11 @@ def test_arguments_are_those_of_train_and_presets_those_of_the_command():
 
 def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    found = settings_of(
-        epochs=np.int64(3),
-        learning_rate=1,
-        fresh_negatives=np.True_,
-        thresholds=[np.float32(0.25), 0.5],
-        cache_dir=Path("cache"),
-    )
-    assert (found.training.epochs, type(found.training.epochs)) == (3, int)
-    assert (found.training.learning_rate, type(found.training.learning_rate)) == (1.0, float)
-    assert found.training.fresh_negatives is True
-    assert found.model.thresholds == (0.25, 0.5)
-    assert found.data.cache_dir == os.path.join(os.getcwd(), "cache")
+    given = {"epochs": np.int64(3), "learning_rate": 1, "fresh_negatives": np.True_}
+    given |= {"thresholds": [np.float32(0.25), 0.5], "cache_dir": Path("cache")}
+    found = settings_of(**given).values()
+    expected = [3, 1.0, True, (0.25, 0.5), str(tmp_path / "cache")]
+    assert [(found[name], type(found[name])) for name in given] == [(v, type(v)) for v in expected]
 
 
 @pytest.mark.parametrize(
@@ -122,11 +114,8 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
         ({"epochs": True}, "it is a bool"),
         ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
         ({"fresh_negatives": 1}, "Give True or False"),
-        ({"thresholds": 0.5}, "Give a list of numbers"),
         ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
         ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
-        ({"tower": "gru"}, "must be one of average_pooling, cnn, lstm"),
-        ({"epochs": 0}, "must be at least 1"),
         ({"loss": "softmax"}, "Add --batching=lists"),
         ({"init_from": "nowhere"}, "there is no such directory"),
     ],

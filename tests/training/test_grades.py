@@ -41,12 +41,8 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     assert with_grades_of_set(settings, tmp_path / "run") == binary
     with pytest.raises(InputError, match=r"neither judgments\.tsv nor"):
         with_grades_of_set(settings, tmp_path / "run", overwrite=True)
-
-
-def test_thresholds_that_a_run_was_given_are_not_taken_over_in_silence(tmp_path):
-    settings = write_set(tmp_path / "set", 1)
-    RunDirectory.create(tmp_path / "run", changed(settings, {"thresholds": (0.1,)}))
-    assert with_grades_of_set(settings, tmp_path / "run") == settings
+    RunDirectory.create(tmp_path / "given", changed(settings, {"thresholds": (0.1,)}))
+    assert with_grades_of_set(settings, tmp_path / "given") == settings  # not in silence
 
 
 def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, monkeypatch):

@@ -67,40 +67,34 @@ def test_a_damaged_file_is_named_with_the_remedy(path, name, damage):
         RunDirectory.create(path, RunDirectory(path).settings() if name != PARTS[0] else None)
 
 
-def test_damaged_weights_are_named(path):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("grades.json", r"grades\.json cannot be read"),
+        ("vocabulary/query.txt", r"vocabulary/query\.txt cannot be read"),
+        (MANIFEST, r"manifest\.json: .* or train again with --overwrite"),
+    ],
+)
+def test_a_missing_file_is_named(path, name, message):
+    (path / name).unlink()
+    with pytest.raises(InputError, match=message):
+        RunDirectory.load(path)
+
+
+def test_without_metrics_a_run_is_to_be_continued_and_damaged_weights_are_named(path):
+    (path / "metrics.json").unlink()
+    assert not RunDirectory.load(path).finished
     flip(path / "checkpoints" / "best-1" / "variables.index")
     with pytest.raises(InputError, match=r"checkpoints: the best weights are damaged: variables"):
         RunDirectory.load(path)
 
 
-@pytest.mark.parametrize("name", ["grades.json", "metrics.json", "vocabulary/query.txt"])
-def test_a_missing_file_is_named(path, name):
-    (path / name).unlink()
-    if name == "metrics.json":  # the run is to be continued, then
-        assert not RunDirectory.load(path).finished
-    else:
-        with pytest.raises(InputError, match=f"{name} cannot be read"):
-            RunDirectory.load(path)
-
-
-def test_parts_that_are_deleted_as_a_whole_are_not_missed(path):
-    for name in ("checkpoints", "vocabulary", "lexical"):
+def test_what_people_edit_and_parts_that_are_deleted_as_a_whole_are_not_missed(path):
+    for name in ("report.md", "flags.txt", "notes.txt"):
+        (path / name).write_text("edited")
+    for name in ("plots", "checkpoints", "vocabulary", "lexical"):
         shutil.rmtree(path / name)
     RunDirectory.load(path)
-
-
-def test_what_people_edit_is_not_checked(path):
-    for name in ("report.md", "flags.txt"):
-        (path / name).write_text("edited")
-    shutil.rmtree(path / "plots")
-    (path / "notes.txt").write_text("mine")
-    RunDirectory.load(path)
-
-
-def test_a_missing_manifest_is_an_error_with_the_remedy(path):
-    (path / MANIFEST).unlink()
-    with pytest.raises(InputError, match=r"manifest\.json: .* or train again with --overwrite"):
-        RunDirectory.load(path)
 
 
 def test_whenever_the_power_goes_the_run_is_whole(tmp_path, monkeypatch):
