@@ -144,11 +144,8 @@ def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_proces
         _ = models["dense", "export"].metrics
 
 
-class PromptType(enum.Enum):
-    """As in mteb.types; MTEB itself needs PyTorch."""
-
-    query = "query"
-    document = "document"
+# As in mteb.types; MTEB itself needs PyTorch.
+PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
 from tf_smoothclir.settings.combinations import broken_rules, check_combinations
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
 SETTINGS = set(RunSettings().values())
@@ -63,9 +62,3 @@ def test_no_rule_fires_for_a_preset(preset):
 def test_what_ranks_and_its_objective_decide_what_can_be_searched(changes, tune, names):
     settings = changed(RunSettings(), changes)
     assert [rule.names for rule, _ in broken_rules(settings, tune=tune)] == names
-
-
-def test_a_rule_about_missing_settings_is_skipped():
-    check_combinations(TextSettings(ngram_buckets=50))
-    with pytest.raises(InputError, match=r"^--num_shards=2 --ngram_buckets=50: shards hold the"):
-        check_combinations(TextSettings(ngram_buckets=50), num_shards=2)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.power_loss import PowerLoss, write_disk
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.protocols.task import Batches, TaskVariables
+from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
@@ -72,19 +72,6 @@ def test_weights_optimizer_and_progress_come_back_bitwise(tmp_path, optimizer):
     assert checkpoints_of(tmp_path, other).restore() == PROGRESS
     assert other.optimizer.iterations == 1
     assert_equal(state(other), state(model))
-
-
-def test_helpers_and_more_variables_come_back_too(tmp_path):
-    weight, helper, more = tf.Variable([1.0]), tf.Variable([2.0]), tf.Variable([3, 4])
-    task_variables = TaskVariables([weight], [weight], [], [helper], {"more": more, "list": [more]})
-    checkpoints = Checkpoints(tmp_path, task_variables)
-    checkpoints.save(PROGRESS)
-    for variable in (weight, helper, more):
-        variable.assign(variable * 0)
-    assert checkpoints.restore() == PROGRESS
-    assert weight.numpy().tolist() == [1]
-    assert helper.numpy().tolist() == [2]
-    assert more.numpy().tolist() == [3, 4]
 
 
 def test_last_two_are_kept_also_across_restarts(tmp_path):

@@ -14,7 +14,6 @@ from tests.training.test_run_directory import snapshot
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.protocols.cut_points import read_cut_points
-from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import retrievers, run_report
 from tf_smoothclir.training.retrievers import load_models, load_scorer
 from tf_smoothclir.training.run_checks import check_retriever
@@ -23,7 +22,6 @@ from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
-FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")}
 TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"}
 
 
@@ -46,7 +44,7 @@ def test_metrics_and_report_have_what_those_of_every_run_have(runs, name):
     assert result.keys() >= dense.keys()
     assert result["training"].keys() == dense["training"].keys()
     for split in ("test", "validation"):
-        assert set(result[split]) == {*METRICS, *FULL}
+        assert result[split].keys() == dense[split].keys()
         assert {path.name for path in (run.evaluation / split).iterdir()} == TREC
         assert np.sum(result["confusion"][split]) == 4 * 5  # 4 lists of 2 judged, 3 sampled
     assert result["training"]["seconds"] > result["lexical"]["seconds"] - 1e-3 > 0
@@ -60,12 +58,11 @@ def test_a_run_says_and_keeps_nothing_of_what_it_has_not(runs):
     dense, lexical = runs["dense"], runs["lexical"]
     assert not metrics_of(dense).keys() & {"components", "lexical", "hybrid"}
     assert not dense.lexical.exists()
-    result = metrics_of(lexical)
     assert not lexical.checkpoints.exists()
     assert not lexical.fusion.exists()
+    result = metrics_of(lexical)
     assert "components" not in result
-    assert result["history"] == []
-    assert (result["training"]["pairs"], result["training"]["epochs"]) == (0, 0)
+    assert (result["history"], result["training"]["pairs"]) == ([], 0)
     assert load_models(lexical).towers is None
     check_retriever(lexical.settings(), "lexical")
     with pytest.raises(InputError, match="--retriever=dense: the run was trained with"):
@@ -130,19 +127,6 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     assert snapshot(path) == before
 
 
-@pytest.mark.usefixtures("without_plots")
-def test_overwriting_leaves_nothing_of_the_run_before(runs, tiny, tmp_path, monkeypatch):
-    run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
-    train(tiny(retriever="lexical"), run.path, overwrite=True)
-    assert run.lexical.is_dir()
-    assert not run.fusion.exists()
-    assert not run.checkpoints.exists()
-    monkeypatch.setattr(Trainer, "train", stop)
-    with pytest.raises(KeyboardInterrupt):
-        train(tiny(), run.path, overwrite=True)
-    assert not run.lexical.exists()
-
-
 def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
     path = shutil.copytree(runs["hybrid"].path, tmp_path / "run")
     for missing, what in {
@@ -162,9 +146,9 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     settings = run.settings()
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
     queries = tokenized_set.retrieval_set.queries_in("test")
-    retrievers_of_run = load_models(run).retrievers(tokenized_set)
-    assert list(retrievers_of_run) == ["dense", "lexical", "hybrid"]
-    for name, expected in retrievers_of_run.items():
+    expected_of = load_models(run).retrievers(tokenized_set)
+    assert list(expected_of) == ["dense", "lexical", "hybrid"]
+    for name, expected in expected_of.items():
         found = load_scorer(run, tokenized_set, retriever=name)
         for own, other in zip(found.scorer.rank(queries, 9), expected.rank(queries, 9)):
             np.testing.assert_array_equal(own.document_rows, other.document_rows)

@@ -3,31 +3,28 @@
 import json
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
-UNUSUAL = RunSettings(
-    DataSettings(data_dir="/a b/ü", document_language="tl", split_seed=0, toy_entities=301),
-    TextSettings(max_query_tokens=7, vocabulary_size=12, min_count=2),
-    ModelSettings(
-        dim=3,
-        epsilon=0.1 + 0.2,  # all 17 digits must survive
-        loss="proportional_odds",
-        thresholds=(-0.5, 1 / 3, 0.9),
-        query_embeddings="/vectors.vec",
-        train_document_embeddings=False,
-    ),
-    TrainingSettings(negatives=0, fresh_negatives=True, optimizer="lazy_adam", learning_rate=1e-30),
+UNUSUAL = changed(
+    RunSettings(),
+    {
+        "data_dir": "/a b/ü",
+        "split_seed": 0,
+        "epsilon": 0.1 + 0.2,  # all 17 digits must survive
+        "loss": "proportional_odds",
+        "thresholds": (-0.5, 1 / 3, 0.9),
+        "train_document_embeddings": False,
+        "fresh_negatives": True,
+        "learning_rate": 1e-30,
+    },
 )
 
 
@@ -135,10 +132,11 @@ def test_overwrite_deletes_nothing_where_there_is_no_run(tmp_path, name):
 
 def test_overwrite_deletes_the_run_and_nothing_else(tmp_path):
     run = RunDirectory.create(tmp_path, with_training(epochs=3))
-    for directory in (run.checkpoints, run.vocabulary, run.logs, run.plots, run.evaluation):
+    learned = (run.checkpoints, run.vocabulary, run.lexical, run.reranker, run.pseudo_queries)
+    for directory in (*learned, run.logs, run.plots, run.evaluation):
         directory.mkdir()
         (directory / "file").touch()
-    for file in (run.metrics, run.report, run.diverged_batch):
+    for file in (run.metrics, run.report, run.diverged_batch, run.fusion, run.cut_points):
         file.touch()
     (tmp_path / "notes.txt").write_text("keep")
     (tmp_path / "query_tower" / "1").mkdir(parents=True)
@@ -149,25 +147,12 @@ def test_overwrite_deletes_the_run_and_nothing_else(tmp_path):
     assert run.settings().training.epochs == 7
 
 
-def test_run_that_was_killed_before_its_first_file_was_whole_begins_again(tmp_path):
-    run = RunDirectory.create(tmp_path, UNUSUAL)
-    run.config.unlink()
-    left = tmp_path / ".config.json.0123abcd.new"
-    left.write_text('{"sett')
-    assert RunDirectory.create(tmp_path, UNUSUAL).settings() == UNUSUAL
-    assert not left.exists()
-
-
 def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch):
     run = RunDirectory.create(tmp_path, RunSettings())
     run.checkpoints.mkdir()
     run.metrics.write_text("{}")
     assert run.finished
-
-    def killed(path):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("shutil.rmtree", killed)
+    monkeypatch.setattr("shutil.rmtree", mock.Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         RunDirectory.create(tmp_path, RunSettings(), overwrite=True)
     assert not RunDirectory.create(tmp_path, RunSettings()).finished

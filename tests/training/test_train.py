@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.training.test_run_directory import snapshot
-from tests.training.test_trainer import begin as begin_trainer
 from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
@@ -19,7 +18,6 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")  # but `finished` has them
@@ -95,17 +93,12 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
 
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch, begin):
     """Tokens are looked up by TensorFlow: then it is too late."""
-    calls = []
-    for name in ("choose_intraop_threads", "check_model", "tokenize_set"):
-        original = getattr(train_module, name)
-
-        def noted(*args, name=name, original=original):
-            calls.append(name)
-            return original(*args)
-
-        monkeypatch.setattr(train_module, name, noted)
+    calls, names = mock.Mock(), ["choose_intraop_threads", "check_model", "tokenize_set"]
+    for name in names:
+        getattr(calls, name).side_effect = getattr(train_module, name)
+        monkeypatch.setattr(train_module, name, getattr(calls, name))
     begin(tiny(), tmp_path / "run")
-    assert calls == ["choose_intraop_threads", "check_model", "tokenize_set"]
+    assert [name for name, *_ in calls.mock_calls] == names
 
 
 def test_two_processes_do_not_train_in_one_directory(tiny, tmp_path, begin):
@@ -139,6 +132,31 @@ def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
         assert profile.min() < 0.99  # they begin equal
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_path):
+    vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
+    (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
+    settings = tiny(
+        document_embeddings=f"{tmp_path}/fr.vec" if not shared else "",
+        train_document_embeddings=shared,
+        token_weights="idf",
+        shared_vocabulary=shared,
+        epochs=1,
+    )
+    train(settings, tmp_path / "run")
+    run = RunDirectory.load(tmp_path / "run")
+    model, documents = load_model(run), run.vocabulary_tokens("document")
+    if not shared:
+        rows = [documents.index(word) for word in ("mot1", "mot2")]
+        np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("train",))
+    for role in ROLES:
+        found = word_weights(model, role)
+        idf = inverse_document_frequency(tokenized_set, ROLES if shared else (role,), len(found))
+        np.testing.assert_allclose(found, idf, rtol=1e-5)
+
+
 def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
     tiny_dir, tmp_path, begin
 ):
@@ -163,34 +181,3 @@ def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
         file.write("999\tNouveau\tmot1\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
         train(settings, tmp_path / "run")
-
-
-def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(tiny, tmp_path, caplog):
-    vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
-    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
-    (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
-    frozen = {"train_document_embeddings": False, "token_weights": "idf", "epochs": 1}
-    settings = tiny(document_embeddings=str(tmp_path / "fr.vec"), **frozen)
-    with caplog.at_level("INFO", logger="absl"):
-        train(settings, tmp_path / "run")
-    assert "Document vectors: 2 of 9 words (22.2%) found" in caplog.text
-
-    run = RunDirectory.load(tmp_path / "run")
-    model, vocabularies = load_model(run), {role: run.vocabulary_tokens(role) for role in ROLES}
-    rows = [vocabularies["document"].index(word) for word in ("mot1", "mot2")]
-    np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
-    initial = build_model(settings, vocabularies)
-    assert (model.query_tower.embeddings.numpy() != initial.query_tower.embeddings.numpy()).any()
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("train",))
-    for role in ROLES:
-        idf = inverse_document_frequency(tokenized_set, (role,), len(vocabularies[role]))
-        np.testing.assert_allclose(word_weights(model, role), idf, rtol=1e-5)
-
-
-def test_idf_of_a_shared_vocabulary_counts_both_languages(tiny, tmp_path):
-    tokenized_set, trainer = begin_trainer(
-        tiny(token_weights="idf", shared_vocabulary=True), tmp_path / "run"
-    )
-    found = word_weights(trainer.task.model, "query")
-    idf = inverse_document_frequency(tokenized_set, ROLES, len(found))
-    np.testing.assert_allclose(found, idf, rtol=1e-5)

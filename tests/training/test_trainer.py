@@ -95,16 +95,15 @@ def note_weights(trainer):
 
 
 @pytest.fixture(scope="module")
-def whole_dir(tmp_path_factory):
-    return tmp_path_factory.mktemp("whole")
+def whole(tiny, tmp_path_factory):
+    """Fresh negatives or not -> progress, weights and those of each epoch of an undisturbed run.
 
-
-@pytest.fixture(scope="module")
-def whole(tiny, whole_dir):
-    """Fresh negatives or not -> progress, weights and those of each epoch of an undisturbed run."""
-    runs = {}
+    Its "path" is that of the run without.
+    """
+    directory = tmp_path_factory.mktemp("whole")
+    runs = {"path": directory / "False"}
     for fresh in (False, True):
-        trainer, model = start(tiny(fresh_negatives=fresh), whole_dir / str(fresh))
+        trainer, model = start(tiny(fresh_negatives=fresh), directory / str(fresh))
         after = note_weights(trainer)
         runs[fresh] = (trainer.train(), weights(model), after)
     return runs
@@ -118,15 +117,14 @@ def assert_same(found, expected):
 
 
 def test_learns_at_a_rate_that_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
-    rates = []
     trainer, model = start(tiny(epochs=5, learning_rate_decay=0.99), tmp_path / "run")
-    train_epoch = trainer._train_epoch
+    rates, end_epoch = [], trainer.task.end_epoch
 
-    def noting(*arguments):
-        train_epoch(*arguments)
+    def noting(completed):
         rates.append(float(model.optimizer.learning_rate))
+        end_epoch(completed)
 
-    trainer._train_epoch = noting
+    trainer.task.end_epoch = noting
     history = trainer.train().history
     assert rates == pytest.approx([0.1 * 0.99**epoch for epoch in range(5)])
     assert history[-1]["loss"] < history[0]["loss"] / 1.5
@@ -134,7 +132,7 @@ def test_learns_at_a_rate_that_falls_by_its_factor_after_each_epoch(tiny, tmp_pa
     assert best > history[0]["validation"]["NDCG@5"]
 
 
-def test_history_and_tensorboard_have_every_epoch_once(tiny, whole, whole_dir):
+def test_history_and_tensorboard_have_every_epoch_once(tiny, whole):
     progress = whole[False][0]
     assert [record["epoch"] for record in progress.history] == [1, 2]
     assert (progress.epoch, progress.step, progress.pairs) == (2, 0, 2 * 60)
@@ -143,13 +141,13 @@ def test_history_and_tensorboard_have_every_epoch_once(tiny, whole, whole_dir):
         assert sum(record["gradient_norm_counts"].values()) == 8
     found = [
         (value.tag, event.step)
-        for path in sorted((whole_dir / "False" / "logs").iterdir())
+        for path in sorted((whole["path"] / "logs").iterdir())
         for event in tf.compat.v1.train.summary_iterator(str(path))
         for value in event.summary.value
     ]
     tags = ("training/loss", *(f"validation/{name}" for name in METRICS))
     assert sorted(found) == sorted((tag, epoch) for epoch in (1, 2) for tag in tags)
-    assert_same(trained(tiny(), whole_dir / "False"), whole[False])  # trained again, it stays
+    assert_same(trained(tiny(), whole["path"]), whole[False])  # trained again, it stays
 
 
 @pytest.mark.parametrize(
