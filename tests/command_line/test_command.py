@@ -77,13 +77,11 @@ def check_help(commands, module, groups, **other_defaults):
     done = commands.run(module, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^(\w+):$", done.stdout, re.MULTILINE) == ["command", *groups]
-    shown = dict(
-        re.findall(r"--(?:\[no\])?(\w+): (?:(?! --).)*?\(default: '(.*?)'\)", one_line(done.stdout))
-    )
+    text = one_line(done.stdout)
     for group in groups:
         for field in fields_with_flags(all_groups()[group]):
-            default = other_defaults.get(field.name, field.default)
-            assert shown[field.name] == shown_default(default)
+            shown = re.search(rf"--(?:\[no\])?{field.name}: .*?\(default: '(.*?)'\)", text)
+            assert shown[1] == shown_default(other_defaults.get(field.name, field.default))
 
 
 @pytest.mark.parametrize(
