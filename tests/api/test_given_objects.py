@@ -38,14 +38,12 @@ def trained(places):
         return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
 
 
-def test_callbacks_are_called_by_epoch_and_can_stop(trained):
+def test_callbacks_can_stop_a_run_that_keeps_the_objects_and_is_refused_with_others(
+    trained, places
+):
     model, recorder = trained
     assert recorder.calls == ["begin", (0, True, True), (1, True, True), "end"]
     assert model.details["training"]["epochs"] == 2
-
-
-def test_the_run_keeps_the_objects_and_is_refused_with_others(trained, places):
-    model, _ = trained
     run = places["output_dir"]
     settings = json.loads((run / "config.json").read_text())["settings"]["model"]
     assert (settings["loss"], settings["tower"], settings["dim"]) == ("given", "given", 8)
@@ -90,11 +88,6 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
         ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
         ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
         ({"loss": sc.SoftmaxLoss()}, r"--loss.*: give --batching=lists"),
-        ({"loss": "given"}, r"^--loss=given --objects: only Python can give an object"),
-        (
-            {"query_tower": SumTower(), "ngram_buckets": 50},
-            r"^--tower=given --ngram_buckets=50: a layer that Python gave",
-        ),
     ],
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import pytrec_eval
 
 from tf_smoothclir.api import metrics
 from tf_smoothclir.data.hashing import hash_ids
@@ -24,20 +23,20 @@ RANKINGS = {"q1": ["x", "b", "a"], "q2": ["a"], "q4": ["a"], "q5": ["a"]}
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("metric", "cut", "expected"),
     [
         # q1 has grades 0, 1, 2; the best order is 2, 1.
-        (lambda *g: metrics.ndcg(*g), ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1 + 0) / 3),
-        (lambda *g: metrics.ndcg(*g, k=2), ((1 / LOG3) / (2 + 1 / LOG3) + 1 + 0) / 3),
-        (lambda *g: metrics.precision(*g, k=2), (1 / 2 + 1 / 2 + 0) / 3),
-        (lambda *g: metrics.recall(*g, k=2), (1 / 2 + 1 + 0) / 3),
-        (lambda *g: metrics.mrr(*g), (1 / 2 + 1 + 0) / 3),
-        (lambda *g: metrics.mrr(*g, k=1), (0 + 1 + 0) / 3),
-        (lambda *g: metrics.mean_average_precision(*g), ((1 / 2 + 2 / 3) / 2 + 1 + 0) / 3),
+        (metrics.ndcg, {}, ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1 + 0) / 3),
+        (metrics.ndcg, {"k": 2}, ((1 / LOG3) / (2 + 1 / LOG3) + 1 + 0) / 3),
+        (metrics.precision, {"k": 2}, (1 / 2 + 1 / 2 + 0) / 3),
+        (metrics.recall, {"k": 2}, (1 / 2 + 1 + 0) / 3),
+        (metrics.mrr, {}, (1 / 2 + 1 + 0) / 3),
+        (metrics.mrr, {"k": 1}, (0 + 1 + 0) / 3),
+        (metrics.mean_average_precision, {}, ((1 / 2 + 2 / 3) / 2 + 1 + 0) / 3),
     ],
 )
-def test_by_hand(value, expected):
-    assert value(RANKINGS, JUDGMENTS) == pytest.approx(expected)
+def test_by_hand(metric, cut, expected):
+    assert metric(RANKINGS, JUDGMENTS, **cut) == pytest.approx(expected)
 
 
 def test_scores_are_sorted_and_ties_do_not_favour_the_first():
@@ -64,10 +63,7 @@ def test_search_hits_pairs_and_ids_of_data_frames_are_read(ranking):
 
 def test_a_negative_grade_counts_as_0():
     judgments = {"q": {"a": -1, "b": 1}}
-    assert metrics.ndcg({"q": ["a", "b"]}, judgments) == pytest.approx(1 / LOG3)  # 0.6309
-    pytrec = pytrec_eval.RelevanceEvaluator(judgments, {"ndcg_cut_10"})
-    theirs = pytrec.evaluate({"q": {"a": 2.0, "b": 1.0}})["q"]["ndcg_cut_10"]
-    assert metrics.ndcg({"q": ["a", "b"]}, judgments) == pytest.approx(theirs)
+    assert metrics.ndcg({"q": ["a", "b"]}, judgments) == pytest.approx(1 / LOG3)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +73,7 @@ def test_a_negative_grade_counts_as_0():
         ({"q1": [{"id": "a"}]}, r"rankings\['q1'\]: an id is {'id': 'a'}, a dict"),
         ({"q1": [math.nan]}, "an id is nan"),
         ({"q1": {"c": 2.0, "a": math.nan}}, "the score of 'a' is nan. Give numbers"),
-        ({"q1": {"c": "high"}}, "the score of 'c' is 'high'"),
         (["a"], "rankings: it is a list. Give a dictionary"),
-        ({"q1": "a"}, r"rankings\['q1'\]: it is a str"),
         ({"q1": ["a", "b", "a"]}, "'a' is there twice"),
     ],
 )
@@ -105,7 +99,6 @@ SCORES = np.array([[0.5, 0.9, 0.7, 0.1], [0.3, 0.2, 9.0, 9.0], [1.0, 2.0, 3.0, 0
         (metrics.MRR(k=1), (0 + 1) / 2),
         (metrics.Precision(k=2), (1 / 2 + 1 / 2) / 2),
     ],
-    ids=lambda value: getattr(value, "name", ""),
 )
 def test_keras_metrics_by_hand(metric, expected):
     metric.update_state(GRADES[:1], SCORES[:1])

@@ -26,7 +26,7 @@ def models(ranking_runs, ranking_exports):
     }
 
 
-@pytest.fixture(params=[(name, kind) for name in RETRIEVERS for kind in ("run", "export")], ids=str)
+@pytest.fixture(params=itertools.product(RETRIEVERS, ("run", "export")), ids=str)
 def one(request, models):
     return models[request.param]
 
@@ -40,32 +40,10 @@ def facts(found):
     return [[(hit.rank, hit.id, hit.grade, hit.text) for hit in hits] for hits in found]
 
 
-def scores(found):
-    return [[hit.score for hit in hits] for hits in found]
-
-
-@pytest.mark.slow
-def test_a_run_and_its_export_are_the_same_model(models, tiny_dir):
-    documents = list(texts(tiny_dir, "documents").values())[: len(QUERIES)]
-    for name in RETRIEVERS:
-        run, export = models[name, "run"], models[name, "export"]
-        assert run.retriever == export.retriever == name
-        np.testing.assert_allclose(
-            run.score(QUERIES, documents), export.score(QUERIES, documents), rtol=1e-5, atol=1e-6
-        )
-        found, of_export = run.search(QUERIES, 3), export.search(QUERIES, 3)
-        assert facts(found) == facts(of_export)
-        for own, other in zip(scores(found), scores(of_export)):
-            assert own == pytest.approx(other, rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", RETRIEVERS)
-@pytest.mark.parametrize("kind", ["run", "export"])
-def test_evaluate_gives_the_figures_of_training(models, ranking_runs, tiny_dir, name, kind):
-    expected = read_json(ranking_runs[name].metrics)
-    model = models[name, kind]
-    assert model.evaluate(negatives=3).metrics == pytest.approx(expected["test"], rel=1e-6)
-    again = model.evaluate(tiny_dir, split="validation", negatives=3)
+def test_evaluate_gives_the_figures_of_training(one, ranking_runs, tiny_dir):
+    expected = read_json(ranking_runs[one.retriever].metrics)
+    assert one.evaluate(negatives=3).metrics == pytest.approx(expected["test"], rel=1e-6)
+    again = one.evaluate(tiny_dir, split="validation", negatives=3)
     assert again.metrics == pytest.approx(expected["validation"], rel=1e-6)
     assert again.counts == expected["counts"]["validation"]
     assert again.confusion is not None
@@ -99,8 +77,10 @@ def test_search_in_documents_given_in_memory(one, tiny_dir):
 def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     run, export = models["hybrid", "run"], models["hybrid", "export"]
     index = run.build_index(tmp_path / "index")
-    assert facts(run.search(QUERIES, 3, index=index)) == facts(run.search(QUERIES, 3))
-    assert facts(export.search(QUERIES, 3, index=index)) == facts(run.search(QUERIES, 3))
+    expected = facts(run.search(QUERIES, 3))
+    assert facts(run.search(QUERIES, 3, index=index)) == expected
+    assert facts(export.search(QUERIES, 3, index=index)) == expected
+    assert facts(export.search(QUERIES, 3)) == expected
     small = run.build_index(tmp_path / "small", {"a": "mot1"})
     assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]
     with pytest.raises(InputError, match="come from different training runs"):
@@ -130,9 +110,7 @@ def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog, grad
     found = models["dense", "run"].evaluate(**given, judgments=judged)
     assert found.counts["MRR_mr"] == found.counts["full/MRR@10"] == len(judged)
     # Of 20 queries, 12 are in the training split; several queries have the same words.
-    assert "was trained on" in caplog.text
     assert "of these 20 queries" in caplog.text
-    assert "NDCG@5" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -143,12 +121,10 @@ def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog, grad
         (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
         (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
         (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
-        (lambda m: m.explain(["a"], "b"), r"query: it is \['a'\], a list"),
         (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
         (lambda m: m.evaluate(split="tset"), "there is no such split"),
         (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
         (lambda m: m.evaluate(3), "data: it is a int"),
-        (lambda m: m.evaluate("nowhere"), "there is no such directory"),
         (lambda m: sc.load("nowhere"), "there is no such directory"),
         (lambda m: sc.load(m.path.parent), "there is neither a run"),
         (lambda m: sc.load(3), "it is a int"),
@@ -162,49 +138,37 @@ def test_wrong_arguments_say_what_to_write(models, call, message):
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
     path = models["dense", "run"].export(tmp_path / "export", depth=2)
     assert sc.load(path).retriever == "dense"
-    assert (path / "search" / "1").is_dir()
     with pytest.raises(InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
     with pytest.raises(InputError, match="it is an export"):
         _ = models["dense", "export"].metrics
 
 
-class PromptType(enum.Enum):
-    """As in mteb.types; MTEB itself needs PyTorch."""
-
-    query = "query"
-    document = "document"
-
-
-BATCHES = [{"text": ["word1", "word2 word3"], "id": ["a", "b"]}, {"text": ["word4"], "id": ["c"]}]
-TEXTS = ["word1", "word2 word3", "word4"]
-TASK = {"task_metadata": object(), "hf_split": "test", "hf_subset": "en-fr", "batch_size": 32}
+# As in mteb.types; MTEB itself needs PyTorch.
+PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 
 @pytest.mark.slow
-def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models):
+def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models, monkeypatch):
+    texts = ["word1", "word2 word3", "word4"]
+    batches = [{"text": texts[:2], "id": ["a", "b"]}, {"text": texts[2:], "id": ["c"]}]
+    task = {"task_metadata": object(), "hf_split": "test", "hf_subset": "en-fr", "batch_size": 32}
     model = models["dense", "run"]
     encoder = sc.MtebEncoder(model)
-    queries = encoder.encode(BATCHES, prompt_type=PromptType.query, **TASK)
-    documents = encoder.encode(BATCHES, prompt_type=PromptType.document, **TASK)
-    np.testing.assert_array_equal(queries, model.encode_queries(TEXTS))
-    np.testing.assert_array_equal(documents, model.encode_documents(TEXTS))
-    assert not np.allclose(queries, documents)
-    np.testing.assert_array_equal(encoder.encode(TEXTS, prompt_type="passage"), documents)
-    every, expected = encoder.similarity(queries, documents), model.score(TEXTS, TEXTS)
+    queries = encoder.encode(batches, prompt_type=PromptType.query, **task)
+    documents = encoder.encode(batches, prompt_type=PromptType.document, **task)
+    np.testing.assert_array_equal(queries, model.encode_queries(texts))
+    np.testing.assert_array_equal(documents, model.encode_documents(texts))
+    np.testing.assert_array_equal(encoder.encode(texts, prompt_type="passage"), documents)
+    every, expected = encoder.similarity(queries, documents), model.score(texts, texts)
     assert every.shape == (3, 3)
     np.testing.assert_allclose(np.diag(every), expected, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity_pairwise(queries, documents), expected, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity(queries[1], documents), every[1:2], atol=1e-6)
-
-
-@pytest.mark.slow
-def test_what_mteb_cannot_use_is_refused(models, monkeypatch):
-    encoder = sc.MtebEncoder(models["dense", "run"])
     with pytest.raises(InputError, match="does not say which of them its texts are"):
-        encoder.encode(BATCHES, prompt_type=None, **TASK)
+        encoder.encode(batches, prompt_type=None, **task)
     with pytest.raises(InputError, match="a batch has image, and no 'text'"):
-        encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **TASK)
+        encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **task)
     with pytest.raises(InputError, match="has no towers"):
         sc.MtebEncoder(models["lexical", "run"])
     monkeypatch.setitem(sys.modules, "mteb.models.model_meta", None)

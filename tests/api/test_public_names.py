@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import os
 import subprocess
 import sys
 import typing
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 import tf_smoothclir
-from tests.papers.liu2020 import test_polyglot as polyglot
 from tf_smoothclir.api import keywords
 from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.api.training import _ARGUMENTS, train
@@ -53,28 +51,15 @@ def test_editors_see_every_public_name_where_it_is():
     assert seen == {**tf_smoothclir._PUBLIC, "metrics": "api", "plugins": ""}
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import tf_smoothclir as sc; sc.InputError, sc.__version__, sc.ServingClient('http://a:1')",
-        "import tf_smoothclir.encoder",
-        "sys.argv = ['convert', '--input=in.pkl', '--output=out.vec'];"
-        " from tf_smoothclir.papers.liu2020.convert_polyglot import run; run()",
-    ],
-)
-def test_what_the_guide_says_loads_no_tensorflow(code, tmp_path):
-    """docs/python.md; searches and errors have tests of their own."""
-    words = [polyglot.py2_unicode(word) for word in polyglot.WORDS]
-    content = polyglot.py2_polyglot(words, polyglot.py2_array(polyglot.ROWS))
-    (tmp_path / "in.pkl").write_bytes(content)
-    root = Path(tf_smoothclir.__file__).parents[1]
+def test_what_the_guide_says_loads_no_tensorflow():
     program = (
-        f"import sys; sys.path.insert(0, {str(root)!r})\n"
-        f"try:\n    {code}\n"
-        "except SystemExit as end:\n    assert not end.code, end.code\n"
+        "import sys, tf_smoothclir as sc, tf_smoothclir.encoder\n"
+        "import tf_smoothclir.papers.liu2020.convert_polyglot\n"
+        "sc.InputError, sc.__version__, sc.ServingClient('http://a:1')\n"
         "assert not {'tensorflow', 'keras'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    root = Path(tf_smoothclir.__file__).parents[1]
+    subprocess.run([sys.executable, "-c", program], cwd=root, check=True)
 
 
 def test_the_typed_keywords_are_the_settings():
@@ -96,18 +81,11 @@ def test_arguments_are_those_of_train_and_presets_those_of_the_command():
 
 def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    found = settings_of(
-        epochs=np.int64(3),
-        learning_rate=1,
-        fresh_negatives=np.True_,
-        thresholds=[np.float32(0.25), 0.5],
-        cache_dir=Path("cache"),
-    )
-    assert (found.training.epochs, type(found.training.epochs)) == (3, int)
-    assert (found.training.learning_rate, type(found.training.learning_rate)) == (1.0, float)
-    assert found.training.fresh_negatives is True
-    assert found.model.thresholds == (0.25, 0.5)
-    assert found.data.cache_dir == os.path.join(os.getcwd(), "cache")
+    given = {"epochs": np.int64(3), "learning_rate": 1, "fresh_negatives": np.True_}
+    given |= {"thresholds": [np.float32(0.25), 0.5], "cache_dir": Path("cache")}
+    found = settings_of(**given).values()
+    expected = [3, 1.0, True, (0.25, 0.5), str(tmp_path / "cache")]
+    assert [(found[name], type(found[name])) for name in given] == [(v, type(v)) for v in expected]
 
 
 @pytest.mark.parametrize(
@@ -122,11 +100,8 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
         ({"epochs": True}, "it is a bool"),
         ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
         ({"fresh_negatives": 1}, "Give True or False"),
-        ({"thresholds": 0.5}, "Give a list of numbers"),
         ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
         ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
-        ({"tower": "gru"}, "must be one of average_pooling, cnn, lstm"),
-        ({"epochs": 0}, "must be at least 1"),
         ({"loss": "softmax"}, "Add --batching=lists"),
         ({"init_from": "nowhere"}, "there is no such directory"),
     ],

@@ -11,11 +11,11 @@ import json
 import os
 import resource
 import runpy
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from pathlib import Path
 
@@ -102,15 +102,10 @@ def _printed(begin: int, end: int) -> bytes:
 
 def _wait(child: int, kill_after: float | None) -> int:
     """Waits for the end of a child, which is killed after some seconds; returns its status."""
-    deadline = float("inf") if kill_after is None else time.monotonic() + kill_after
-    while deadline < float("inf"):
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status
-        if time.monotonic() >= deadline:
-            os.kill(child, signal.SIGKILL)
-            break
-        time.sleep(0.001)
+    end = os.pidfd_open(child)
+    if not select.select([end], [], [], kill_after)[0]:
+        os.kill(child, signal.SIGKILL)
+    os.close(end)
     return os.waitpid(child, 0)[1]
 
 

@@ -4,6 +4,7 @@ PLACE is `step:5` (after the fifth step of this process), `best` (between the be
 checkpoint), `validation` or `evaluation` (in the middle of it).
 """
 
+import itertools
 import os
 import sys
 
@@ -14,39 +15,29 @@ def main() -> None:
     """Patches the place to send the signal, and runs the command."""
     place, number = sys.argv[1], int(sys.argv[2])
     del sys.argv[1:3]
-    name, _, step = place.partition(":")
-
-    def stop() -> None:
-        os.kill(os.getpid(), number)
+    place, _, at_call = place.partition(":")
 
     from tf_smoothclir.evaluation import evaluate
     from tf_smoothclir.training import checkpoints, monitor, trainer
     from tf_smoothclir.two_tower.scorer import DenseRetriever
 
-    if name == "step":
-        trainer.STEPS_PER_CALL = 1
-        patch(monitor.StepMonitor, "after_steps", stop, int(step))
-    elif name == "best":
-        patch(checkpoints.BestWeights, "save", stop)
-    elif name == "validation":
-        patch(DenseRetriever, "score", stop)
-    else:
-        patch(evaluate, "evaluate_split", stop)
-    run()
-
-
-def patch(owner, name: str, stop, at_call: int = 1) -> None:
-    """Calls `stop` after a call of `owner.name`."""
-    original, calls = getattr(owner, name), []
+    trainer.STEPS_PER_CALL = 1
+    owner, name = {
+        "step": (monitor.StepMonitor, "after_steps"),
+        "best": (checkpoints.BestWeights, "save"),
+        "validation": (DenseRetriever, "score"),
+        "evaluation": (evaluate, "evaluate_split"),
+    }[place]
+    original, calls = getattr(owner, name), itertools.count(1)
 
     def patched(*arguments, **keywords):
         result = original(*arguments, **keywords)
-        calls.append(name)
-        if len(calls) == at_call:
-            stop()
+        if next(calls) == int(at_call or 1):
+            os.kill(os.getpid(), number)
         return result
 
     setattr(owner, name, patched)
+    run()
 
 
 if __name__ == "__main__":

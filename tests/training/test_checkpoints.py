@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.power_loss import PowerLoss, write_disk
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
-from tf_smoothclir.protocols.task import Batches, TaskVariables
+from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
@@ -58,6 +58,11 @@ def shift(model, by=1):
         variable.assign(variable + by)
 
 
+def assert_equal(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("optimizer", ["lazy_adam", "adam", "rmsprop", "row_rmsprop"])
 def test_weights_optimizer_and_progress_come_back_bitwise(tmp_path, optimizer):
     model = make_model(optimizer=optimizer)
@@ -66,62 +71,21 @@ def test_weights_optimizer_and_progress_come_back_bitwise(tmp_path, optimizer):
     other = make_model(seed=2, optimizer=optimizer)
     assert checkpoints_of(tmp_path, other).restore() == PROGRESS
     assert other.optimizer.iterations == 1
-    for found, expected in zip(state(other), state(model)):
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_helpers_and_more_variables_come_back_too(tmp_path):
-    weight, helper, more = tf.Variable([1.0]), tf.Variable([2.0]), tf.Variable([3, 4])
-    task_variables = TaskVariables([weight], [weight], [], [helper], {"more": more, "list": [more]})
-    checkpoints = Checkpoints(tmp_path, task_variables)
-    checkpoints.save(PROGRESS)
-    for variable in (weight, helper, more):
-        variable.assign(variable * 0)
-    assert checkpoints.restore() == PROGRESS
-    assert weight.numpy().tolist() == [1]
-    assert helper.numpy().tolist() == [2]
-    assert more.numpy().tolist() == [3, 4]
-
-
-def test_averages_are_saved_as_the_best_weights_of_a_model(tmp_path):
-    model, kept = make_model(), make_model(seed=2)
-    best = BestWeights(tmp_path, tf_weights(model), tf_weights(kept))
-    assert not BestWeights.exist(tmp_path)
-    best.save()
-    assert BestWeights.exist(tmp_path)
-    best.restore()
-    for found, expected in zip(model.weights, kept.weights):
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_nothing_to_restore_leaves_the_initial_weights(tmp_path):
-    model = make_model()
-    before = state(model)
-    assert checkpoints_of(tmp_path, model).restore() is None
-    assert not BestWeights.exist(tmp_path)
-    for found, expected in zip(state(model), before):
-        np.testing.assert_array_equal(found, expected)
-
-
-def names(path):
-    return sorted(file.name for file in path.iterdir())
-
-
-FILES = ["variables.data-00000-of-00001", "variables.index", "manifest.json"]
+    assert_equal(state(other), state(model))
 
 
 def test_last_two_are_kept_also_across_restarts(tmp_path):
     for step in range(1, 4):
         checkpoints = checkpoints_of(tmp_path, make_model())
-        checkpoints.restore()
+        assert checkpoints.restore() == (Progress(step=step - 1) if step > 1 else None)
         checkpoints.save(Progress(step=step))
-    assert names(tmp_path) == ["state-2", "state-3"]
+    assert sorted(os.listdir(tmp_path)) == ["state-2", "state-3"]
     assert checkpoints_of(tmp_path, make_model()).restore() == Progress(step=3)
 
 
-def flip(path, place=None):
+def flip(path):
     content = bytearray(path.read_bytes())
-    content[len(content) // 2 if place is None else place] ^= 1
+    content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
@@ -137,7 +101,9 @@ def saved_twice(path):
 
 
 @pytest.mark.parametrize("folder", ["state-2", "best-2"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "name", ["variables.data-00000-of-00001", "variables.index", "manifest.json"]
+)
 @pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9)])
 def test_the_state_before_is_restored_if_the_last_one_is_damaged(
     tmp_path, caplog, folder, name, damage
@@ -149,15 +115,14 @@ def test_the_state_before_is_restored_if_the_last_one_is_damaged(
     with caplog.at_level("WARNING"):
         assert checkpoints.restore() == Progress(epoch=1, best_epoch=1)
     assert len(re.findall(rf"{tmp_path}/state-2\S* is damaged: .*{name}", caplog.text)) == 1
-    for found, expected in zip(state(model), state(make_model())):
-        np.testing.assert_array_equal(found, expected)
+    assert_equal(state(model), state(make_model()))
     # The epoch is trained again, and the damaged files go.
     best.save()
     checkpoints.save(Progress(epoch=2, best_epoch=2))
     assert checkpoints_of(tmp_path, make_model()).restore() == Progress(epoch=2, best_epoch=2)
     best.restore()
     if folder == "state-2":
-        assert names(tmp_path) == ["best-1", "best-2", "state-1", "state-3"]
+        assert sorted(os.listdir(tmp_path)) == ["best-1", "best-2", "state-1", "state-3"]
 
 
 def test_the_best_weights_are_on_disk_once(tmp_path):
@@ -173,8 +138,7 @@ def test_the_best_weights_are_on_disk_once(tmp_path):
         checkpoints.save(progress)
         other = make_model(seed=2)
         assert checkpoints_of(tmp_path, other).restore() == progress
-        for found, expected in zip(state(other), state(model)):
-            np.testing.assert_array_equal(found, expected)
+        assert_equal(state(other), state(model))
 
 
 def test_better_weights_than_those_of_the_restored_state_are_forgotten(tmp_path):
@@ -194,30 +158,23 @@ def test_a_run_whose_states_are_all_damaged_says_so(tmp_path):
         checkpoints_of(tmp_path, make_model()).restore()
 
 
-def test_best_weights_are_those_of_the_moment_not_the_last(tmp_path):
-    model = make_model()
-    BestWeights(tmp_path, tf_weights(model)).save()
-    best = [weight.numpy() for weight in model.weights]
-    shift(model)
-    checkpoints_of(tmp_path, model).save(PROGRESS)
-
-    other = make_model(seed=2)
-    checkpoints_of(tmp_path, other).restore()
-    for found, expected in zip(other.weights, best):
-        np.testing.assert_array_equal(found, expected + 1)
-    BestWeights(tmp_path, tf_weights(other)).restore()
-    for found, expected in zip(other.weights, best):
-        np.testing.assert_array_equal(found, expected)
+def test_best_weights_are_the_averages_of_the_moment(tmp_path):
+    model, averages = make_model(), make_model(seed=2)
+    best = BestWeights(tmp_path, tf_weights(model), tf_weights(averages))
+    assert not BestWeights.exist(tmp_path)
+    best.save()
+    assert BestWeights.exist(tmp_path)
+    shift(averages)
+    best.restore()
+    assert_equal(model.get_weights(), make_model(seed=2).get_weights())
 
 
 def test_whenever_the_power_goes_the_old_or_the_new_state_is_there(tmp_path, monkeypatch):
-    model = saved_twice(tmp_path / "run")
-    checkpoints, best = (
-        checkpoints_of(tmp_path / "run", model),
-        BestWeights(tmp_path / "run", tf_weights(model)),
-    )
+    path = tmp_path / "run"
+    model = saved_twice(path)
+    checkpoints, best = checkpoints_of(path, model), BestWeights(path, tf_weights(model))
     checkpoints.restore()
-    with PowerLoss(tmp_path / "run", monkeypatch) as losses:
+    with PowerLoss(path, monkeypatch) as losses:
         best.save()
         checkpoints.save(Progress(epoch=3, best_epoch=3))
     found = []

@@ -3,7 +3,6 @@
 import pytest
 
 import tf_smoothclir as sc
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -24,29 +23,23 @@ def write_set(directory, highest):
     return RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
 
 
-@pytest.mark.parametrize(
-    ("highest", "thresholds"), [(1, (0.45,)), (2, (0.2, 0.7)), (3, (0.2, 0.45, 0.7))]
-)
-def test_the_judgments_decide(tmp_path, highest, thresholds):
-    settings = write_set(tmp_path / "set", highest)
-    found = with_grades_of_set(settings, tmp_path / "run")
-    assert found == changed(settings, {"thresholds": thresholds})
+def test_the_judgments_decide(tmp_path):
+    for highest, thresholds in enumerate([(0.45,), (0.2, 0.7), (0.2, 0.45, 0.7)], 1):
+        settings = write_set(tmp_path / str(highest), highest)
+        found = with_grades_of_set(settings, tmp_path / "run")
+        assert found == changed(settings, {"thresholds": thresholds})
 
 
 def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     settings = write_set(tmp_path / "set", 1)
     binary = with_grades_of_set(settings, tmp_path / "run")
     RunDirectory.create(tmp_path / "run", binary)
+    RunDirectory.create(tmp_path / "given", changed(settings, {"thresholds": (0.1,)}))
+    assert with_grades_of_set(settings, tmp_path / "given") == settings  # not in silence
     (tmp_path / "set" / "judgments.tsv").unlink()
     assert with_grades_of_set(settings, tmp_path / "run") == binary
     with pytest.raises(InputError, match=r"neither judgments\.tsv nor"):
         with_grades_of_set(settings, tmp_path / "run", overwrite=True)
-
-
-def test_thresholds_that_a_run_was_given_are_not_taken_over_in_silence(tmp_path):
-    settings = write_set(tmp_path / "set", 1)
-    RunDirectory.create(tmp_path / "run", changed(settings, {"thresholds": (0.1,)}))
-    assert with_grades_of_set(settings, tmp_path / "run") == settings
 
 
 def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, monkeypatch):
@@ -59,12 +52,11 @@ def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, m
 
 
 def test_from_python_binary_judgments_are_enough(tmp_path, without_plots):
-    source = source_of(write_set(tmp_path / "set", 1).data)
-    small = {"cache_dir": tmp_path / "cache", "retriever": "lexical"}
-    parts = {name: list(getattr(source, name)()) for name in ("queries", "documents", "judgments")}
-    for name in ("queries", "documents"):
-        parts[name] = {text.id: text.text for text in parts[name]}
-    for data in ({"data": tmp_path / "set", "document_language": "fr"}, parts):
-        model = sc.train(**data, **small)
+    write_set(tmp_path / "set", 1)
+    of_files = {"data": tmp_path / "set", "document_language": "fr"}
+    numbers = list(map(str, range(10)))
+    parts = {"queries": numbers, "documents": numbers, "judgments": [(n, n, 1) for n in numbers]}
+    for data in (of_files, parts):
+        model = sc.train(**data, cache_dir=tmp_path / "cache", retriever="lexical")
         assert model.settings.model.thresholds == (0.45,)
         assert model.details["counts"]["test"]["full/MRR@10"] == 2  # of ten, all of the split

@@ -1,12 +1,10 @@
 """Hard negatives against a slow search by hand, and the guards that keep relevant ones out."""
 
-import numpy as np
 import pytest
 
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.training.mining import HardNegatives, score_limits
+from tf_smoothclir.training.mining import HardNegatives
 from tf_smoothclir.two_tower import scorer as scorer_module
 
 QUERIES, DOCUMENTS = 30, 50
@@ -69,18 +67,3 @@ def test_seed_and_epoch_decide_and_nothing_is_mined_after_the_last(world, retrie
     some = {"mine_every": 2, "epochs": 6}
     epochs = [epoch for epoch in range(1, 7) if mined(world, retriever, epoch=epoch, **some)[1]]
     assert epochs == [2, 4]
-
-
-def test_limit_is_below_the_best_document_of_the_highest_grade():
-    lists = CandidateLists(
-        query_rows=np.arange(4),
-        offsets=np.array([0, 3, 5, 6, 7]),
-        document_rows=np.arange(7),
-        grades=np.array([2, 2, 1, 0, 1, 0, 2]),
-    )
-    scores = np.array([0.2, 0.4, 0.9, 0.8, 0.5, 0.7, -0.4], np.float32)
-    limits = score_limits(lists, scores, 0.25)
-    # The third query has no relevant document: nothing may be taken, as all scores are above -1.
-    assert limits[2] < -1
-    expected = [0.4 * 0.75, 0.5 * 0.75, -0.4 * 1.25]
-    np.testing.assert_allclose(limits[[0, 1, 3]], expected, rtol=1e-6)

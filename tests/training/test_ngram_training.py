@@ -1,80 +1,39 @@
-"""Runs with n-grams: they learn, continue after a kill, and are loaded and evaluated."""
+"""N-grams of runs: their tables, and words that a run never saw."""
 
 import dataclasses
-import itertools
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from tests.training.test_trainer import start
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.text.subword_encoder import text_encoder
-from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model
-from tf_smoothclir.training.train import tokenized_set_of, train
-
-pytestmark = pytest.mark.slow
-
-NGRAMS = {"ngram_buckets": 50, "shared_vocabulary": True, "batching": "in_batch"}
-
-
-@pytest.mark.parametrize(
-    ("more", "rows"),
-    [
-        ({}, 50),
-        # The vocabularies of the tiny set differ in length, so the towers do too.
-        ({"ngram_rows_per_word": 2, "ngram_buckets": 1000}, None),
-        ({"ngram_rows_per_word": 1000}, 50),
-    ],
-)
-def test_rows_of_ngrams_follow_the_vocabulary(more, rows, tiny, tmp_path):
-    settings = tiny(**{"ngram_buckets": 50, **more})
-    _, model = start(settings, tmp_path / "run")
-    run = RunDirectory.load(tmp_path / "run")
-    for role in ROLES:
-        tower, words = getattr(model, f"{role}_tower"), run.vocabulary_tokens(role)
-        encoder = text_encoder(run.vocabulary / f"{role}.txt", settings.text, role)
-        assert encoder.ngrams[0] == tower.ngram_embeddings.shape[0] == (rows or 2 * len(words))
+from tf_smoothclir.training.train import tokenized_set_of
 
 
 def test_tables_begin_with_different_vectors_and_frozen_words_freeze_their_ngrams(tiny, tmp_path):
     _, model = start(tiny(ngram_buckets=50, train_query_embeddings=False), tmp_path / "run")
     assert model.query_tower.trainable_weights == []
     assert len(model.document_tower.trainable_weights) == 2
-    tables = [weight.numpy()[:10] for weight in model.weights]
-    assert len(tables) == 4
-    for one, other in itertools.combinations(tables, 2):
-        assert (one != other).all()
+    assert len({weight.numpy()[:10].tobytes() for weight in model.weights}) == 4
 
 
-def test_a_finished_run_is_evaluated_on_another_set_by_the_spelling_of_its_words(tiny, tmp_path):
-    settings = tiny(**NGRAMS)
-    result = train(settings, tmp_path / "run")
+def test_another_set_is_read_by_the_spelling_of_words_that_a_run_never_saw(tiny, tmp_path):
+    settings = tiny(ngram_buckets=50, shared_vocabulary=True)
+    _, model = start(settings, tmp_path / "run")
     run = RunDirectory.load(tmp_path / "run")
-    model = load_model(run)
-    again = tokenized_set_of(source_of(settings.data), run.settings(), run, ["test"])
-    scorer = load_scorer(run, again).scorer
-    found = evaluate_split(again.retrieval_set, scorer, "test", negatives=3)
-    assert found.metrics == result["test"]
-
     other = write_tiny_set(tmp_path / "other")
     queries = other / "wiki_en.queries"
-    queries.write_text(queries.read_text().replace("word", "words"))  # which the run never saw
-    data = dataclasses.replace(settings.data, data_dir=str(other))
-    tokenized_set = tokenized_set_of(source_of(data), settings, run, ["test"])
+    queries.write_text(queries.read_text().replace("word", "words"))
+    source = source_of(dataclasses.replace(settings.data, data_dir=str(other)))
+    tokenized_set = tokenized_set_of(source, settings, run, ["test"])
     encoder = text_encoder(run.vocabulary / "query.txt", settings.text, "query")
-    texts = [text.text for text in source_of(data).queries()]
+    texts = [text.text for text in source.queries()]
     (batch,) = token_batches(tokenized_set, "query", 100)
     expected = model.vectors("query", encoder(tf.constant(texts)))
     np.testing.assert_array_equal(model.vectors("query", batch), expected)
     assert np.abs(expected).max(axis=1).min() > 0
     assert len({vector.tobytes() for vector in expected.numpy()}) > 1
-    assert {role: tokenized_set.vocabulary(role) for role in ROLES} == {
-        role: again.vocabulary(role) for role in ROLES
-    }

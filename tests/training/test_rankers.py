@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.training.tiny_set import QUERIES, WORDS, words_of
+from tests.training.tiny_set import QUERIES, SPLITS, WORDS, words_of
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
@@ -24,9 +24,8 @@ def data(tiny_dir, tmp_path):
 
 
 def without_training_pairs(data):
-    splits = dict(line.split("\t") for line in (data / "splits.tsv").read_text().splitlines())
     judged = (data / "en2fr.rel").read_text().splitlines()
-    kept = [line for line in judged if splits[line.split("\t")[0]] != "train"]
+    kept = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
     (data / "en2fr.rel").write_text("\n".join(kept) + "\n")
 
 
@@ -42,11 +41,8 @@ def opened(path):
 def share_translated(path):
     """How many of word0 ... word8 have the right word as their best translation."""
     model, _, query_words, document_words = opened(path)
-    found = model.translation.toarray()
-    best = {
-        word: document_words[int(found[place].argmax())] for place, word in enumerate(query_words)
-    }
-    return np.mean([best[f"word{n}"] == f"mot{n}" for n in range(WORDS)])
+    found = model.translation.toarray()[[query_words.index(f"word{n}") for n in range(WORDS)]]
+    return np.mean(found.argmax(axis=1) == [document_words.index(f"mot{n}") for n in range(WORDS)])
 
 
 @pytest.mark.parametrize(
@@ -56,12 +52,9 @@ def test_a_run_translates_queries_by_its_table_and_says_so(tiny, tmp_path, ranke
     settings = tiny(retriever="lexical", ranker=ranker, query_translation="table")
     metrics = train(settings, tmp_path / "run")
     assert metrics["lexical"].keys() == {"ranker", "parameters", "query_translation", "seconds"}
-    assert metrics["lexical"]["ranker"] == ranker
     assert metrics["lexical"]["parameters"].keys() == parameters
     assert share_translated(tmp_path / "run") >= 0.7
-    report = (tmp_path / "run" / "report.md").read_text()
-    assert "| translation of queries | table, at most" in report
-    assert "smoothclir-export" not in report
+    assert "smoothclir-export" not in (tmp_path / "run" / "report.md").read_text()
 
 
 def test_words_of_files_with_vectors_translate_by_the_nearest(tiny, tmp_path):
@@ -69,22 +62,16 @@ def test_words_of_files_with_vectors_translate_by_the_nearest(tiny, tmp_path):
     for language, stem in (("en", "word"), ("fr", "mot")):
         lines = (f"{stem}{n} {' '.join(map(str, row))}\n" for n, row in enumerate(vectors))
         (tmp_path / f"{language}.vec").write_text("".join(lines))
-    settings = tiny(
-        retriever="lexical",
-        ranker="bm25",
-        query_translation="nearest",
-        query_embeddings=str(tmp_path / "en.vec"),
-        document_embeddings=str(tmp_path / "fr.vec"),
-    )
-    train(settings, tmp_path / "run")
+    files = {"query_embeddings": f"{tmp_path}/en.vec", "document_embeddings": f"{tmp_path}/fr.vec"}
+    nearest = {"retriever": "lexical", "ranker": "bm25", "query_translation": "nearest"}
+    train(tiny(**nearest, **files), tmp_path / "run")
     assert share_translated(tmp_path / "run") == 1
 
 
 def test_a_hybrid_translates_by_the_words_of_its_own_towers(tiny, tmp_path):
     still = {"epochs": 1, "learning_rate": 1e-6, "dim": 16, "initial_vectors": "bilingual"}
     settings = tiny(retriever="hybrid", ranker="bm25", query_translation="nearest", **still)
-    metrics = train(settings, tmp_path / "run")
-    assert set(metrics["components"]) == {"dense", "lexical"}
+    train(settings, tmp_path / "run")
     assert share_translated(tmp_path / "run") >= 0.7  # the towers have hardly moved
 
 
@@ -129,8 +116,7 @@ def test_what_is_missing_or_bad_stops_a_run_before_it_learns(tiny, tmp_path):
 
 
 def test_a_query_that_nobody_translated_finds_nothing(tiny, data, tmp_path, caplog):
-    words = [" ".join(f"mot{w}" for w in words_of(n)[:2]) for n in range(QUERIES - 1)]
-    lines = (f"{n}\tTitre\t{text}\n" for n, text in enumerate(words))  # all but the last
+    lines = [f"{n}\tTitre\tmot{words_of(n)[0]}\n" for n in range(QUERIES - 1)]  # not of the last
     (data / "wiki_fr.queries").write_text("".join(lines))
     settings = tiny(data, retriever="lexical", ranker="bm25", query_translation="human")
     with caplog.at_level("WARNING", logger="absl"):
@@ -138,6 +124,5 @@ def test_a_query_that_nobody_translated_finds_nothing(tiny, data, tmp_path, capl
     assert "1 queries have no translation" in caplog.text
     model, texts, *_ = opened(tmp_path / "run")
     scores = model.rows(texts)(np.arange(QUERIES))
-    assert scores[:-1].any(axis=1).all()
     assert not scores[-1].any()
-    assert (scores[np.arange(QUERIES - 1), np.arange(QUERIES - 1)] > 0).all()  # the mates
+    assert (np.diag(scores)[:-1] > 0).all()  # the mates

@@ -5,75 +5,23 @@ and the next process gets the same command.
 """
 
 import json
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training import stopped_train
 from tf_smoothclir.training.saved_states import BEST, SavedStates
 
-pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[2]
-STOPS = {
-    "mid-epoch": ("step:3", signal.SIGKILL),
-    "between best weights and checkpoint": ("best", signal.SIGKILL),
-    "terminated in the second epoch": ("step:4", signal.SIGTERM),
-    "interrupted in the validation": ("validation", signal.SIGINT),
-    "in the evaluation": ("evaluation", signal.SIGKILL),
-}
-
-
-def flag_arguments(data_dir, work_dir, output_dir):
-    return [
-        f"--data_dir={data_dir}",
-        f"--cache_dir={work_dir / 'cache'}",
-        f"--output_dir={output_dir}",
-        "--dim=4",
-        "--negatives=3",
-        "--batch_size=8",
-        "--epochs=2",
-        "--learning_rate=0.1",
-        "--fresh_negatives",
-        "--position_weights=learned",
-        "--checkpoint_minutes=0",
-    ]
-
-
-def train(arguments, *stop):
-    program = [stopped_train.__file__, *stop] if stop else ["-m", "trainers.train"]
-    return subprocess.run(
-        [sys.executable, *program, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def runs(tiny_dir, tmp_path_factory):
-    """The undisturbed run, the stopped run, and the finished process of each stop."""
-    work_dir = tmp_path_factory.mktemp("resume")
-    whole, stopped = work_dir / "whole", work_dir / "stopped"
-    done = train(flag_arguments(tiny_dir, work_dir, whole))
-    assert done.returncode == 0, done.stderr
-    arguments = flag_arguments(tiny_dir, work_dir, stopped)
-    ends = {}
-    for name, (place, number) in STOPS.items():
-        ends[name] = train(arguments, place, str(int(number)))
-        assert not (stopped / "metrics.json").exists()
-    ends["done"] = train(arguments)
-    assert ends["done"].returncode == 0, ends["done"].stderr
-    return whole, stopped, ends
+STOPS = (
+    ("step:3", signal.SIGKILL),
+    ("best", signal.SIGKILL),
+    ("step:4", signal.SIGTERM),  # in the second epoch
+    ("validation", signal.SIGINT),
+    ("evaluation", signal.SIGKILL),
+)
+FLAGS = ["--dim=4", "--negatives=3", "--batch_size=8", "--epochs=2", "--learning_rate=0.1"]
+FLAGS += ["--fresh_negatives", "--position_weights=learned", "--checkpoint_minutes=0"]
 
 
 def tensors(path):
@@ -86,59 +34,50 @@ def tensors(path):
     }
 
 
-@pytest.mark.parametrize("name", STOPS)
-def test_exit_code_is_that_of_the_signal(runs, name):
-    number = STOPS[name][1]
-    expected = -number if number == signal.SIGKILL else 128 + number
-    assert runs[2][name].returncode == expected, runs[2][name].stderr
+def results(run):
+    """The best weights, the metrics without what was measured, and the rankings of a run."""
+    states = SavedStates(run / "checkpoints", BEST)
+    metrics = json.loads((run / "metrics.json").read_text())
+    for measured in ("pairs_per_second", "seconds", "peak_rss_mb"):
+        del metrics["training"][measured]
+    rankings = [path.read_bytes() for path in sorted((run / "evaluation").rglob("*run.trec"))]
+    return tensors(states.prefix(states.latest())), metrics, rankings
 
 
-@pytest.mark.parametrize("name", [n for n, (_, s) in STOPS.items() if s != signal.SIGKILL])
-def test_polite_signal_says_how_to_continue_without_a_stack_trace(runs, name):
-    _, stopped, ends = runs
-    assert f"{STOPS[name][1].name}: stopped after epoch " in ends[name].stderr
-    assert f"saved in {stopped}. Give the same command again" in ends[name].stderr
-    assert "Traceback" not in ends[name].stderr
-
-
-def test_each_process_went_on_where_the_one_before_was_saved(runs):
-    messages = [
-        [line for line in end.stderr.splitlines() if line.startswith(("Continuing", "Epoch"))]
-        for end in runs[2].values()
-    ]
-    assert messages[0] == []
+@pytest.mark.slow
+def test_a_run_that_is_stopped_everywhere_is_an_undisturbed_one(commands, tiny_dir, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    flags = [*FLAGS, f"--data_dir={tiny_dir}", f"--cache_dir={tmp_path}/cache"]
+    done = commands.run("trainers.train", *flags, f"--output_dir={whole}")
+    assert done.returncode == 0, done.stderr
+    flags.append(f"--output_dir={stopped}")
+    messages = []
+    for place, number in STOPS:
+        end = commands.run("tests.training.stopped_train", place, int(number), *flags)
+        killed = number == signal.SIGKILL
+        assert end.returncode == (-number if killed else 128 + number), end.stderr
+        assert not (stopped / "metrics.json").exists()
+        if not killed:
+            assert f"{number.name}: stopped after epoch " in end.stderr
+            assert f"saved in {stopped}. Give the same command again" in end.stderr
+            assert "Traceback" not in end.stderr
+        lines = end.stderr.splitlines()
+        messages.append([line for line in lines if line.startswith(("Continuing", "Epoch"))])
+    done = commands.run("trainers.train", *flags)
+    assert done.returncode == 0, done.stderr
     # Killed after its third step, which is saved before the signal.
-    assert messages[1] == ["Continuing after epoch 0, step 3"]
+    assert messages[:2] == [[], ["Continuing after epoch 0, step 3"]]
     assert messages[2][0] == "Continuing after epoch 0, step 8"
     assert messages[2][1].startswith("Epoch 1/2: loss")
 
-
-def test_weights_are_the_same_to_the_last_bit(runs):
-    """They would not be without the optimizer's state: the first kill comes before two epochs."""
-
-    def path(run):
-        states = SavedStates(run / "checkpoints", BEST)
-        return states.prefix(states.latest())
-
-    expected, found = (tensors(path(run)) for run in runs[:2])
+    (expected, *others), (found, *others_found) = map(results, (whole, stopped))
+    # They would not be the same without the optimizer's state: the first kill is in epoch 1.
     assert found.keys() == expected.keys()
     assert len(found) >= 2  # both tables
-    for key, value in expected.items():
-        np.testing.assert_array_equal(found[key], value, err_msg=key)
-
-
-def test_metrics_and_history_are_the_same_without_gap_or_repetition(runs):
-    expected, found = (json.loads((run / "metrics.json").read_text()) for run in runs[:2])
-    for result in (expected, found):
-        for measured in ("pairs_per_second", "seconds", "peak_rss_mb"):
-            del result["training"][measured]
-    assert found == expected
-    assert [record["epoch"] for record in found["history"]] == [1, 2]
-    assert found["training"]["pairs"] == 2 * 60
-
-
-@pytest.mark.parametrize("split", ["test", "validation"])
-@pytest.mark.parametrize("name", ["run.trec", "full.run.trec"])
-def test_rankings_are_the_same(runs, split, name):
-    expected, found = ((run / "evaluation" / split / name).read_bytes() for run in runs[:2])
-    assert found == expected
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert others_found == others
+    metrics, rankings = others
+    assert [record["epoch"] for record in metrics["history"]] == [1, 2]
+    assert metrics["training"]["pairs"] == 2 * 60
+    assert len(rankings) == 4

@@ -1,13 +1,11 @@
 """A task of another kind, in the same trainer: everything that a `Task` declares is honoured."""
 
-import logging
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_trainer import call_at_step, train_until_killed
-from tests.training.toy_task import DISCRIMINATOR_STEPS, PAIRS_IN_BATCH, STEPS, ToyTask
+from tests.training.test_trainer import train_until_killed
+from tests.training.toy_task import DISCRIMINATOR_STEPS, STEPS, ToyTask
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -59,25 +57,13 @@ def test_every_optimizer_trains_its_own_variables_and_only_the_weights_are_kept(
     np.testing.assert_array_equal(saved.get_tensor(names[0]), task.weights)
 
 
-def test_history_tensorboard_and_log_are_complete(start, whole, tmp_path, caplog):
-    path, trainer = whole
+def test_history_is_complete(whole):
+    _, trainer = whole
     history, task = trainer.progress.history, ToyTask()
     task.begin_epoch(0)
     results = StepLoop(task)(iter(task.batches.epoch(0).batches(0)), STEPS)
     for name in ToyTask.losses:
         assert history[0][name] == pytest.approx(results[name].mean(), rel=1e-6)
-    tags = {
-        value.tag
-        for file in (path / "logs").iterdir()
-        for event in tf.compat.v1.train.summary_iterator(str(file))
-        for value in event.summary.value
-        if value.tag.startswith("training/")
-    }
-    assert tags == {f"training/{name}" for name in ToyTask.losses}
-    with caplog.at_level(logging.INFO, logger="absl"):
-        start(tmp_path / "run").train()
-    means = ", ".join(f"{name} {history[0][name]:.5f}" for name in ToyTask.losses)
-    assert f"Epoch 1/{EPOCHS}: {means}, validation" in caplog.text
     centers = [record["center"] for record in history]
     assert len(set(centers)) == EPOCHS
     assert centers[-1] == pytest.approx(float(trainer.task.batches.variables["center"]))
@@ -97,22 +83,6 @@ def test_killed_run_continues_bit_for_bit(start, whole, tmp_path, steps):
     assert trainer.progress.history == whole[1].progress.history
     for found, expected in zip(state(trainer.task), state(whole[1].task)):
         np.testing.assert_array_equal(found, expected)
-
-
-def test_a_bad_loss_is_named_with_its_pairs_and_remedy(start, tmp_path, monkeypatch):
-    trainer = start(tmp_path / "run")
-    call_at_step(
-        monkeypatch, STEPS + 1, lambda: trainer.task.discriminator.assign([0.0, np.inf, 0.0])
-    )
-    with pytest.raises(InputError) as error:
-        trainer.train()
-    file = tmp_path / "run" / "diverged_batch.tsv"
-    assert str(error.value) == (
-        f"epoch 2, step 2: the loss is not finite; the {PAIRS_IN_BATCH} pairs of the batch (query"
-        f" q1 with document d0, ...) are in {file}. Play another game; the last good checkpoint is"
-        " kept."
-    )
-    assert file.read_text().splitlines()[1] == "q1\td1\tx"
 
 
 def test_helpers_that_are_not_finite_are_not_saved(start, tmp_path, monkeypatch):

@@ -2,24 +2,22 @@
 
 import json
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from tests.training.test_run_directory import snapshot
-from tests.training.test_trainer import begin as begin_trainer
 from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation import plots as drawing
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")  # but `finished` has them
@@ -28,16 +26,15 @@ FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@1
 
 
 @pytest.fixture
-def untrained(monkeypatch):
-    def stop(trainer):
-        raise KeyboardInterrupt
+def begin(monkeypatch):
+    """Trains until the first step."""
+    monkeypatch.setattr(Trainer, "train", mock.Mock(side_effect=KeyboardInterrupt))
 
-    monkeypatch.setattr(Trainer, "train", stop)
+    def begin(settings, path):
+        with pytest.raises(KeyboardInterrupt):
+            train(settings, path)
 
-
-def begin(settings, path):
-    with pytest.raises(KeyboardInterrupt):
-        train(settings, path)
+    return begin
 
 
 def test_metrics_report_and_files_have_what_is_promised(finished):
@@ -62,14 +59,14 @@ def test_metrics_report_and_files_have_what_is_promised(finished):
     kinds = [path.name.split("-")[0] for path in finished.checkpoints.iterdir()]
     assert kinds == ["best"]  # one set of weights, and no states
     report = finished.report.read_text()
-    plots = [line.split("](")[1].rstrip(")") for line in report.splitlines() if line[:2] == "!["]
+    plots = list(finished.plots.iterdir())
     assert len(plots) == 4
-    assert all((finished.path / plot).read_bytes().startswith(b"\x89PNG") for plot in plots)
+    assert all(plot.read_bytes().startswith(b"\x89PNG") for plot in plots)
+    assert all(f"plots/{plot.name}" in report for plot in plots)
     assert all(line in report for line in finished.flags.read_text().splitlines())
 
 
 def assert_validated_by_the_best(result):
-    """The weights that are evaluated are those that were kept, to the last digit."""
     best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
     assert {name: result["validation"][name] for name in METRICS} == best
 
@@ -77,8 +74,13 @@ def assert_validated_by_the_best(result):
 def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
     before = snapshot(finished.path)
     assert train(tiny(), finished.path) == json.loads(finished.metrics.read_text())
-    with pytest.raises(InputError, match="nowhere"):  # mistyped: what is there is kept
-        train(tiny(data_dir="nowhere"), finished.path, overwrite=True)
+    # Mistyped: what is there is kept, and nothing is written elsewhere.
+    for path in (finished.path, tmp_path / "new"):
+        with pytest.raises(InputError, match="nowhere"):
+            train(tiny(data_dir="nowhere"), path, overwrite=True)
+        with pytest.raises(InputError, match="--thresholds"):
+            train(tiny(thresholds=(0.7, 0.2)), path, overwrite=True)
+    assert not (tmp_path / "new").exists()
     without = shutil.copytree(finished.path, tmp_path / "run")
     shutil.rmtree(without / "checkpoints")
     left = snapshot(without)
@@ -89,24 +91,17 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
     assert snapshot(without) == left
 
 
-@pytest.mark.usefixtures("untrained")
-def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch):
+def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch, begin):
     """Tokens are looked up by TensorFlow: then it is too late."""
-    calls = []
-    for name in ("choose_intraop_threads", "check_model", "tokenize_set"):
-        original = getattr(train_module, name)
-
-        def noted(*args, name=name, original=original):
-            calls.append(name)
-            return original(*args)
-
-        monkeypatch.setattr(train_module, name, noted)
+    calls, names = mock.Mock(), ["choose_intraop_threads", "check_model", "tokenize_set"]
+    for name in names:
+        getattr(calls, name).side_effect = getattr(train_module, name)
+        monkeypatch.setattr(train_module, name, getattr(calls, name))
     begin(tiny(), tmp_path / "run")
-    assert calls == ["choose_intraop_threads", "check_model", "tokenize_set"]
+    assert [name for name, *_ in calls.mock_calls] == names
 
 
-@pytest.mark.usefixtures("untrained")
-def test_two_processes_do_not_train_in_one_directory(tiny, tmp_path, monkeypatch):
+def test_two_processes_do_not_train_in_one_directory(tiny, tmp_path, begin):
     path = tmp_path / "run"
     with RunDirectory.only_one(path):
         with pytest.raises(InputError, match=r"--output_dir=.*run: another process is training"):
@@ -123,9 +118,7 @@ def word_weights(model, role):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path, monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(drawing, "position_profiles", lambda path, profiles: drawn.update(profiles))
+def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
     weighted = {"token_weights": "learned", "position_weights": "learned", "average_weights": 0.5}
     settings = tiny(**weighted, shared_vocabulary=shared)
     assert_validated_by_the_best(train(settings, tmp_path / "run"))
@@ -134,23 +127,39 @@ def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path, monk
         same = np.isclose(word_weights(model, role), np.log(2), rtol=1e-5)
         assert same[0]  # padding is in no text
         assert not same.all()
-    assert set(drawn) == ({"queries and documents"} if shared else {"queries", "documents"})
-    kept = model.document_tower.position_profile(100)
-    np.testing.assert_array_equal(list(drawn.values())[-1], kept)
-    for profile in drawn.values():
+        profile = getattr(model, f"{role}_tower").position_profile(100)
         assert profile.max() == 1
         assert profile.min() < 0.99  # they begin equal
 
 
-@pytest.mark.parametrize("changes", [{"thresholds": (0.7, 0.2)}, {"data_dir": "/nowhere"}])
-def test_a_mistake_shows_before_anything_is_written(changes, tiny, tmp_path):
-    with pytest.raises(InputError, match=r"--thresholds|/nowhere"):
-        train(tiny(**changes), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+@pytest.mark.parametrize("shared", [False, True])
+def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_path):
+    vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
+    (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
+    settings = tiny(
+        document_embeddings=f"{tmp_path}/fr.vec" if not shared else "",
+        train_document_embeddings=shared,
+        token_weights="idf",
+        shared_vocabulary=shared,
+        epochs=1,
+    )
+    train(settings, tmp_path / "run")
+    run = RunDirectory.load(tmp_path / "run")
+    model, documents = load_model(run), run.vocabulary_tokens("document")
+    if not shared:
+        rows = [documents.index(word) for word in ("mot1", "mot2")]
+        np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("train",))
+    for role in ROLES:
+        found = word_weights(model, role)
+        idf = inverse_document_frequency(tokenized_set, ROLES if shared else (role,), len(found))
+        np.testing.assert_allclose(found, idf, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("untrained")
-def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(tiny_dir, tmp_path):
+def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
+    tiny_dir, tmp_path, begin
+):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
     settings, right = tiny_settings(data, tmp_path / "cache"), (data / "en2fr.rel").read_text()
     (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
@@ -172,34 +181,3 @@ def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(t
         file.write("999\tNouveau\tmot1\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
         train(settings, tmp_path / "run")
-
-
-def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(tiny, tmp_path, caplog):
-    vectors = np.arange(1, 9, dtype="f4").reshape(2, 4) / 7
-    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(("mot1", "mot2"), vectors)]
-    (tmp_path / "fr.vec").write_text("\n".join(["2 4", *lines]) + "\n")
-    frozen = {"train_document_embeddings": False, "token_weights": "idf", "epochs": 1}
-    settings = tiny(document_embeddings=str(tmp_path / "fr.vec"), **frozen)
-    with caplog.at_level("INFO", logger="absl"):
-        train(settings, tmp_path / "run")
-    assert "Document vectors: 2 of 9 words (22.2%) found" in caplog.text
-
-    run = RunDirectory.load(tmp_path / "run")
-    model, vocabularies = load_model(run), {role: run.vocabulary_tokens(role) for role in ROLES}
-    rows = [vocabularies["document"].index(word) for word in ("mot1", "mot2")]
-    np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
-    initial = build_model(settings, vocabularies)
-    assert (model.query_tower.embeddings.numpy() != initial.query_tower.embeddings.numpy()).any()
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("train",))
-    for role in ROLES:
-        idf = inverse_document_frequency(tokenized_set, (role,), len(vocabularies[role]))
-        np.testing.assert_allclose(word_weights(model, role), idf, rtol=1e-5)
-
-
-def test_idf_of_a_shared_vocabulary_counts_both_languages(tiny, tmp_path):
-    tokenized_set, trainer = begin_trainer(
-        tiny(token_weights="idf", shared_vocabulary=True), tmp_path / "run"
-    )
-    found = word_weights(trainer.task.model, "query")
-    idf = inverse_document_frequency(tokenized_set, ROLES, len(found))
-    np.testing.assert_allclose(found, idf, rtol=1e-5)

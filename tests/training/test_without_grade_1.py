@@ -18,10 +18,8 @@ from tf_smoothclir.utils.files import read_json
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
     mates_only = write_tiny_set(tmp_path / "mates")
-    lines = (mates_only / "en2fr.rel").read_text("utf-8").splitlines()
-    kept = [line for line in lines if line.endswith("\t2")]
-    assert len(kept) == len(lines) / 2
-    (mates_only / "en2fr.rel").write_text("\n".join(kept) + "\n", "utf-8")
+    lines = (mates_only / "en2fr.rel").read_text().splitlines(keepends=True)
+    (mates_only / "en2fr.rel").write_text("".join(s for s in lines if s.endswith("\t2\n")))
     small = {"epochs": 1, "dim": 4, "batch_size": 8, "matryoshka_dims": (), "hard_negatives": 0}
     settings = tiny_settings(mates_only, tmp_path / "cache", **{**PRESETS[preset], **small})
     train(settings, tmp_path / "run")
@@ -34,4 +32,3 @@ def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
     queries = [query.text for query in source_of(settings.data).queries()]
     found = search.search(queries, 5)
     assert all(len(hits) == 5 for hits in found)
-    assert {hit.grade for hits in found for hit in hits} <= {0, 1, 2}

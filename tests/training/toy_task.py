@@ -77,27 +77,24 @@ class ToyTask:
 
     def train_step(self, batch, exchange=None):
         """Steps the discriminator `DISCRIMINATOR_STEPS` times, then the model."""
-        pairs = tf.shape(batch)[0]
         for _ in range(DISCRIMINATOR_STEPS):
             with tf.GradientTape() as tape:
                 guess = tf.linalg.matvec(batch, self.discriminator)
-                loss = tf.reduce_mean((guess - tf.linalg.matvec(batch, self.weights)) ** 2)
-            (guess_loss,), guess_norm, _ = self._stepped(1, tape, [loss], pairs, exchange)
+                guess_loss = tf.reduce_mean((guess - tf.linalg.matvec(batch, self.weights)) ** 2)
+            guess_norm = self._stepped(1, tape, guess_loss)
         with tf.GradientTape() as tape:
             values = tf.linalg.matvec(batch, self.weights)
             fit = tf.reduce_mean((values - 1) ** 2)
             loss = fit + 0.1 * tf.reduce_mean(values * tf.linalg.matvec(batch, self.discriminator))
-        losses, norm, pairs = self._stepped(0, tape, [loss, fit], pairs, exchange)
-        numbers = (*losses, guess_loss, norm, guess_norm, pairs)
+        norm = self._stepped(0, tape, loss)
+        numbers = (loss, fit, guess_loss, norm, guess_norm, tf.shape(batch)[0])
         return dict(zip((*self.losses, *self.checked, "pairs"), numbers))
 
-    def _stepped(self, number, tape, losses, pairs, exchange):
+    def _stepped(self, number, tape, loss):
         optimizer, variable = tuple(self._steps())[number]
-        gradients = tape.gradient(losses[0], [variable])
-        if exchange:
-            gradients, losses, pairs = exchange(gradients, losses, pairs, pairs)
+        gradients = tape.gradient(loss, [variable])
         optimizer.apply_gradients(zip(gradients, [variable]))
-        return losses, tf.linalg.global_norm(gradients), pairs
+        return tf.linalg.global_norm(gradients)
 
     def begin_epoch(self, epoch):
         """Halves the learning rate of the model after each epoch."""

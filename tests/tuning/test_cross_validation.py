@@ -26,9 +26,6 @@ def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
         assert ids(fold, "train") == learnt - validation
         assert ids(fold, "test") == ids(small_set, "test")
     np.testing.assert_array_equal(small_set.splits, before)
-
-
-def test_fewer_than_two_folds_are_the_split_of_the_set_and_too_many_an_error(small_set):
     assert fold_sets(small_set, 0, 13) == fold_sets(small_set, 1, 13) == [small_set]
     with pytest.raises(InputError, match="only 5 training and validation queries"):
         fold_sets(small_set, 6, 13)

@@ -4,16 +4,13 @@ import os
 import signal
 
 import pytest
-import tensorflow as tf
 
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.tuning import workers
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import search_space
 from tf_smoothclir.tuning.tuner import TrialTuner
 from tf_smoothclir.tuning.workers import ENVIRONMENT, role, run_local_workers
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.processes import process_group
 
 
 def die(directory):
@@ -42,37 +39,15 @@ def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
     assert role() == ""
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ((), ""),
-        (("chief", "127.0.0.1", "8000"), "chief"),
-        (("tuner0", "127.0.0.1", "8000"), "worker"),
-        (("chief", "127.0.0.1"), None),
-    ],
-)
-def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch, values, expected):
+def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch):
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
-    for name, value in zip(ENVIRONMENT, values):
+    assert role() == ""
+    for name, value in zip(ENVIRONMENT, ("chief", "127.0.0.1", "8000")):
         monkeypatch.setenv(name, value)
-    if expected is None:
-        with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT is missing"):
-            role()
-    else:
-        assert role() == expected
-
-
-@pytest.mark.slow
-def test_a_worker_loads_tensorflow_silently(capfd, monkeypatch):
-    # TensorFlow 2.21 writes to standard error before it reads this.
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    with process_group() as running:
-        running.start("worker0", workers._work, "worker0", [], tensorflow_version, ())
-        assert running.wait() == [("worker0", 0)]
-    output, errors = capfd.readouterr()
-    assert (output.strip(), errors) == (tf.__version__, "")
-
-
-def tensorflow_version():
-    print(tf.__version__, flush=True)
+    assert role() == "chief"
+    monkeypatch.setenv(ENVIRONMENT[0], "tuner0")
+    assert role() == "worker"
+    monkeypatch.delenv(ENVIRONMENT[2])
+    with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT is missing"):
+        role()
