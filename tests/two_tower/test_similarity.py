@@ -62,13 +62,10 @@ def test_finite_in_every_dtype_over_zero_tiny_and_huge_norms(
     assert score == pytest.approx(maths.smooth_cosine(query, document, 1.0), abs=2 * rounding)
 
 
-def test_zero_vectors_have_finite_gradients_even_without_epsilon():
-    # r = f_q · v_d / (‖f_q‖ + ε), so that ∂r/∂f_q = v_d / ε at f_q = 0; v_d = (3, 4) / (5 + ε).
-    score, gradient, _ = score_and_gradients([0.0, 0.0], [3.0, 4.0], 0.5)
-    np.testing.assert_allclose(gradient, np.array([3, 4]) / 5.5 / 0.5, rtol=1e-6)
-    plain = score_and_gradients([0.0, 0.0], [3.0, 4.0], 0.0)
-    assert score == plain[0] == 0
-    assert np.isfinite(np.concatenate(plain[1:])).all()
+def test_zero_vectors_have_finite_gradients_without_epsilon():
+    score, *gradients = score_and_gradients([0.0, 0.0], [3.0, 4.0], 0.0)
+    assert score == 0
+    assert np.isfinite(gradients).all()
 
 
 def test_norms_survive_squares_outside_their_type():
@@ -102,7 +99,7 @@ def test_lists_score_like_pairs():
     assert tuple(layer.compute_output_shape([(None, 4), (None, None, 4)])) == (None, None)
 
 
-@pytest.mark.parametrize("epsilon", [-1e-9, float("nan"), float("inf"), "wide", None])
+@pytest.mark.parametrize("epsilon", [-1e-9, float("nan"), float("inf"), "wide"])
 def test_invalid_epsilon_is_named(epsilon):
     for use in (SmoothCosineSimilarity, lambda epsilon: smooth_normalize(tf.ones([1, 2]), epsilon)):
         with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
