@@ -18,7 +18,6 @@ from tf_smoothclir.data import preparation
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.folder import MANIFEST
@@ -132,9 +131,7 @@ def contents(directory):  # the manifest has times
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_many_small_batches_on_several_threads_give_the_same_files(
-    settings, small_set, tmp_path, monkeypatch
-):
+def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_path, monkeypatch):
     expected = tokenize_set(small_set, settings, tmp_path / "whole")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(batches, "TEXTS_PER_BATCH", 5)
@@ -161,9 +158,7 @@ def test_a_crash_while_writing_leaves_only_what_is_whole(name, small_set, tmp_pa
 @pytest.mark.parametrize(
     ("given", "error"), [(False, Crash), (True, Crash), (False, KeyboardInterrupt)]
 )
-def test_an_interruption_between_texts_leaves_nothing(
-    error, given, tokenized_set, tmp_path, monkeypatch
-):
+def test_an_interruption_leaves_nothing(error, given, tokenized_set, tmp_path, monkeypatch):
     class Interrupted(SmallWorld):
         def documents(self):
             yield from itertools.islice(super().documents(), 7)
@@ -226,14 +221,6 @@ def test_a_file_gives_the_words_of_its_side_and_its_content_is_looked_at(small_s
     assert found[0] != found[1]
 
 
-def test_default_cache_is_in_the_user_s_cache_directory(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert default_cache_dir() == tmp_path / "xdg" / "tf_smoothclir"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_cache_dir() == tmp_path / ".cache" / "tf_smoothclir"
-
-
 def flip(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -249,9 +236,7 @@ def cut_short(path):
 @pytest.mark.parametrize(
     "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST]
 )
-def test_a_damaged_cache_is_made_again_with_a_line_in_the_log(
-    name, given, damage, small_set, tmp_path, caplog
-):
+def test_a_damaged_cache_is_made_again(name, given, damage, small_set, tmp_path, caplog):
     settings = TextSettings(ngram_buckets=50)
     found = tokenize_set(small_set, settings, tmp_path)
     vocabulary = found.vocabulary_dir

@@ -4,10 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
+from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_documents
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -110,7 +108,6 @@ def test_seeded_split_depends_on_ids_and_seed_alone():
 
 ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
 DTYPES = ["int32", "int64", "int32", "int32"]
-SETTINGS = settings(deadline=None, max_examples=60, derandomize=True)
 
 
 def by_query(retrieval_set, lists):
@@ -121,18 +118,6 @@ def by_query(retrieval_set, lists):
         documents = [retrieval_set.document_ids[row] for row in lists.document_rows[part]]
         found[retrieval_set.query_ids[query]] = list(zip(documents, lists.grades[part].tolist()))
     return found
-
-
-def set_of(queries, documents, judgments):
-    queries = [f"q{i}" for i in range(queries)]
-    documents = [f"d{i}" for i in range(documents)]
-    world = SmallWorld(
-        queries=[(id_, "") for id_ in queries],
-        documents=[(id_, "") for id_ in documents],
-        judgments=[(queries[query], documents[row], grade) for query, row, grade in judgments],
-        splits=dict.fromkeys(queries, "train"),
-    )
-    return RetrievalSet.load(world)
 
 
 def test_lists_are_flat_and_contiguous_by_query(small_set):
@@ -185,24 +170,15 @@ def test_negatives_of_a_query_do_not_depend_on_the_other_queries(small_set):
         candidate_lists(loaded, "validation", negatives=5, seed=1)
 
 
-@st.composite
-def worlds(draw):
-    documents = draw(st.integers(1, 30))
-    queries = draw(st.integers(1, 5))
-    pair = st.tuples(st.integers(0, queries - 1), st.integers(0, documents - 1))
-    pairs = draw(st.dictionaries(pair, st.integers(0, 2), max_size=40))
-    judgments = [(query, document, grade) for (query, document), grade in pairs.items()]
-    judgments = [(0, 0, 1), *(j for j in judgments if j[:2] != (0, 0))]
-    return set_of(queries, documents, judgments)
-
-
-@SETTINGS
-@given(worlds(), st.integers(0, 40), st.integers(0, 3), st.integers(0, 3))
-def test_negatives_are_distinct_never_judged_and_as_many_as_asked(world, negatives, seed, epoch):
+@pytest.mark.parametrize("documents", [8, 9, 12, 30])
+@pytest.mark.parametrize("negatives", [0, 1, 5, 40])
+@pytest.mark.parametrize("epoch", range(3))
+def test_negatives_are_distinct_never_judged_and_as_many_as_asked(documents, negatives, epoch):
+    world = random_set(5, documents, seed=epoch, split="train")
     judged = {}
     for query, document, grade in zip(world.query_rows, world.document_rows, world.grades):
         judged.setdefault(world.query_ids[query], {})[world.document_ids[document]] = grade
-    lists = candidate_lists(world, "train", negatives=negatives, seed=seed, epoch=epoch)
+    lists = candidate_lists(world, "train", negatives=negatives, seed=1, epoch=epoch)
     found = by_query(world, lists)
     assert found.keys() == judged.keys()
     for query, pairs in found.items():
@@ -216,8 +192,14 @@ def test_negatives_are_distinct_never_judged_and_as_many_as_asked(world, negativ
 
 @pytest.mark.parametrize("documents", [8, 40])  # the whole collection drawn, and a part of it
 def test_every_document_is_sampled_about_as_often(documents):
-    world = set_of(2000, documents, [(i, i % documents, 2) for i in range(2000)])
-    lists = candidate_lists(world, "train", negatives=3, seed=5)
+    ids = [f"q{i}" for i in range(2000)]
+    world = SmallWorld(
+        queries=[(id_, "") for id_ in ids],
+        documents=[(f"d{i}", "") for i in range(documents)],
+        judgments=[(id_, f"d{i % documents}", 2) for i, id_ in enumerate(ids)],
+        splits=dict.fromkeys(ids, "train"),
+    )
+    lists = candidate_lists(RetrievalSet.load(world), "train", negatives=3, seed=5)
     drawn = np.bincount(lists.document_rows[lists.grades == 0], minlength=documents)
     # Each document is the judged one, and so never sampled, of as many queries as any other.
     expected = 2000 * 3 / documents

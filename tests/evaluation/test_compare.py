@@ -178,9 +178,6 @@ def test_the_same_judgments_in_another_order_are_accepted_and_no_answer_is_refus
         read(files, ("bm25.run", "qrels"), ("foreign.run", "qrels"))
 
 
-NAMED = {"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]}
-
-
 def report_of(systems):
     rows, baseline = compare(systems, metrics=["MAP", "P_r@5"]), next(iter(systems))
     options = {"baseline": baseline, "best_grade": 2, "seed": 13, "samples": 100_000}
@@ -189,7 +186,7 @@ def report_of(systems):
 
 
 def test_tables_have_the_numbers_escaped_and_every_digit_and_infinity_is_null_in_json(tmp_path):
-    comparison = report_of(NAMED)
+    comparison = report_of({"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]})
     comparison.save(tmp_path)
     assert "| MAP | base_1\\|a | 4 | 0.4375 |  |" in str(comparison)
     assert "| MAP | 50% & more | 4 | 0.6875 | +0.2500 (" in str(comparison)

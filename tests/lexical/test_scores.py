@@ -43,14 +43,8 @@ from tf_smoothclir.utils.errors import InputError
 LIMIT = 5
 # Words of both vocabularies, of one, of none; punctuation that is in a vocabulary; other scripts.
 PIECES = ["Red", "house", "1848", "HAUS", "css", "zebra", ",", "?", "_", " ", "中文", "Σ", "\u0301"]
-TEXTS = st.lists(
-    st.one_of(
-        st.lists(st.sampled_from(PIECES), max_size=9).map(" ".join),
-        st.lists(st.sampled_from(PIECES), max_size=4).map("".join),
-        st.text(max_size=8),
-    ),
-    max_size=6,
-)
+SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
+TEXTS = st.lists(SEVERAL.map(" ".join) | SEVERAL.map("".join) | st.text(max_size=8), max_size=6)
 both = pytest.mark.parametrize("name", ["query", "document"])
 
 
@@ -98,13 +92,10 @@ def test_by_hand(readers):
     _, plain = readers["query"]
     found, readings = plain.queries(texts)
     assert texts_of(found) == ids
-    assert readings == [
-        QueryReading("words", ("zebra",)),
-        QueryReading("spelling"),
-        QueryReading("nothing"),  # punctuation says nothing, though both vocabularies have it
-        QueryReading("words", ("z", "x")),
-        QueryReading("nothing"),
-    ]
+    # Punctuation says nothing, though both vocabularies have it.
+    levels = ["words", "spelling", "nothing", "words", "nothing"]
+    unknown = [("zebra",), (), (), ("z", "x"), ()]
+    assert readings == list(map(QueryReading, levels, unknown))
     for reader in readers["query"]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document"]:
@@ -192,7 +183,6 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
         else:
             assert value == expected
     assert found.choices() == model.choices() == json.loads(json.dumps(model.choices()))
-    assert BM25_BY_TABLE.facts()["chosen on validation"].startswith("k1 = 0.9, b = 0.4, in 2 s")
 
 
 @pytest.mark.parametrize(
@@ -338,7 +328,6 @@ def test_tf_idf_by_hand():
     first = np.array([0, np.log(3) * np.log(4 / 2), np.log(2) * np.log(4 / 3), 0])
     assert found[0] == pytest.approx(first / np.linalg.norm(first), rel=1e-5)
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1, 0])
-    # Some documents alone, by the rarity in all.
     some = tf_idf(counts([1, 1, 2], size=4), rarity(np.array([0, 1, 2, 1]), 3))
     np.testing.assert_array_equal(some.toarray(), found[:1])
 

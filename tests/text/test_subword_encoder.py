@@ -73,9 +73,7 @@ def test_every_setting_of_the_ngrams_is_part_of_the_digest(path):
 
 
 @pytest.mark.parametrize("settings", [TextSettings(max_query_tokens=3), SETTINGS])
-def test_a_saved_model_that_moves_answers_the_same_without_the_files_it_was_made_from(
-    settings, tmp_path
-):
+def test_a_saved_model_that_moves_answers_the_same_without_its_files(settings, tmp_path):
     path = tmp_path / "query.txt"
     write_vocabulary(path, [PADDING, UNKNOWN, "the", "sea"])
     encoder = text_encoder(path, settings, "query")

@@ -45,7 +45,6 @@ SCRIPTS = {
     "emoji": ("ok👍🏽!", ["ok", "👍", "🏽", "!"]),
     "emoji joined into a family": ("👩\u200d👧", ["👩", "👧"]),
     "digits and underscores": ("3,14 and ٣ ² _x_", ["3", ",", "14", "and", "٣", "²", "_x_"]),
-    "punctuation runs": ("wait... (what?)", ["wait", ".", ".", ".", "(", "what", "?", ")"]),
 }
 
 

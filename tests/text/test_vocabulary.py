@@ -69,9 +69,7 @@ def zipf_texts():
 
 
 @pytest.mark.parametrize(("max_size", "min_count"), [(1000, 1), (100, 60), (20, 1), (3, 1)])
-def test_words_are_counted_by_hand_and_numbers_become_the_ids_of_the_encoder(
-    tmp_path, max_size, min_count
-):
+def test_words_are_counted_and_have_the_ids_of_the_encoder(tmp_path, max_size, min_count):
     texts = [*(text for text, _ in SCRIPTS.values()), *TEXTS, *zipf_texts()]
     counted, words = np.arange(len(texts)) % 3 > 0, [tokens(text, 6) for text in texts]
     plain = collections.Counter(itertools.chain(*itertools.compress(words, counted)))

@@ -91,11 +91,6 @@ def test_empty_text_is_the_zero_vector_and_moves_nothing(kind, training):
 
 
 @every_tower
-def test_batch_without_a_text_has_no_vector(kind):
-    assert make(kind)(flat([])).shape == (0, DIM)
-
-
-@every_tower
 @pytest.mark.parametrize("form", [flat, distinct])
 @pytest.mark.parametrize("training", [False, True])
 def test_gradient_of_the_table_is_sparse_and_names_each_row_once(kind, form, training):
@@ -134,28 +129,6 @@ def test_gradients_are_those_of_finite_differences(kind, seed):
         assert (ends[0] - ends[1]) / 4e-3 == pytest.approx(expected, abs=2e-3, rel=1e-2), (
             weight.name
         )
-
-
-@every_tower
-def test_one_lazy_step_changes_the_rows_that_occur_and_every_other_weight(kind):
-    tower = make(kind)
-    before = [weight.numpy() for weight in tower.trainable_weights]
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum((tower(flat(BATCH)) - 1) ** 2)
-    gradients = tape.gradient(loss, tower.trainable_weights)
-    LazyAdam(0.01).apply_gradients(zip(gradients, tower.trainable_weights))
-    rows = np.flatnonzero((tower.embeddings.numpy() != before[0]).any(axis=1))
-    assert rows.tolist() == [2, 3, 5, 7, 9, 11]
-    assert all(np.any(now.numpy() != old) for now, old in zip(tower.trainable_weights, before))
-
-
-@every_tower
-def test_frozen_table_leaves_the_rest_to_train(kind):
-    tower = make(kind, train_embeddings=False)
-    names = {weight.name for weight in tower.trainable_weights}
-    assert names
-    assert tower.embeddings.name not in names
-    assert make(kind, trainable=False).trainable_weights == []
 
 
 @pytest.mark.parametrize("rate", [1e-9, 0.5, 1 - 1e-9])

@@ -31,15 +31,6 @@ def tables(model):
     return {role: getattr(model, f"{role}_tower").embeddings.numpy() for role in ROLES}
 
 
-def test_sizes_epsilon_loss_and_optimizer_are_those_of_the_settings():
-    model = build_model(settings(epsilon=0.25, thresholds=(-0.1, 0.4)), VOCABULARIES)
-    assert [table.shape for table in tables(model).values()] == [(5, 2), (6, 2)]
-    assert model.similarity.epsilon == 0.25
-    assert model.loss.thresholds == (-0.1, 0.4)
-    assert model.optimizer.learning_rate.numpy() == pytest.approx(0.01)
-    assert model.clip_norm == 5.0
-
-
 def test_seed_and_role_decide_the_first_vectors():
     words = dict.fromkeys(ROLES, VOCABULARIES["query"])
     first, again, other = (tables(build_model(settings(s), words)) for s in (1, 1, 2))

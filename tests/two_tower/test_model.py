@@ -77,9 +77,7 @@ def test_a_shared_tower_learns_the_same_from_both_at_once(form):
 @pytest.mark.parametrize(
     ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX)]
 )
-def test_fit_evaluate_and_predict_take_tuples_and_dictionaries_and_show_the_trained_loss(
-    form, loss
-):
+def test_fit_evaluate_and_predict_take_tuples_and_dictionaries(form, loss):
     grades, inputs = FORMS[form]
     more = {} if form == "pairs" else {"list_lengths": tf.constant(LENGTHS[form])}
     found = []

@@ -52,9 +52,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("read", "content", "line", "reason", "remedy"), BAD_FILES)
-def test_a_bad_file_is_an_error_with_file_line_reason_and_remedy(
-    write, read, content, line, reason, remedy
-):
+def test_a_bad_file_is_an_error(write, read, content, line, reason, remedy):
     path = write(content)
     expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):

@@ -49,18 +49,15 @@ def test_languages_have_the_same_values_and_patterns(code):
     assert list(language.kinds) == list(KINDS)
     assert language.join(["a"]) == "a"
     assert language.join("abc").startswith("a, b")
-    assert len(language.links) == 2
-    assert all(slots(pattern) == {"links"} for pattern in language.links)
+    assert list(map(slots, language.links)) == [{"links"}] * 2
     for kind, wording in language.kinds.items():
-        assert len(wording.openings) == len(wording.questions) == 2
-        assert all(slots(pattern) == {"name", "region"} for pattern in wording.openings)
-        assert all(slots(pattern) == {"clauses"} for pattern in wording.questions)
+        assert list(map(slots, wording.openings)) == [{"name", "region"}] * 2
+        assert list(map(slots, wording.questions)) == [{"clauses"}] * 2
         assert tuple(wording.clauses) == KINDS[kind]
         assert all(slots(pattern) == {a} for a, pattern in wording.clauses.items())
         assert ("region", *wording.sentences) == KINDS[kind]
         for attribute, patterns in wording.sentences.items():
-            assert len(set(patterns)) == 2
-            assert all(slots(pattern) == {attribute} for pattern in patterns)
+            assert list(map(slots, set(patterns))) == [{attribute}] * 2
 
 
 def test_the_same_in_another_process():

@@ -55,7 +55,7 @@ def test_fingerprint_changes_with_any_file(make):
 
 
 STRING, INTEGER = "Give it a JSON str", "Give it a JSON int"
-PAIR = '{"query_id": "q1", "document_id": "d-1", "grade": '
+TRUE = '{"query_id": "q1", "document_id": "d-1", "grade": true}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "grade 'x' is not an integer", "Give a grade"),
@@ -64,7 +64,7 @@ BAD_LINES = [
     ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "'text' is 5, a JSON int", STRING),
     ("queries.jsonl", '{"id": 1.0, "text": ""}\n', 1, "'id' is 1.0, a JSON float", STRING),
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
-    ("judgments.jsonl", f"{PAIR} true}}\n", 1, "'grade' is True, a JSON bool", INTEGER),
+    ("judgments.jsonl", TRUE, 1, "'grade' is True, a JSON bool", INTEGER),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
 ]
 

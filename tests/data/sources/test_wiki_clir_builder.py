@@ -80,9 +80,7 @@ def prepared(local_copy, data_dir):
     return TfdsSource("wiki_clir/fr", str(data_dir))
 
 
-def test_the_fingerprint_follows_the_content_and_splits_are_those_of_the_retrieval_set(
-    data_dir, local_copy, tmp_path
-):
+def test_fingerprints_follow_the_content_and_splits_are_drawn(data_dir, local_copy, tmp_path):
     before = TfdsSource("wiki_clir/fr", data_dir).fingerprint()
     documents = local_copy / "wiki_fr.documents"
     documents.write_text(documents.read_text("utf-8").replace("chaud", "froid"), "utf-8")
