@@ -20,9 +20,6 @@ def test_mix_is_split_mix_64():
     assert mix(np.array(numbers, np.uint64)).tolist() == list(map(plain_split_mix, numbers))
     # The first output of the authors' generator with seed 0.
     assert int(mix(np.uint64(0))) == 0xE220A8397B1DCDAF
-    wide = np.arange(10_000, dtype=np.uint64).reshape(100, 100)
-    assert mix(wide).shape == (100, 100)
-    assert len(np.unique(mix(wide))) == wide.size
 
 
 def test_hash_ids_is_blake2b_in_little_endian():
@@ -40,11 +37,7 @@ def test_permutation_has_every_number_once_and_follows_every_part_of_its_key():
         assert sorted(permutation(size, 13, 0).tolist()) == list(range(size))
     orders = {tuple(permutation(20, *key)) for key in [(), (0,), (1,), (0, 0), (0, 1), (1, 0)]}
     assert len(orders) == 6
-
-
-def test_golden_permutation():
-    state = 0
-    for part in (13, 2):
-        state = plain_split_mix(state ^ plain_split_mix(part))
+    state = plain_split_mix(plain_split_mix(13))
+    state = plain_split_mix(state ^ plain_split_mix(2))
     expected = sorted(range(8), key=lambda i: plain_split_mix(i ^ state))
     assert permutation(8, 13, 2).tolist() == expected

@@ -15,7 +15,7 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     model_inputs,
 )
-from tf_smoothclir.data.pipeline import PIPELINES, ListPipeline, token_batches
+from tf_smoothclir.data.pipeline import PIPELINES, ListPipeline
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
@@ -34,7 +34,6 @@ def lists(small_set):
 
 @pytest.fixture(scope="module", params=CASES, ids=str)
 def case(tokenized_set, request):
-    """The name of a pipeline, and the pipeline."""
     name, size = request.param
     return name, PIPELINES[name](tokenized_set, batch_size=size, seed=13)
 
@@ -51,7 +50,7 @@ def split(tokens):
 
 
 def texts_of(tokens):
-    """Returns the ids of each text, and the n-grams of each word, if there are any."""
+    """The ids of each text, and the n-grams of each word."""
     if isinstance(tokens, Tokens):
         return split(tokens), {}
     assert len(set(tokens.distinct)) == len(tokens.distinct)
@@ -84,13 +83,6 @@ def test_order_depends_on_seed_and_epoch_only(case, tokenized_set, lists):
     assert len(set(orders(13))) > 1
 
 
-def test_the_order_of_pairs_does_not_depend_on_the_size_of_batches(tokenized_set, lists):
-    first, other = (PIPELINES["pairs"](tokenized_set, batch_size=b, seed=13) for b in (BATCH, 24))
-    order = np.concatenate(positions(first, lists, 0))
-    np.testing.assert_array_equal(other.batch_pairs(lists, 0, 0), order)
-    assert order.tolist() != list(range(24))
-
-
 def test_documents_of_a_bucketed_batch_are_about_as_long(tokenized_set, lists, monkeypatch):
     # Two batches of 5 are sorted together: the first ten pairs in shuffled order, and so on.
     monkeypatch.setattr(pipelines, "_BATCHES_SORTED", 2)
@@ -118,9 +110,7 @@ def test_batches_of_lists_have_the_wanted_number_of_pairs_on_average(tokenized_s
     assert all(np.diff(np.append(0, ends)) > 0)
 
 
-def test_tokens_and_grades_are_those_of_the_pairs_empty_and_last_rows_included(
-    case, tokenized_set, lists
-):
+def test_tokens_and_grades_are_those_of_the_pairs_also_of_empty_texts(case, tokenized_set, lists):
     name, pipeline = case
     assert {0, 11} <= set(lists.document_rows.tolist())  # first and last, both without a token
     for step, (inputs, grades) in enumerate(pipeline.epoch(lists, 2).as_numpy_iterator()):
@@ -158,15 +148,6 @@ def test_epoch_from_a_step_on_is_the_tail_of_the_whole(case, lists):
         tf.nest.map_structure(np.testing.assert_array_equal, tail, whole[start:])
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("size", [3, 12])
-def test_token_batches_are_in_row_order(tokenized_set, role, size):
-    store = tokenized_set.tokens(role)
-    found = list(map(split, token_batches(tokenized_set, role, size).as_numpy_iterator()))
-    assert [row for batch in found for row in batch] == [row.tolist() for row in store]
-    assert [len(batch) for batch in found[:-1]] == [size] * (len(found) - 1)
-
-
 @pytest.fixture(scope="module", params=[0, 1000], ids=["words", "ngrams"])
 def shared_set(request, small_set, tmp_path_factory):
     settings = TextSettings(shared_vocabulary=True, ngram_buckets=request.param)
@@ -194,21 +175,19 @@ def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, sha
             np.testing.assert_array_equal(rest, expected_rest)
 
 
-TEXTS = {"query": [[2], [3]], "document": [[4], [5], [6]]}
-
-
 def test_a_dictionary_is_pairs_or_lists_that_know_the_list_of_each_document():
-    texts, lists = SeparateTexts(TEXTS["query"], TEXTS["document"]), {"list_lengths": [2, 1]}
-    assert model_inputs(TEXTS, in_batch=False) == PairInputs(texts)
-    assert model_inputs(TEXTS, in_batch=True) == PairInputs(texts)
-    found = model_inputs({**TEXTS, **lists}, in_batch=False)
+    texts = SeparateTexts([[2], [3]], [[4], [5], [6]])
+    given, lists = texts._asdict(), {**texts._asdict(), "list_lengths": [2, 1]}
+    assert model_inputs(given, in_batch=False) == PairInputs(texts)
+    assert model_inputs(given, in_batch=True) == PairInputs(texts)
+    found = model_inputs(lists, in_batch=False)
     assert isinstance(found, ListInputs)
     assert found.texts == texts
     np.testing.assert_array_equal(found.list_lengths, [2, 1])
     np.testing.assert_array_equal(found.lists, [0, 0, 1])
-    found = model_inputs({**TEXTS, **lists}, in_batch=True)
+    found = model_inputs(lists, in_batch=True)
     assert isinstance(found, InBatchInputs)
     np.testing.assert_array_equal(found.list_lengths, [2, 1])
-    for given in ({"query": [[2]]}, {"both": [[2]]}, {**TEXTS, "lists": [0]}):
+    for wrong in ({"query": [[2]]}, {**given, "lists": [0]}):
         with pytest.raises(ValueError, match="inputs: a dictionary must have the keys 'query' and"):
-            model_inputs(given, in_batch=False)
+            model_inputs(wrong, in_batch=False)

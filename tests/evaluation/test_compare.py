@@ -5,7 +5,6 @@ import functools
 import json
 import math
 import re
-import time
 
 import numpy as np
 import pytest
@@ -65,8 +64,7 @@ def test_differences_by_hand():
     assert good.low <= good.difference <= good.high
     assert good.effect_size > 0 > bad.effect_size
     # P-values, effect and interval are those of the significance tests.
-    generator = np.random.default_rng(1)
-    a, b = generator.uniform(size=(2, 40))
+    a, b = np.random.default_rng(1).uniform(size=(2, 40))
     (row,) = compare({"a": system(a), "b": system(b)}, metrics=["MAP"], seed=5, samples=3000)
     assert row.randomization_p == significance.randomization_test(b, a, seed=5, samples=3000)
     assert row.t_test_p == significance.paired_t_test(b, a)
@@ -110,11 +108,6 @@ def test_rounding_of_float32_is_no_difference():
             {"a": system([1, 0]), "b": system([1, 0], ["q0", "q7"])},
             "",
             "b: it is evaluated on other queries than a (2 differ, such as ['q1', 'q7']). Evaluate",
-        ),
-        (
-            {"a": system([1, 0]), "b": system([1])},
-            "b",
-            "a: it is evaluated on other queries than b (1 differ, such as ['q1'])",
         ),
     ],
 )
@@ -164,7 +157,6 @@ def read(directory, *pairs):
     ("other", "queries"),
     [
         (FILES["qrels"].replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
-        (FILES["qrels"] + "q2 0 d8 0\n", "1 queries such as ['q2']"),
         (FILES["qrels"] + "q4 0 d1 2\nq5 0 d1 2\n", "2 queries such as ['q4', 'q5']"),
     ],
 )
@@ -186,9 +178,6 @@ def test_the_same_judgments_in_another_order_are_accepted_and_no_answer_is_refus
         read(files, ("bm25.run", "qrels"), ("foreign.run", "qrels"))
 
 
-NAMED = {"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]}
-
-
 def report_of(systems):
     rows, baseline = compare(systems, metrics=["MAP", "P_r@5"]), next(iter(systems))
     options = {"baseline": baseline, "best_grade": 2, "seed": 13, "samples": 100_000}
@@ -196,67 +185,37 @@ def report_of(systems):
     return comparison_report.Comparison(rows, baseline, tuple(systems), rules)
 
 
-def test_markdown_has_the_baseline_first_and_a_legend():
-    text = str(report_of(NAMED))
-    lines = text.splitlines()
-    assert lines[2].startswith("| MAP | base_1\\|a | 4 | 0.4375 |  |")
-    assert lines[3].startswith("| MAP | 50% & more | 4 | 0.6875 | +0.2500 (")
-    assert lines[3].endswith("| 0.2500 | 0.2500 | 0.0917 | +1.22 | 3/1/0 |")
-    for part in (
-        "* baseline: base_1|a; a positive difference is better than it.",
-        "5 judged; a metric leaves out those without",
-        "randomisation test over queries, every pattern of signs where there are at most 100,000",
-        "10,000 resamples, seed 13",
-        "the highest grade here is 2",
-        "* run 50% & more: lacks 0 judged queries",
-    ):
-        assert part in text, part
-
-
-def test_csv_has_every_digit_and_latex_is_escaped(tmp_path):
-    comparison = report_of(NAMED)
+def test_tables_have_the_numbers_escaped_and_every_digit_and_infinity_is_null_in_json(tmp_path):
+    comparison = report_of({"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]})
     comparison.save(tmp_path)
+    assert "| MAP | base_1\\|a | 4 | 0.4375 |  |" in str(comparison)
+    assert "| MAP | 50% & more | 4 | 0.6875 | +0.2500 (" in str(comparison)
+    assert "| 0.2500 | 0.2500 | 0.0917 | +1.22 | 3/1/0 |" in str(comparison)
+    assert "* run 50% & more: lacks 0 judged queries" in str(comparison)
     with open(tmp_path / "comparison.csv", encoding="utf-8", newline="") as file:
-        read_back = list(csv.DictReader(file))
-    assert [(line["metric"], line["system"], line["baseline"]) for line in read_back] == [
-        (metric, "50% & more", "base_1|a") for metric in ("MAP", "P_r@5")
-    ]
-    for line, row in zip(read_back, comparison.rows, strict=True):
-        assert float(line["t_test_p"]) == row.t_test_p
-        assert (float(line["low"]), int(line["wins"])) == (row.low, row.wins)
-    lines = (tmp_path / "comparison.tex").read_text().splitlines()
-    columns = lines[0].split("{")[-1].rstrip("}")
-    table = [line for line in lines if line.endswith(r"\\")]
-    assert len(table) == 1 + 2 * 2
-    for line in table:
-        assert line.replace(r"\&", "").count("&") == len(columns) - 1
-    assert r"base\_1|a" in table[1]
-    assert r"50\% \& more" in table[2]
-    assert "$+$0.2500 (" in table[2]
-    assert lines.count(r"\midrule") == 2
+        for line, row in zip(csv.DictReader(file), comparison.rows, strict=True):
+            assert (line["metric"], line["system"]) == (row.metric, row.system)
+            assert float(line["t_test_p"]) == row.t_test_p
+            assert (float(line["low"]), int(line["wins"])) == (row.low, row.wins)
+    latex = (tmp_path / "comparison.tex").read_text()
+    assert r"base\_1|a" in latex
+    assert r"50\% \& more" in latex
     for text in "\\~^{}#$_&%":
         escaped = comparison_report._latex_cell(f"a{text}b")
         assert (escaped[:2], escaped[-1]) == ("a\\", "b")
-
-
-def test_small_p_is_not_shown_as_0_and_infinite_effects_are_shown_and_null_in_json(tmp_path):
+    report_of({"base": system([0.5, 0.25]), "same gain": system([0.75, 0.5])}).save(tmp_path)
+    assert ",inf," in (tmp_path / "comparison.csv").read_text()
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert [row["effect_size"] for row in found["comparisons"]] == [None, None]
+    # Small p are not shown as 0.
     systems = {"a": system(np.zeros(40)), "b": system(np.linspace(0.4, 0.5, 40))}
     (_, cells) = comparison_report.table_rows(compare(systems, metrics=["MAP"]), "a")
     assert cells[5] == "1e-05"
     assert 0 < float(cells[7]) < 1e-30
-    comparison = report_of({"base": system([0.5, 0.25]), "same gain": system([0.75, 0.5])})
-    comparison.save(tmp_path)
-    for kind, shown in (("md", "| +inf |"), ("tex", "$+$inf"), ("csv", ",inf,")):
-        assert shown in (tmp_path / f"comparison.{kind}").read_text()
-    found = json.loads((tmp_path / "comparison.json").read_text())
-    assert [row["effect_size"] for row in found["comparisons"]] == [None, None]
-    assert (found["baseline"], found["systems"]) == ("base", ["base", "same gain"])
-    assert found["rules"] == comparison.rules
 
 
 @pytest.fixture(scope="module")
 def run(commands):
-    """`run(*arguments, cwd)` runs the command in `cwd`."""
     return functools.partial(commands.run, "trainers.compare")
 
 
@@ -264,16 +223,12 @@ def test_command_compares_trec_files(run, files):
     arguments = ["bm25.run", "dense.run", "--qrels=qrels", "--output_dir=out", "--metric=MAP"]
     done = run(*arguments, cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
-    table, where = done.stdout.rsplit("\n\n", 1)
-    assert where == "Tables: out/comparison.md, .csv, .tex, .json\n"
-    assert (files / "out" / "comparison.md").read_text() == table + "\n"
+    table = (files / "out" / "comparison.md").read_text()
+    assert done.stdout.startswith(table)
     assert "| MAP | bm25.run | 3 | 0.6667 |" in table
     assert "| MAP | dense.run | 3 | 0.5000 | -0.1667 (" in table
     assert "the highest grade here is 2" in table
     assert "* run dense.run: lacks 1 judged queries; left out are 1 queries without" in table
-    names = sorted(path.name for path in (files / "out").iterdir())
-    assert names == [f"comparison.{kind}" for kind in ("csv", "json", "md", "tex")]
-    assert run(*arguments, cwd=files).stdout == done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -288,54 +243,38 @@ def run_directories(tmp_path_factory):
     return directory, found
 
 
-def test_command_compares_run_directories_by_their_own_metrics(run, run_directories):
-    directory, evaluations = run_directories
-    # The second by what evaluate wrote of it.
-    done = run("second/evaluation", "first/", "--baseline=first", "--samples=500", cwd=directory)
-    assert (done.returncode, done.stderr) == (0, "")
-    for metric in METRICS:
-        for name, shown in (("first", "first"), ("second", "evaluation")):
-            count, mean = evaluations[name].counts[metric], evaluations[name].metrics[metric]
-            assert f"| {metric} | {shown} | {count} | {mean:.4f} |" in done.stdout
-    assert "* baseline: first;" in done.stdout
-    assert "else 500 random ones" in done.stdout
-    assert sorted(path.name for path in directory.iterdir()) == ["first", "second"]
-
-
 def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_directories):
     directory, evaluations = run_directories
     first, second = sc.Model(directory / "first"), directory / "second"
-    comparison = sc.compare(first, second, metrics=["MRR_mr"])
-    (row,) = comparison.rows
-    assert (row.metric, row.system, comparison.baseline) == ("MRR_mr", "second", "first")
-    done = run("first", "second", "--metric=MRR_mr", cwd=directory)
+    comparison = sc.compare(first, second)
+    done = run("first", "second", cwd=directory)
+    assert (done.returncode, done.stderr) == (0, "")
     assert str(comparison) == done.stdout == comparison._repr_markdown_()
-    full = run("first", "second", "--full", "--metric=MRR_mr", cwd=directory)
+    for metric in METRICS:
+        for name, evaluation in evaluations.items():
+            count, mean = evaluation.counts[metric], evaluation.metrics[metric]
+            assert f"| {metric} | {name} | {count} | {mean:.4f} |" in done.stdout
+    # The second by what evaluate wrote of it.
+    arguments = ["second/evaluation", "first/", "--baseline=first", "--full", "--metric=MRR_mr"]
+    full = run(*arguments, "--samples=500", cwd=directory)
     count = evaluations["first"].counts["full/MRR@10"]
     assert f"| MRR_mr | first | {count} | " in full.stdout
-    assert "* queries: 20 judged" in full.stdout
-    assert full.stdout != done.stdout
+    assert "* baseline: first;" in full.stdout
+    assert "else 500 random ones" in full.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["first"], "error: RUN RUN ...: 1 given, but a comparison needs two"),
         (["first", "nowhere"], "error: nowhere: it is not a run directory. Give its judgments"),
-        (
-            ["first", "nowhere", "--qrels=first/evaluation/test/qrels.trec"],
-            "error: nowhere: cannot be read",
-        ),
         (["first", "."], "there is no run (no config.json)"),
         (["first", "second", "--split=train"], "error: first: it has no run.trec of the train"),
-        (["first", "second", "--metric=AUC"], "--metric=AUC"),
     ],
 )
 def test_mistake_is_a_message(run, run_directories, arguments, message):
-    directory, _ = run_directories
-    done = run(*arguments, cwd=directory)
+    done = run(*arguments, cwd=run_directories[0])
     assert done.returncode != 0
-    assert message in " ".join((done.stdout + done.stderr).split())
+    assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 
 
@@ -370,7 +309,6 @@ def test_exact_randomization_agrees_with_scipy_with_many_ties(ab):
 def test_exact_by_hand():
     # Of the 8 sums +-1 +-2 +-3, those of size 6 or more are 6 and -6; of size 4 or more, 4 of them.
     assert randomization_test(np.array([1, 2, 3]), np.zeros(3), seed=1) == 2 / 8
-    assert randomization_test(np.array([-1, 2, 3]), np.zeros(3), seed=1) == 4 / 8
     # Queries without a difference leave the test exact.
     many = np.append(np.zeros(1000), [-1, 2, 3])
     assert randomization_test(many, np.zeros(1003), seed=1) == 4 / 8
@@ -382,13 +320,11 @@ def test_sampling_agrees_with_the_exact_value_and_the_t_test():
     sampled = randomization_test(a, b, seed=1, samples=2**14 - 1)
     assert sampled != exact
     assert sampled == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 2**14))
-    # With the t-test for more than a block of queries, in seconds.
+    # With the t-test for more than a block of queries.
     a, b = scores(6000, seed=4, shift=0.003)
     p = paired_t_test(a, b)
     assert 0.01 < p < 0.5
-    begin = time.perf_counter()
     found = randomization_test(a, b, seed=1, samples=100_000)
-    assert time.perf_counter() - begin < 20  # 0.8 s on two free cores
     assert found == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / 100_000) + 0.002)
 
 
@@ -468,10 +404,8 @@ def test_queries_undefined_in_both_systems_are_left_out():
     ("a", "b", "message"),
     [
         ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
-        ([0.1, 0.2], [math.nan, 0.2], "Query 0 has a score in one"),
         ([0.1, math.inf], [0.1, 0.2], "must be finite"),
         ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
-        ([[0.1]], [[0.1]], r"\(1, 1\)"),
     ],
 )
 @pytest.mark.parametrize("function", [*TESTS.values(), effect_size], ids=[*TESTS, "effect"])

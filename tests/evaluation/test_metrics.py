@@ -1,4 +1,4 @@
-"""The seven metrics: hand arithmetic, the plain oracle, ties, queries that do not count."""
+"""The seven metrics: the plain oracle, ties, queries that do not count."""
 
 import itertools
 import math
@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import metrics as oracle
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.evaluation.metrics import (
     confusion_matrix,
     counts,
@@ -20,8 +19,6 @@ from tf_smoothclir.evaluation.metrics import (
 )
 from tf_smoothclir.settings.training import METRICS
 
-LOG3 = math.log2(3)
-
 
 def ranked(*lists):
     length = max(map(len, lists))
@@ -30,22 +27,6 @@ def ranked(*lists):
 
 def same(values):
     return pytest.approx(values, rel=1e-6, nan_ok=True)
-
-
-def test_by_hand_three_grades():
-    # Ranks:                          1  2  3  4  5  6
-    found = per_query_metrics(ranked([0, 1, 2, 0, 0, 1]), 3)
-    expected = {
-        "P_mr@1": 0,
-        "P_mr@5": 1,
-        "P_r@5": 2 / 5,
-        # Gains 1 and 2 at ranks 2 and 3; the best order has 2, 1, 1 at ranks 1, 2, 3.
-        "NDCG@5": (1 / LOG3 + 2 / 2) / (2 + 1 / LOG3 + 1 / 2),
-        "MAP": (1 / 2 + 2 / 3 + 3 / 6) / 3,
-        "MRR_mr": 1 / 3,
-        "MRR_r": 1 / 2,
-    }
-    assert {name: values.item() for name, values in found.items()} == same(expected)
 
 
 @pytest.mark.parametrize("num_grades", [2, 3, 4])
@@ -68,19 +49,6 @@ def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
         for name in METRICS:
             value = math.nan if expected[name] is None else expected[name]
             assert found[name][i] == same(value), name
-
-
-def test_equal_scores_rank_the_mate_by_chance_although_it_is_the_first_in_the_file():
-    lists, length = 2000, 10
-    grades = np.zeros((lists, length), int)
-    grades[:, 0] = 2
-    ties = hash_ids([f"d{i}" for i in range(lists * length)])
-    offsets = np.arange(0, lists * length + 1, length)
-    order = ranked_grades(np.zeros(lists * length), grades.ravel(), offsets, ties)
-    means = mean_metrics(per_query_metrics(order, 3))
-    # A constant scorer: first in 1 of 10, in the first five in 1 of 2. Four standard errors.
-    assert means["P_mr@1"] == pytest.approx(1 / 10, abs=4 * math.sqrt(0.1 * 0.9 / lists))
-    assert means["P_mr@5"] == pytest.approx(1 / 2, abs=4 * math.sqrt(0.5 * 0.5 / lists))
 
 
 def test_minus_zero_ties_with_zero_and_nan_comes_last():

@@ -38,21 +38,17 @@ def list_measures(best=2):
 
 @pytest.fixture(scope="module", params=["small set", "random", "four grades", "no ties"])
 def case(request, small_set):
-    """(set, retriever, split), with ties in all but one"""
     if request.param == "small set":
         return small_set, vectors_with_ties(small_set, seed=1), "train"
     retrieval_set = random_set(60, 150, seed=2, grades=4 if request.param == "four grades" else 3)
     retriever = vectors_with_ties(retrieval_set, seed=3)
     if request.param == "no ties":
-        generator = np.random.default_rng(3)
-        sizes = len(retrieval_set.query_ids), len(retrieval_set.document_ids)
-        vectors = [(generator.normal(size=(size, 8)) / 8).astype(np.float32) for size in sizes]
-        retriever = DenseRetriever(*vectors, retrieval_set.tie_order)
+        random = np.random.default_rng(3).normal(size=(210, 8)).astype(np.float32) / 8
+        retriever = DenseRetriever(random[:60], random[60:], retrieval_set.tie_order)
     return retrieval_set, retriever, "test"
 
 
 def check(per_query, query_ids, run, qrels, measures):
-    """Compares what we have of each query with what ir-measures finds."""
     found = {measure: {} for measure in measures.values()}
     if not isinstance(run, dict):  # but a path
         run = list(ir_measures.read_trec_run(str(run)))
@@ -67,33 +63,24 @@ def check(per_query, query_ids, run, qrels, measures):
         assert not theirs[~counted].any()  # of what we leave out, it has no value above 0
 
 
-@pytest.mark.parametrize("negatives", [0, 40])
-def test_ir_measures_agrees_on_candidate_lists(case, negatives, tmp_path):
+def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path):
     retrieval_set, retriever, split = case
-    lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
-    scores = retriever.score(lists)
+    ids, best = np.array(retrieval_set.query_ids), retrieval_set.num_grades - 1
     run, qrels = tmp_path / "run.trec", tmp_path / "qrels.trec"
-    trec.write_list_run(run, retrieval_set, lists, scores, "tag")
-    trec.write_list_qrels(qrels, retrieval_set, lists)
-    per_query = list_metrics(retrieval_set, lists, scores)
-    query_ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
-    measures = list_measures(retrieval_set.num_grades - 1)
-    check(per_query, query_ids, run, qrels, measures)
-
-
-def test_ir_measures_agrees_on_full_retrieval(case, tmp_path):
-    retrieval_set, retriever, split = case
+    for negatives in (0, 40):
+        lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
+        scores = retriever.score(lists)
+        trec.write_list_run(run, retrieval_set, lists, scores, "tag")
+        trec.write_list_qrels(qrels, retrieval_set, lists)
+        per_query = list_metrics(retrieval_set, lists, scores)
+        check(per_query, ids[lists.query_rows], run, qrels, list_measures(best))
     queries = retrieval_set.queries_in(split)
     ranking = Ranking.joined(retriever.rank(queries, DEPTH))
-    run, qrels = tmp_path / "full.run.trec", tmp_path / "full.qrels.trec"
     trec.write_ranking(run, retrieval_set, ranking, "tag")
     trec.write_qrels(qrels, retrieval_set, queries)
-    per_query = retrieval_metrics(retrieval_set, ranking)
-    query_ids = [retrieval_set.query_ids[row] for row in queries]
-    best = retrieval_set.num_grades - 1
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
     measures = {"full/MRR@10": RR(rel=best) @ 10, **recalls}
-    check(per_query, query_ids, run, qrels, measures)
+    check(retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
 
 
 def test_files_as_we_write_them(small_set, tmp_path):
@@ -104,10 +91,10 @@ def test_files_as_we_write_them(small_set, tmp_path):
     path = tmp_path / "run.trec"
     trec.write_list_run(path, small_set, lists, scores, "me")
     lines = [line.split(" ") for line in path.read_text().splitlines()]
-    assert {(line[1], line[5]) for line in lines} == {("Q0", "me")}
-    ranks = [f"{query} {document} {rank}" for query, _, document, rank, *_ in lines]
     # d2 and d3 both have 0; d3 is earlier in the tie order.
-    assert ranks == ["q1 d3 1", "q1 d2 2", "q2 d5 1", "q2 d4 2", "q2 d2 3", "q3 d6 1"]
+    ranks = [" ".join([*line[:4], line[5]]) for line in lines]
+    assert ranks[:3] == ["q1 Q0 d3 1 me", "q1 Q0 d2 2 me", "q2 Q0 d5 1 me"]
+    assert ranks[3:] == ["q2 Q0 d4 2 me", "q2 Q0 d2 3 me", "q3 Q0 d6 1 me"]
     scores = [float(line[4]) for line in lines]
     assert scores[2:4] == [0.5, 0]
     assert scores[0] == scores[5] == 0
@@ -132,7 +119,7 @@ def test_files_as_we_write_them(small_set, tmp_path):
 
 def written(tmp_path, content):
     path = tmp_path / "file.trec"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_text(content, "utf-8", newline="")
     return path
 
 
@@ -152,7 +139,7 @@ def random_run_and_qrels(lowest_grade):
     return run, qrels
 
 
-@pytest.mark.parametrize("lowest_grade", [0, -2], ids=["", "with grades below 0"])
+@pytest.mark.parametrize("lowest_grade", [0, -2])
 def test_ir_measures_agrees_on_files_of_any_system_in_any_order(lowest_grade, monkeypatch):
     monkeypatch.setattr(trec_files, "_QUERIES_PER_CHUNK", 7)
     run, qrels = random_run_and_qrels(lowest_grade)
@@ -202,7 +189,6 @@ JUDGMENTS = {"q1": {"d1": 2, "d2": -1}}
 @pytest.mark.parametrize(
     ("read", "content", "expected"),
     [
-        (read_run, "q1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -1e-3 me\n", RECORDS),
         (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
         (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
         (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
@@ -210,9 +196,7 @@ JUDGMENTS = {"q1": {"d1": 2, "d2": -1}}
     ],
 )
 def test_layouts_of_files(read, content, expected, tmp_path):
-    assert (
-        read(written(tmp_path, content)) == expected
-    )  # spaces, tabs, wrong ranks, a byte order mark
+    assert read(written(tmp_path, content)) == expected
 
 
 def test_scores_are_numbers_as_c_prints_them(tmp_path):
@@ -222,25 +206,16 @@ def test_scores_are_numbers_as_c_prints_them(tmp_path):
     assert found == {"q1": {f"d{text}": score for text, score in expected.items()}}
 
 
-GOOD_RUN, GOOD_QRELS = "q1 Q0 d1 1 0.5 me\n", "q1 0 d1 2\n"
-TWICE = ":3: query 'q1' has document 'd1' a second time"
+GOOD_RUN = "q1 Q0 d1 1 0.5 me\n"
 BAD = {
     "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
-    "run with 7": (read_run, GOOD_RUN + "q 1 Q0 d1 1 0.5 me\n", ":2: 7 columns", "none into an id"),
-    "run as qrels": (read_qrels, GOOD_RUN, ":1: 6 columns instead of 4", "Put one"),
-    "score": (read_run, GOOD_RUN + "q1 Q0 d2 1 high me\n", ":2: score 'high' is", "Give a number"),
     "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
     "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
     "Thai digit": (read_run, "q1 Q0 d2 1 \u0e53 me\n", ":1: score '\u0e53' is not a", "Give a"),
-    "hexadecimal": (read_run, "q1 Q0 d2 1 0x1p3 me\n", ":1: score '0x1p3' is not a", "Give a"),
-    "document twice": (read_run, GOOD_RUN + "q2 Q0 d1 1 1 me\n" + GOOD_RUN, TWICE, "Keep one"),
-    "judged twice": (read_qrels, 2 * GOOD_QRELS, ":2: query 'q1' has document 'd1' a", "Keep one"),
+    "document twice": (read_run, 2 * GOOD_RUN, ":2: query 'q1' has document 'd1' a", "Keep one"),
     "grade": (read_qrels, "q1 0 d1 1.5\n", ":1: grade '1.5' is not an integer", "Give a grade"),
     "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
     "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
-    "empty run": (read_run, "", ": the file is empty", "Give it one record"),
-    "blank line": (read_run, "\n" + GOOD_RUN, ":1: the line is blank", "Remove it"),
-    "not UTF-8": (read_run, b"q\xff Q0 d1 1 1 me\n", ":1: byte 0xff", "iconv"),
 }
 
 
@@ -249,10 +224,3 @@ def test_bad_file_is_an_error_with_place_and_remedy(read, content, reason, remed
     path = written(tmp_path, content)
     with pytest.raises(InputError, match=f"^{re.escape(f'{path}{reason}')}.*{remedy}"):
         read(path)
-
-
-def test_missing_file_and_directory_are_errors(tmp_path):
-    for read in (read_run, read_qrels):
-        for path in (tmp_path / "nowhere", tmp_path):
-            with pytest.raises(InputError, match=r"cannot be read: .* Check the path"):
-                read(path)

@@ -12,7 +12,6 @@ from tf_smoothclir.training.train import retrieval_set_of
 
 
 def words(*texts: list[int], size: int) -> Words:
-    """Texts of word ids."""
     offsets = np.cumsum([0, *map(len, texts)])
     ids = np.array([word for text in texts for word in text], np.int32)
     return Words(ids, offsets.astype(np.int64), size)
@@ -29,6 +28,5 @@ def shares(*texts: list[int], size: int) -> sp.csr_array:
 
 
 def tokenized(settings: RunSettings) -> TokenizedSet:
-    """The set of a run."""
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
     return tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)

@@ -51,7 +51,6 @@ def model(texts):
 def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts, model):
     table = model.table.toarray()
     assert table.shape == (texts.spelling.shape[0], texts.queries.shape[1])
-    assert (table.sum(axis=1) <= 1 + 1e-5).all()
     assert np.count_nonzero(table.max(axis=1) > 0.3) >= 5
     assert FLAT in model.fields
     assert model.weights.shape == (len(model.fields), len(model.background))
@@ -60,7 +59,7 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     (ranking,) = texts.retriever(model).rank(retrieval_set.queries_in("test"), 10)
     assert (ranking.grades(retrieval_set) == 2).any(axis=1).all()
     again = learn_lexical_model(texts, seed=13)
-    assert (again.fields, again.feedback) == (model.fields, model.feedback)
+    assert again.feedback == model.feedback
     np.testing.assert_array_equal(again.weights, model.weights)
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
 
@@ -80,16 +79,13 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
         ([0.1, 0.2], LOWER_GRADES[1]),
         ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
         ([0.0, 0.2], 0.0),
-        ([-0.1, 0.2], 0.0),
     ],
 )
 def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-
-    def measured(self, profile, weight):
-        return np.full((4, 3), 0.5 + found[weight])
-
-    monkeypatch.setattr(_Learner, "_measured", measured)
+    monkeypatch.setattr(
+        _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + found[weight])
+    )
     assert _Learner(texts, 13, None).model().lower_grades == chosen
 
 
@@ -166,7 +162,6 @@ def scores_of(strength):
 
 
 def metrics_of(rows):
-    """NDCG@5, MRR@10 and recall at 1."""
     ranker = RowRetriever(rows, SET.tie_order)
     metrics = evaluate_split(SET, ranker, "validation", negatives=40).metrics
     return [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
@@ -193,7 +188,7 @@ def test_variants_have_the_measures_that_each_has_alone():
     assert found[0] < found[2] < found[1]
 
 
-def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sampled():
+def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sampled(small_set):
     asked = []
 
     def silent(rows):
@@ -205,10 +200,7 @@ def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sample
     asked.clear()
     Validation(SET, 5)(silent)
     assert len(set(asked)) == len(asked) == 5
-
-
-def test_a_query_without_a_relevant_document_has_no_rank(small_set):
-    # q4 has a document of grade 1 as its best, q8 none.
+    # Of the small set, q4 has a document of grade 1 as its best, and q8 none: it has no rank.
     scores = np.zeros((len(small_set.query_ids), len(small_set.document_ids)), np.float32)
     scores[:, small_set.document_ids.index("d8")] = 1
     assert Validation(small_set)(scores.__getitem__) == pytest.approx((1 + 1 / 2) / 2)
@@ -221,7 +213,6 @@ BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
     ("gains", "expected"),
     [
         (BETTER, True),
-        (np.zeros((100, 3)), False),  # as good is no reason to ask both halves
         # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
         (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
         (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
@@ -279,7 +270,7 @@ def tiny_set(tiny):
 
 
 def made(tiny_set, directory, profile=FALLING, number=1000, seed=13):
-    """Pseudo-queries by a table that translates each document word to the query word of its id."""
+    """By a table that translates each document word to the query word of its id."""
     directory.mkdir()
     size = len(tiny_set.vocabulary("document"))
     table = np.eye(size, max(size, len(tiny_set.vocabulary("query"))))
@@ -289,7 +280,7 @@ def made(tiny_set, directory, profile=FALLING, number=1000, seed=13):
 
 
 def test_documents_that_are_no_querys_mate_have_one(tiny_set, tmp_path):
-    """Hazard: towers learn what validation and test queries look for."""
+    # Hazard: towers learn what validation and test queries look for.
     before = tiny_set.retrieval_set
     found = made(tiny_set, tmp_path / "made")
     after, own = found.retrieval_set, len(before.query_ids)
@@ -329,9 +320,8 @@ def test_a_smaller_number_is_drawn_by_seed(tiny_set, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", [{"batching": "in_batch", "hard_negatives": 2}, {}])
-def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path, preset):
-    settings = changed(tiny(**preset), {"pseudo_queries": 18})
+def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path):
+    settings = changed(tiny(batching="in_batch", hard_negatives=2), {"pseudo_queries": 18})
     whole = trained(settings, tmp_path / "whole")
     fewer = trained(changed(settings, {"pseudo_queries": 0}), tmp_path / "without")
     assert whole[0].pairs > fewer[0].pairs

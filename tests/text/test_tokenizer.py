@@ -26,16 +26,13 @@ def tokens(text, max_tokens=1_000_000) -> list[str]:
 SCRIPTS = {
     "english": ("The Cat's hat.", ["the", "cat", "'", "s", "hat", "."]),
     "german": ("Straße ÜBER Öl", ["straße", "über", "öl"]),
-    "french": ("L'ÉTÉ à Nîmes", ["l", "'", "été", "à", "nîmes"]),
     "decomposed accents stay in the word": ("E\u0301te\u0301", ["e\u0301te\u0301"]),
     "turkish capital i": ("İI", ["i\u0307i"]),
-    "cyrillic": ("Москва, РОССИЯ", ["москва", ",", "россия"]),
     "greek with the final sigma": ("ΟΔΟΣ Άγιος", ["οδος", "άγιος"]),
     "arabic": ("السَّلام، عليكم؟", ["السَّلام", "،", "عليكم", "؟"]),
     "hebrew with points": ("שָׁלוֹם עוֹלָם", ["שָׁלוֹם", "עוֹלָם"]),
     "devanagari with marks": ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
     "thai, one character with its marks": ("กำลังดี", ["ก", "ำ", "ลั", "ง", "ดี"]),
-    "lao": ("ລາວ", ["ລ", "າ", "ວ"]),
     "han": ("東京タワー。", ["東", "京", "タ", "ワ", "ー", "。"]),
     "kana with a decomposed voice mark": ("か\u3099な", ["か\u3099", "な"]),
     "a joiner between a character and its mark": ("か\u200d\u3099な", ["か\u3099", "な"]),
@@ -47,9 +44,7 @@ SCRIPTS = {
     "hangul has spaces": ("한국어 위키", ["한국어", "위키"]),
     "emoji": ("ok👍🏽!", ["ok", "👍", "🏽", "!"]),
     "emoji joined into a family": ("👩\u200d👧", ["👩", "👧"]),
-    "digits": ("3,14 and ٣ ²", ["3", ",", "14", "and", "٣", "²"]),
-    "underscores": ("snake_case _x_", ["snake_case", "_x_"]),
-    "punctuation runs": ("wait... (what?)", ["wait", ".", ".", ".", "(", "what", "?", ")"]),
+    "digits and underscores": ("3,14 and ٣ ² _x_", ["3", ",", "14", "and", "٣", "²", "_x_"]),
 }
 
 
@@ -75,10 +70,8 @@ def test_white_space_separates_and_invisible_characters_vanish():
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        (b"a\xffb", ["a", "\ufffd", "b"]),
         (b"caf\xe9 au", ["caf", "\ufffd", "au"]),  # Latin-1
         (b"cut \xe6\x97", ["cut", "\ufffd"]),  # the first two bytes of three
-        (b"\xff", ["\ufffd"]),
         (b"\xed\xa0\x80", ["\ufffd"] * 3),  # an encoded surrogate
         (b"\xffA\xa0\0B", ["\ufffd", "a", "\ufffd", "b"]),
     ],
@@ -105,8 +98,6 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     assert ragged.value_rowids().numpy().tolist() == np.repeat(range(5), lengths).tolist()
     assert tokens_in_graph(tf.zeros([0], tf.string), max_tokens).to_list() == []
 
-
-# ---- properties over random texts -----------------------------------------------------------
 
 # Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
 # them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that

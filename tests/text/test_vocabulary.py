@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import (
     PADDING,
-    PADDING_ID,
     UNKNOWN,
     UNKNOWN_ID,
     read_vocabulary,
@@ -54,20 +52,12 @@ def encode(encoder, texts):
 
 
 def test_no_token_left_is_an_error_that_says_what_to_do():
-    message = (
-        "document vocabulary: no token occurs at least 4 time(s) in the document texts"
-        " (1 distinct tokens seen). Lower --min_count, or check that the right column holds the"
-        " text."
-    )
+    message = r"document vocabulary: no token .* \(1 distinct tokens seen\)\. Lower --min_count"
     counter = count(["a a", " a"])
     counter.add(counter.split(["b"], 9), np.array([False]))  # not counted, and not seen
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(InputError, match=message):
         counter.vocabulary(max_size=9, min_count=4, role="document")
-    with pytest.raises(InputError, match=r"query vocabulary: .*0 distinct tokens seen"):
-        count(["", " ", "\0"]).vocabulary(max_size=9, min_count=1, role="query")
-
-
-def test_a_text_cannot_write_the_special_entries():
+    # A text cannot write the special entries.
     found = count([f"{PADDING} {UNKNOWN}"]).vocabulary(max_size=99, min_count=1, role="query")
     assert found == [PADDING, UNKNOWN, "[", "]", "pad", "unk"]
 
@@ -79,9 +69,7 @@ def zipf_texts():
 
 
 @pytest.mark.parametrize(("max_size", "min_count"), [(1000, 1), (100, 60), (20, 1), (3, 1)])
-def test_words_are_counted_by_hand_and_numbers_become_the_ids_of_the_encoder(
-    tmp_path, max_size, min_count
-):
+def test_words_are_counted_and_have_the_ids_of_the_encoder(tmp_path, max_size, min_count):
     texts = [*(text for text, _ in SCRIPTS.values()), *TEXTS, *zipf_texts()]
     counted, words = np.arange(len(texts)) % 3 > 0, [tokens(text, 6) for text in texts]
     plain = collections.Counter(itertools.chain(*itertools.compress(words, counted)))
@@ -112,10 +100,9 @@ def test_the_file_begins_with_the_special_entries(vocabulary_path, tmp_path):
     assert read_vocabulary(vocabulary_path) == VOCABULARY
     assert vocabulary_path.read_bytes().startswith(b"[PAD]\n[UNK]\nhaus\n\xc3\xbc\n")
     path = tmp_path / "words.txt"
-    message = re.escape(f"{path}: a vocabulary begins with the lines [PAD] and")
-    for content in ("", "haus\n", "[UNK]\n[PAD]\nhaus\n", "[PAD]\nhaus\n"):
+    for content in ("", "[UNK]\n[PAD]\nhaus\n", "[PAD]\nhaus\n"):
         path.write_text(content, encoding="utf-8")
-        with pytest.raises(InputError, match=f"^{message}.*Use the file that training wrote.$"):
+        with pytest.raises(InputError, match=r"words.txt: a vocabulary begins with the lines \[P"):
             read_vocabulary(path)
 
 
@@ -130,7 +117,6 @@ def test_ids_of_any_text(encoder):
     ]
     words = {"haus": 2, "nie_gehört": 1, "#": 7, "b": 8, "hau": 1, "hauss": 1, "[PAD]": 1}
     assert [ids[0] for ids in encode(encoder, list(words))] == list(words.values())
-    assert PADDING_ID not in np.concatenate(encode(encoder, [PADDING, UNKNOWN, "[", "0", ""]))
     found = encoder(tf.zeros([0], tf.string))
     assert (found.ids.shape, found.lengths.shape) == ((0,), (0,))
     assert found.ids.dtype == found.lengths.dtype == tf.int32
@@ -150,12 +136,9 @@ def test_an_overwritten_vocabulary_is_read_again(tmp_path):
 COUNTS = {b"1999": 3, b"2001": 5, b"42": 5, b"a4": 1, b"b2b": 9, b"cat": 7}
 
 
-def write(path, text):
-    path.write_bytes(text.encode())
-    return path
-
-
-def words(path, size=100, least=1):
+def words(path, content=None, size=100, least=1):
+    if content is not None:
+        path.write_bytes(content)
     return given_vocabulary(path, COUNTS, max_size=size, min_count=least)[2:]
 
 
@@ -171,14 +154,14 @@ def words(path, size=100, least=1):
     ],
 )
 def test_words_are_tokens_in_the_order_of_the_file(text, expected, tmp_path):
-    assert words(write(tmp_path / "words.txt", text)) == expected
+    assert words(tmp_path / "words.txt", text.encode()) == expected
 
 
 def test_numbers_of_the_texts_that_the_file_has_with_marks_for_digits(tmp_path):
-    path = write(tmp_path / "words.txt", "the\n####\na#\n")
-    assert given_vocabulary(path, {}, max_size=9, min_count=1)[:2] == ["[PAD]", "[UNK]"]
+    path = tmp_path / "words.txt"
     # 2001 occurs 5 times, 1999 3 times, a4 once; neither "##" nor "b#b" is in the file.
-    assert words(path) == ["the", "2001", "1999", "a4"]
+    assert words(path, b"the\n####\na#\n") == ["the", "2001", "1999", "a4"]
+    assert given_vocabulary(path, {}, max_size=9, min_count=1)[:2] == ["[PAD]", "[UNK]"]
     assert words(path, least=2) == ["the", "2001", "1999"]
     assert words(path, size=4) == ["the", "2001"]
     assert words(path, size=3) == ["the"]
@@ -189,25 +172,19 @@ def test_numbers_of_the_texts_that_the_file_has_with_marks_for_digits(tmp_path):
     [
         (b"the\ncat 0.1 0.2\n", r"words.txt:2: 3 words in a line\. Give one word a line"),
         (b"", r"words.txt: the file has no word\. Give one word a line"),
-        (b"<S>\n---\n", "the file has no word"),
         ("été".encode("latin-1"), r"words.txt: the file is not UTF-8"),
         (None, r"words.txt: the file cannot be read .*Check the path"),
     ],
 )
 def test_files_without_words_are_refused(content, message, tmp_path):
-    if content is not None:
-        (tmp_path / "words.txt").write_bytes(content)
     with pytest.raises(InputError, match=message):
-        words(tmp_path / "words.txt")
+        words(tmp_path / "words.txt", content)
 
 
 def test_a_shared_vocabulary_has_one_file():
-    for side in ("query", "document"):
-        for shared in (False, True):
-            settings = TextSettings(shared_vocabulary=shared, **{f"{side}_vocabulary": "a.txt"})
-            for role in ("query", "document"):
-                expected = "a.txt" if shared or role == side else ""
-                assert settings.given_vocabulary(role) == expected
+    for shared, expected in ((False, ["a.txt", ""]), (True, ["a.txt", "a.txt"])):
+        settings = TextSettings(shared_vocabulary=shared, query_vocabulary="a.txt")
+        assert [settings.given_vocabulary(role) for role in ("query", "document")] == expected
 
 
 def test_text_batches_end_at_a_number_of_texts_or_of_characters(monkeypatch):

@@ -21,7 +21,6 @@ from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.plugins import TOWERS
-from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.towers.cnn import CNNTower, largest_responses
 from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.sequence_tower import dropped_out
@@ -92,11 +91,6 @@ def test_empty_text_is_the_zero_vector_and_moves_nothing(kind, training):
 
 
 @every_tower
-def test_batch_without_a_text_has_no_vector(kind):
-    assert make(kind)(flat([])).shape == (0, DIM)
-
-
-@every_tower
 @pytest.mark.parametrize("form", [flat, distinct])
 @pytest.mark.parametrize("training", [False, True])
 def test_gradient_of_the_table_is_sparse_and_names_each_row_once(kind, form, training):
@@ -111,46 +105,30 @@ def test_gradient_of_the_table_is_sparse_and_names_each_row_once(kind, form, tra
 
 
 @every_tower
-def test_gradient_of_the_table_equals_finite_differences(kind):
-    tower = make(kind)
-    upstream = np.random.default_rng(0).normal(size=[len(BATCH), DIM]).astype("f4")
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_are_those_of_finite_differences(kind, seed):
+    # TensorFlow's own gradient of BlockLSTMV2 fails here: it takes the gates in another order.
+    tower, random = random_tower(kind), np.random.default_rng(seed)
+    upstream = random.normal(size=[len(BATCH), DIM]).astype("f4")
 
     def loss():
         return tf.reduce_sum(tower(flat(BATCH)) * upstream)
 
     with tf.GradientTape() as tape:
         value = loss()
-    found = tf.convert_to_tensor(tape.gradient(value, tower.embeddings)).numpy()
-    for row, column in [(2, 0), (3, 1), (7, 2), (11, 0), (4, 0)]:
+    for weight, gradient in zip(
+        tower.trainable_weights, tape.gradient(value, tower.trainable_weights)
+    ):
+        before, direction = weight.numpy(), random.normal(size=weight.shape).astype("f4")
         ends = []
         for step in (2e-3, -2e-3):
-            tf_variable(tower.embeddings).scatter_nd_add([[row, column]], [step])
+            weight.assign(before + step * direction)
             ends.append(float(loss()))
-            tf_variable(tower.embeddings).scatter_nd_add([[row, column]], [-step])
-        assert found[row, column] == pytest.approx((ends[0] - ends[1]) / 4e-3, abs=2e-3)
-    assert np.abs(found[[2, 3, 7, 11]]).max() > 0.01
-
-
-@every_tower
-def test_one_lazy_step_changes_the_rows_that_occur_and_every_other_weight(kind):
-    tower = make(kind)
-    before = [weight.numpy() for weight in tower.trainable_weights]
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum((tower(flat(BATCH)) - 1) ** 2)
-    gradients = tape.gradient(loss, tower.trainable_weights)
-    LazyAdam(0.01).apply_gradients(zip(gradients, tower.trainable_weights))
-    rows = np.flatnonzero((tower.embeddings.numpy() != before[0]).any(axis=1))
-    assert rows.tolist() == [2, 3, 5, 7, 9, 11]
-    assert all(np.any(now.numpy() != old) for now, old in zip(tower.trainable_weights, before))
-
-
-@every_tower
-def test_frozen_table_leaves_the_rest_to_train(kind):
-    tower = make(kind, train_embeddings=False)
-    names = {weight.name for weight in tower.trainable_weights}
-    assert names
-    assert tower.embeddings.name not in names
-    assert make(kind, trainable=False).trainable_weights == []
+        weight.assign(before)
+        expected = np.sum(tf.convert_to_tensor(gradient).numpy() * direction)
+        assert (ends[0] - ends[1]) / 4e-3 == pytest.approx(expected, abs=2e-3, rel=1e-2), (
+            weight.name
+        )
 
 
 @pytest.mark.parametrize("rate", [1e-9, 0.5, 1 - 1e-9])
@@ -264,13 +242,9 @@ def test_invalid_dropout_is_named(kind, rate):
         kind(SIZE, DIM, dropout=rate)
 
 
-NORMAL = keras.initializers.RandomNormal(stddev=1.0, seed=1)
-
-
 @pytest.mark.parametrize(
     "texts",
     [[0, 0, 0, 1, 1], [0, 2, 2], [0, 0, -1, -1, 2, 2, -1], [-1], []],
-    ids=["all", "gap", "between", "nowhere", "none"],
 )
 def test_gradients_of_the_largest_responses_are_those_of_tensorflow(texts):
     random = np.random.default_rng(3)
@@ -294,63 +268,25 @@ def test_gradients_of_the_largest_responses_are_those_of_tensorflow(texts):
     assert max(texts, default=-1) < 0 or all(map(np.any, found[0]))
 
 
-@pytest.mark.parametrize(("start", "is_flat"), [("random_normal", False), (NORMAL, True)])
-def test_random_words_leave_the_filters_where_tanh_has_a_slope(start, is_flat):
+def test_random_words_leave_the_filters_where_tanh_has_a_slope():
     # Of word vectors from N(0, 1), which average pooling begins with, the largest of 30 responses
     # is about 2: tanh is flat there, and training hardly began in three epochs.
-    tower = CNNTower(1000, 64, embeddings_initializer=start, seed=1)
+    tower = CNNTower(1000, 64, seed=1)
     tower.build()
     words = np.random.default_rng(1).integers(2, 1000, 8 * 30)
     features = tower.read(tf.gather(tower.embeddings, words), tf.fill([8], 30))
-    assert (np.mean(1 - np.square(features)) < 0.2) == is_flat
-
-
-UNITS = 64
-
-
-@pytest.fixture
-def tower():
-    return random_tower(LSTMTower)
-
-
-def recurrent_of(tower):
-    """Kernel, recurrent kernel and bias of the forward and of the backward direction."""
-    _, _, _, *recurrent = (weight.numpy() for weight in tower.trainable_weights)
-    return recurrent[:3], recurrent[3:]
+    assert np.mean(1 - np.square(features)) > 0.2
 
 
 def test_directions_begin_with_different_weights_and_an_open_forget_gate():
     tower = LSTMTower(SIZE, DIM, seed=2)
     tower.build()
-    forward, backward = recurrent_of(tower)
+    recurrent = [weight.numpy() for weight in tower.trainable_weights[3:]]
+    forward, backward = recurrent[:3], recurrent[3:]
     assert np.abs(forward[0] - backward[0]).max() > 0.01
     assert np.abs(forward[1] - backward[1]).max() > 0.01
     for _, _, bias in (forward, backward):
-        np.testing.assert_array_equal(bias, np.repeat([0, 1, 0, 0], UNITS))
-
-
-def test_values_and_gradients_are_those_of_keras(tower):
-    # TensorFlow's own gradient of BlockLSTMV2 fails here: it takes the gates in another order.
-    texts = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
-    layer = keras.layers.Bidirectional(keras.layers.LSTM(UNITS))
-    layer(tf.zeros([1, 1, DIM]))
-    layer.set_weights([*recurrent_of(tower)[0], *recurrent_of(tower)[1]])
-    lengths = [len(text) for text in texts]
-    words = tf.gather(tower.embeddings, np.concatenate(texts).astype(int))
-    with tf.GradientTape() as tape:
-        tape.watch(words)
-        ours = tower.read(words, tf.constant(lengths))
-        sums = tf.reduce_sum(ours[:2] ** 2) + tf.reduce_sum(ours[3] ** 2)
-    recurrent = tower.trainable_weights[3:]
-    found = tape.gradient(sums, [words, *map(tf_variable, recurrent)])
-    with tf.GradientTape() as tape:
-        tape.watch(words)
-        states = [layer(part[tf.newaxis]) for part in tf.split(words, lengths) if len(part)]
-        sums = tf.reduce_sum(tf.concat(states, axis=0) ** 2)
-    expected = tape.gradient(sums, [words, *map(tf_variable, layer.trainable_weights)])
-    np.testing.assert_allclose(tf.gather(ours, [0, 1, 3]), tf.concat(states, 0), 1e-4, 1e-6)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+        np.testing.assert_array_equal(bias, np.repeat([0, 1, 0, 0], 64))
 
 
 @pytest.mark.parametrize("texts", [[[2, 3, 4]], [[]], [[2], [3, 4], [5, 6, 7]]])
@@ -370,7 +306,8 @@ def test_gradients_of_texts_add_up_in_any_batch(texts, as_published):
         np.testing.assert_allclose(all_of_them, 2 * one + other, rtol=1e-4, atol=1e-6)
 
 
-def test_graph_has_the_fused_kernel_and_no_loop(tower):
+def test_graph_has_the_fused_kernel_and_no_loop():
+    tower = random_tower(LSTMTower)
     tokens = {"ids": tf.TensorSpec([None], tf.int32), "lengths": tf.TensorSpec([None], tf.int32)}
     operations = operations_in(tf.function(tower.__call__).get_concrete_function(tokens).graph)
     assert "BlockLSTM" in operations
@@ -380,24 +317,16 @@ def test_graph_has_the_fused_kernel_and_no_loop(tower):
 WORDS = [[2, 3, 2], [], [5, 6, 4], [1]]
 
 
-def make_tower(kind=AveragePoolingTower):
-    tower = kind(5, DIM, ngram_buckets=BUCKETS)
-    tower.build()
-    return tower
-
-
 @pytest.mark.parametrize("kind", TOWERS.values(), ids=TOWERS)
-def test_every_tower_has_word_vectors_with_ngrams(kind):
-    tower, plain = make_tower(kind), kind(len(NGRAMS), DIM)
+def test_every_tower_has_word_vectors_with_ngrams_and_ids_without_them_are_an_error(kind):
+    tower, plain = kind(5, DIM, ngram_buckets=BUCKETS), kind(len(NGRAMS), DIM)
+    tower.build()
     plain.build()
     for weight, other in zip(plain.weights[1:], tower.weights[2:]):
         weight.assign(other)
     plain.embeddings.assign(word_vectors(tower))
     found, expected = tower(with_ngrams(WORDS)), plain(distinct(WORDS))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("form", [distinct, padded])
-def test_ids_without_ngrams_are_an_error(form):
-    with pytest.raises(ValueError, match=r"tokens: .* ngram_buckets .* SubwordTextEncoder"):
-        make_tower()(form(WORDS))
+    for form in (distinct, padded):
+        with pytest.raises(ValueError, match=r"tokens: .* ngram_buckets .* SubwordTextEncoder"):
+            tower(form(WORDS))

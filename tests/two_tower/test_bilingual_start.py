@@ -10,7 +10,7 @@ from tf_smoothclir.two_tower.scorer import SetEncoder
 
 
 def mean_rank_of_mates(settings, path):
-    """Returns the mean rank of the document of grade 2 before any training; best is 1."""
+    """Of the document of grade 2, before any training; best is 1."""
     tokenized_set, trainer = begin(settings, path)
     encoded, judged = SetEncoder(trainer.task.model, tokenized_set)(), tokenized_set.retrieval_set
     train = judged.splits == SPLITS.index("train")

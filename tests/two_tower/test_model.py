@@ -27,7 +27,6 @@ from tf_smoothclir import (
     LazyAdam,
     SmoothCosineSimilarity,
     SmoothOrdinalSearchLoss,
-    SparseRMSprop,
     TwoTower,
 )
 from tf_smoothclir.data.model_inputs import PairInputs
@@ -67,25 +66,18 @@ def test_a_shared_tower_learns_the_same_from_both_at_once(form):
     grades, inputs = FORMS[form]
     models = [make_model(shared=True, in_batch=form == "in_batch") for _ in range(2)]
     losses = [
-        [
-            float(model.train_step(batch)["batch_loss"])
-            for batch in batches(inputs(texts), grades).repeat(5)
-        ]
+        [float(take_step(model, inputs(texts), grades)["batch_loss"]) for _ in range(5)]
         for model, texts in zip(models, (apart(), together()))
     ]
     np.testing.assert_allclose(*losses, rtol=1e-5)
-    np.testing.assert_allclose(
-        *(model.query_tower.embeddings.numpy() for model in models), atol=1e-5
-    )
+    np.testing.assert_allclose(*(model.get_weights()[0] for model in models), atol=1e-5)
     assert losses[0][-1] < losses[0][0]
 
 
 @pytest.mark.parametrize(
     ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX)]
 )
-def test_fit_evaluate_and_predict_take_tuples_and_dictionaries_and_show_the_trained_loss(
-    form, loss
-):
+def test_fit_evaluate_and_predict_take_tuples_and_dictionaries(form, loss):
     grades, inputs = FORMS[form]
     more = {} if form == "pairs" else {"list_lengths": tf.constant(LENGTHS[form])}
     found = []
@@ -158,12 +150,11 @@ def test_a_listwise_loss_takes_a_weight_for_each_list():
     weighted = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), weights))
     found = model.evaluate(weighted, verbose=0)
     assert found == pytest.approx((2 * each[0] + 0.5 * each[1]) / 2, rel=1e-5)
-    logs = model.fit(weighted, verbose=0, log_steps=True).history
-    assert logs["batch_loss"][0] == pytest.approx(found, rel=1e-5)
+    assert model.fit(weighted, verbose=0).history["loss"] == [pytest.approx(found, rel=1e-5)]
     wrong = tf.data.Dataset.from_tensors((inputs, tf.constant(GRADES), tf.ones([3])))
     # The sizes show at run time alone.
     with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
-        model.fit(wrong, verbose=0, log_steps=True)
+        model.fit(wrong, verbose=0)
     with pytest.raises(ValueError, match="the batch has no list_lengths: give"):
         model.fit(batches(), verbose=0)
 
@@ -202,16 +193,13 @@ def test_a_reloaded_model_scores_and_trains_as_before(loss, shared, tmp_path):
         np.testing.assert_array_equal(each(tensors()), model(tensors()))
         assert (each.query_tower is each.document_tower) == shared
         assert (each.similarity.epsilon, each.clip_norm) == (0.5, 1e-3)
-    assert type(reloaded.loss) is type(loss)
-    assert reloaded.loss.get_config() == loss.get_config()
     # The optimizer came along: both make the same next step.
     for each in (model, reloaded):
         each.fit(data, verbose=0)
     np.testing.assert_array_equal(reloaded(tensors()), model(tensors()))
 
 
-def take_step(model, inputs=None, grades=GRADES):
-    """Runs one step without a graph, which would take a second to trace; returns its logs."""
+def take_step(model, inputs=None, grades=GRADES):  # without a graph
     return model.train_step((inputs or tensors(), tf.constant(grades)))
 
 
@@ -253,33 +241,6 @@ def test_a_weight_without_a_gradient_and_a_frozen_tower_stay(clip):
     assert float(towers[0].unused) == 1.0
     assert (towers[0].embeddings.numpy() != before[0]).any()
     np.testing.assert_array_equal(towers[1].embeddings, before[1])
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "in_second_step"),
-    [(SparseRMSprop, [[3], [5, 6]]), (LazyAdam, [[2, 3], [4, 5, 6]])],
-)
-def test_a_step_moves_the_words_of_pairs_outside_the_segment_of_their_grade_and_no_others(
-    optimizer, in_second_step
-):
-    """But the momentum of lazy Adam moves all words of a batch."""
-    model = make_model(epsilon=1.0)
-    model.compile(optimizer(0.05), model.loss)
-    for tower in (model.query_tower, model.document_tower):
-        tower.embeddings.assign(np.linspace(0.5, 1, SIZE * DIM).reshape(SIZE, DIM))
-    inputs = {
-        "query": {"ids": tf.constant([2, 3]), "lengths": tf.constant([1, 1])},
-        "document": {"ids": tf.constant([4, 5, 6]), "lengths": tf.constant([1, 2])},
-    }
-    score = float(model(inputs)[0])
-    assert 0.2 < score < 0.7  # what grade 1 wants, and neither 0 nor 2
-    moved = []
-    for grades in ([0, 0], [1, 2]):
-        before = model.get_weights()
-        take_step(model, inputs, grades)
-        changed = [(old != new).any(axis=1) for old, new in zip(before, model.get_weights())]
-        moved.append([np.flatnonzero(rows).tolist() for rows in changed])
-    assert moved == [[[2, 3], [4, 5, 6]], in_second_step]
 
 
 def test_batch_of_empty_texts_gives_zero_scores_and_a_finite_step():

@@ -1,7 +1,4 @@
-"""Training by Keras on several devices, of which each has a part of a batch.
-
-As a program, it prints the losses on one device and on two as JSON, and the error of an optimizer.
-"""
+"""Training by Keras on two devices: as a program, it prints losses and an error as JSON."""
 
 import contextlib
 import json
@@ -25,7 +22,7 @@ def test_two_devices_learn_what_one_does(commands):
 
 
 def losses(scope, optimizer):
-    """The losses of three epochs of one batch, half of which each of two devices would get."""
+    """Of three epochs of one batch, half of which each of two devices would get."""
     with scope:
         model = TwoTower(make_tower(1), make_tower(2))
         model.build()

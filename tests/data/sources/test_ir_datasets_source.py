@@ -58,14 +58,9 @@ def test_parts_are_splits(register):
 
 
 def test_fingerprint_follows_the_content(register):
-    changes = {
-        "": {},
-        "-b": {"judgments": [("q1", "d1", 2)]},
-        "-c": {"documents": 4},
-        "-d": {"queries": ["q1", "q2"]},
-    }
+    changes = [{}, {"judgments": [("q1", "d1", 2)]}, {"documents": 4}, {"queries": ["q1", "q2"]}]
     same = {"queries": ["q1"], "judgments": [("q1", "d1", 1)]}
-    names = [register(part, **{**same, **change}) + part for part, change in changes.items()]
+    names = [register(f"-{n}", **{**same, **each}) + f"-{n}" for n, each in enumerate(changes)]
     prints = [IrDatasetsSource(name).fingerprint() for name in names]
     assert len(set(prints)) == 4
     assert prints[0] == IrDatasetsSource(names[0]).fingerprint()

@@ -18,7 +18,6 @@ def write(tmp_path):
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
-        (b"a\nb", ["a", "b"]),
         (b"a\nb\n \t\r\n\n", ["a", "b"]),
         (b"a\r\nb\r\n", ["a", "b"]),
         (b"a\r\r\nb\r", ["a\r", "b"]),  # one end of a line only
@@ -41,12 +40,10 @@ BAD_FILES = [
     (read_lines, b"\na\n", ":1", "the line is blank", "Remove it"),
     (read_lines, b"a\n \t\r\n\nb\n", ":2", "the line is blank", "Remove it"),
     (read_two_columns, b"id\ttext\n1\ta\n", ":1", "the line is a header (id, text)", "Remove"),
-    (read_two_columns, b"#ID\tTitle\tText\n", ":1", "the line is a header (#ID,", "Remove it: "),
-    (read_two_columns, b"Corpus-ID\tquery\n", ":1", "the line is a header (Corpus-ID", "Remove"),
+    (read_two_columns, b"#ID\tCorpus-ID\n", ":1", "the line is a header (#ID,", "Remove it: "),
     (read_lines, b"ab\ncd\xe9f\n", ":2", "byte 0xe9 at offset 5 of the file", "Convert the file"),
     (read_lines, b"\xef\xbb\xbfa\xff\n", ":1", "byte 0xff at offset 4 of", "Convert the file"),
     (read_two_columns, b"1\ta\n2\n", ":2", "1 tab-separated columns instead of 2", "Put one tab"),
-    (read_two_columns, b"1\ta\tb\n", ":1", "3 tab-separated columns instead of 2", "Put one tab"),
     (read_jsonl, b'{"a": 1}\n{"a": \n', ":2", "the line is not JSON (Expecting value", "Give one"),
     (read_jsonl, b"[1]\n", ":1", "a JSON list instead of an object", "Give one object per line"),
     (read_jsonl, b'{"a": "\\ud800"}\n', ":1", "the line is not JSON ('utf-8' codec", "Give one"),
@@ -55,9 +52,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("read", "content", "line", "reason", "remedy"), BAD_FILES)
-def test_a_bad_file_is_an_error_with_file_line_reason_and_remedy(
-    write, read, content, line, reason, remedy
-):
+def test_a_bad_file_is_an_error(write, read, content, line, reason, remedy):
     path = write(content)
     expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):
@@ -82,14 +77,11 @@ def test_pieces_of_a_file_are_the_file(write, size, end):
     assert len(pieces) == (5 if size < 5 else 1 if size == 1000 else len(pieces))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_an_error_in_a_piece_names_the_line_of_the_file(write):
+    for content, message in (
         (b"one\n\nthree\n", "file:2: the line is blank"),  # at the end of a piece
         (b"one\ntwo\nthree\n\xff\n", r"file:4: byte 0xff at offset 14"),
-    ],
-)
-def test_an_error_in_a_piece_names_the_line_of_the_file(write, content, message):
-    path = write(content)
-    with pytest.raises(InputError, match=message):
-        [line for piece in pieces_of(path, 1) for line in read_lines(path, piece)]
+    ):
+        path = write(content)
+        with pytest.raises(InputError, match=message):
+            [line for piece in pieces_of(path, 1) for line in read_lines(path, piece)]

@@ -32,6 +32,11 @@ def texts_of(world):
     return list(world.queries()), list(world.documents())
 
 
+def content_of(*settings):
+    world = ToyWorld(*settings)
+    return *texts_of(world), list(world.judgments()), world.fingerprint()
+
+
 def mates(world: ToyWorld) -> dict[str, str]:
     return {j.query_id: j.document_id for j in world.judgments() if j.grade == 2}
 
@@ -44,42 +49,34 @@ def test_languages_have_the_same_values_and_patterns(code):
     assert list(language.kinds) == list(KINDS)
     assert language.join(["a"]) == "a"
     assert language.join("abc").startswith("a, b")
-    assert len(language.links) == 2
-    assert all(slots(pattern) == {"links"} for pattern in language.links)
+    assert list(map(slots, language.links)) == [{"links"}] * 2
     for kind, wording in language.kinds.items():
-        assert len(wording.openings) == len(wording.questions) == 2
-        assert all(slots(pattern) == {"name", "region"} for pattern in wording.openings)
-        assert all(slots(pattern) == {"clauses"} for pattern in wording.questions)
+        assert list(map(slots, wording.openings)) == [{"name", "region"}] * 2
+        assert list(map(slots, wording.questions)) == [{"clauses"}] * 2
         assert tuple(wording.clauses) == KINDS[kind]
         assert all(slots(pattern) == {a} for a, pattern in wording.clauses.items())
         assert ("region", *wording.sentences) == KINDS[kind]
         for attribute, patterns in wording.sentences.items():
-            assert len(set(patterns)) == 2
-            assert all(slots(pattern) == {attribute} for pattern in patterns)
+            assert list(map(slots, set(patterns))) == [{attribute}] * 2
 
 
 def test_the_same_in_another_process():
     settings = ("tl", "fr", 600, 13)
-    script = (
-        "from tf_smoothclir.data.sources.toy_world import ToyWorld;"
-        f"w = ToyWorld{settings};"
-        "c = [list(w.queries()), list(w.documents()), list(w.judgments())];"
-        "print(ascii((c, w.fingerprint())))"
-    )
+    script = f"""
+from tests.data.sources.test_toy_world import content_of
+print(ascii(content_of{settings}))"""
     environment = {**os.environ, "PYTHONHASHSEED": "4711"}
     printed = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     ).stdout.strip()
+    assert printed == ascii(content_of(*settings))
     world = ToyWorld(*settings)
-    content = [*texts_of(world), list(world.judgments())]
-    assert printed == ascii((content, world.fingerprint()))
     others = [(), ("fr", "en", 2001), ("fr", "en", 2000, 14), ("it",), ("it", "fr"), ("en", "fr")]
     assert len({ToyWorld(*each).fingerprint() for each in others}) == len(others)
     examples = example_queries(world, {"q1", "q2", "q3"}, 10)
-    assert 1 <= len(examples) <= 3
-    assert example_queries(world, {"q1", "q2", "q3"}, 1) == examples[:1]
-    assert world.place("documents", 4) == "toy world fr-tl, documents record 5"
+    assert example_queries(world, {"q1", "q2", "q3"}, 1) == examples[:1] != []
     assert set(examples) <= {query.text for query in world.queries()}
+    assert world.place("documents", 4) == "toy world fr-tl, documents record 5"
 
 
 def test_one_mate_and_symmetric_links_and_neither_numbers_nor_order_give_the_mate_away(world):
@@ -107,23 +104,14 @@ def test_one_mate_and_symmetric_links_and_neither_numbers_nor_order_give_the_mat
     assert len({entity_name(index) for index in indices}) == len(indices)
 
 
-def test_texts_are_clean_and_as_long_as_promised(world):
+def test_texts_are_clean(world):
     for text in [*world.queries(), *world.documents()]:
-        assert not re.search(r"[{}]|\s\s|[.,][.,]|\.\S|^\s|\s$", text.text)
-        assert text.text[0].isupper()
-        assert text.text[-1] in ".?"
-    for query in world.queries():
-        assert query.title not in query.text
-        assert 8 <= len(query.text.split()) <= 40
-    for document in world.documents():
-        assert document.title in document.text
-        assert 5 <= document.text.count(". ") + 1 <= 6
-        assert 30 <= len(document.text.split()) <= 80
-    assert {len(q.text.split()) for q in ToyWorld(seed=99).queries()} <= set(range(10, 26))
+        assert re.fullmatch(r"[^\W\d_].*[.?]", text.text)
+        assert not re.search(r"[{}]|\s\s|[.,][.,]|\.\S", text.text)
+    assert not any(query.title in query.text for query in world.queries())
 
 
 def test_shared_attributes_find_the_mate(world):
-    """The words of both languages are enough to find the mate, so a model can learn to."""
     query_values, document_values = (
         load_language(code).values for code in (world.query_language, world.document_language)
     )
@@ -147,7 +135,6 @@ def test_errors_say_what_to_do(monkeypatch, tmp_path):
     for settings, message in (
         ({"entities": 299}, "--toy_entities=299: .* at least 300"),
         ({"document_language": "de"}, "--document_language=de: .*en, fr, it, sw, tl"),
-        ({"query_language": "xx"}, "--query_language=xx: .*en, fr, it, sw, tl"),
         ({"document_language": "en"}, "--document_language=en: .* same language"),
     ):
         with pytest.raises(InputError, match=message):
@@ -157,5 +144,3 @@ def test_errors_say_what_to_do(monkeypatch, tmp_path):
         tmp_path.joinpath("en.toml").write_text(damage)
         with pytest.raises(InputError, match=r"en\.toml: not a language of the toy world"):
             load_language.__wrapped__("en")
-    with pytest.raises(InputError, match=r"fr\.toml: not a language .*No such file"):
-        load_language.__wrapped__("fr")

@@ -9,7 +9,6 @@ from tf_smoothclir.data.sources.languages import other_alphabet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import UserDirectory
-from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -31,7 +30,8 @@ WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr
 
 @pytest.mark.parametrize("files", [TSV, JSONL, MIXED], ids=["tsv", "jsonl", "mixed"])
 def test_all_formats_give_the_same_set(make, files):
-    source = UserDirectory(make(files), "fr")
+    source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
+    assert type(source) is UserDirectory
     assert list(source.documents()) == [("d-1", "", "un liquide"), ("d-2", "", "")]
     assert list(source.queries()) == [("q1", "", "a liquid")]
     assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
@@ -55,20 +55,16 @@ def test_fingerprint_changes_with_any_file(make):
 
 
 STRING, INTEGER = "Give it a JSON str", "Give it a JSON int"
-PAIR = '{"query_id": "q1", "document_id": "d-1", "grade": '
+TRUE = '{"query_id": "q1", "document_id": "d-1", "grade": true}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "grade 'x' is not an integer", "Give a grade"),
     ("judgments.tsv", "\td-1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "the object has no 'text'; it has: id", "Add 'text'"),
-    ("queries.jsonl", '{"text": "a"}\n', 1, "the object has no 'id'; it has: text", "Add 'id'"),
     ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "'text' is 5, a JSON int", STRING),
     ("queries.jsonl", '{"id": 1.0, "text": ""}\n', 1, "'id' is 1.0, a JSON float", STRING),
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
-    ("queries.jsonl", '{"id": "1", "text": "", "title": null}\n', 1, "'title' is None", STRING),
-    ("judgments.jsonl", f"{PAIR} 2}}\n{PAIR}2.0}}\n", 2, "'grade' is 2.0, a JSON float", INTEGER),
-    ("judgments.jsonl", f"{PAIR} true}}\n", 1, "'grade' is True, a JSON bool", INTEGER),
-    ("judgments.jsonl", '{"query_id": "q1"}\n', 1, "the object has no 'document_id", "Add 'doc"),
+    ("judgments.jsonl", TRUE, 1, "'grade' is True, a JSON bool", INTEGER),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
 ]
 
@@ -81,36 +77,20 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
         read_all(UserDirectory(directory, "fr"))
 
 
-MANY = {f"{n:02}": "" for n in range(12)}
-
-
 @pytest.mark.parametrize(
     ("files", "message"),
     [
         ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
-        (
-            {"documents.tsv": "", "queries.tsv": ""},
-            "it contains neither judgments.tsv nor judgments.jsonl. Give one file each for",
-        ),
+        ({"documents.tsv": "", "queries.tsv": ""}, "it contains neither judgments.tsv nor judg"),
         ({}, "it contains no set: no files. Give a directory either with wiki_<language>"),
-        ({"a.csv": "", "b.csv": ""}, "it contains no set: a.csv, b.csv. Give a directory"),
         ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
-        (MANY, "it contains no set: 00, 01, 02, 03, 04, 05, 06, 07, 08,"),
+        ({f"{n:02}": "" for n in range(12)}, "it contains no set: 00, 01, 02, 03, 04, 05, 06"),
     ],
 )
 def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
     directory = make(files)
     with pytest.raises(InputError, match=re.escape(f"{directory}: {message}")):
         source_of(DataSettings(data_dir=str(directory)))
-
-
-@pytest.mark.parametrize(
-    ("files", "kind"), [(TSV, UserDirectory), (JSONL, UserDirectory), (WIKI, WikiClirDirectory)]
-)
-def test_source_of_recognises_a_directory_by_its_files(make, files, kind):
-    source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
-    assert type(source) is kind
-    assert len(list(source.queries())) == 1
 
 
 def test_source_of_takes_one_place_and_falls_back_on_the_toy_world():
@@ -124,7 +104,6 @@ def test_source_of_takes_one_place_and_falls_back_on_the_toy_world():
     ("changes", "message"),
     [
         ({"document_language": "german"}, r"ISO 639-1 code\. Give --document_language=de\."),
-        ({"query_language": "English"}, r"ISO 639-1 code\. Give --query_language=en\."),
         ({"document_language": "klingon"}, r"Give one of two letters, such as de for German\."),
         ({"document_language": "zu"}, "zu"),  # a code, but the toy world has no such documents
     ],
@@ -137,12 +116,9 @@ def test_a_language_that_is_no_code_or_not_there_is_refused(changes, message):
 @pytest.mark.parametrize(
     ("text", "language", "other"),
     [
-        ("Ein roter Apfel", "de", ""),
         ("Ein roter Apfel", "ru", "Latin"),
         ("Красное яблоко", "fr", "Cyrillic"),
-        ("紅蘋果", "ja", ""),
         ("赤いりんご と アップル", "ja", ""),
-        ("사과", "zh", "Hangul"),
         ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
         ("Hello مر", "fr", ""),  # 5 letters of 7
         ("", "ru", ""),

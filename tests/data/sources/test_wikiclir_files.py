@@ -81,11 +81,9 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
 
 
 BAD_LINES = [
-    ("wiki_en.queries", "7\ta liquid\n", 1, "2 tab-separated columns instead of 3", "Put one tab"),
     ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
-    ("en2fr.rel", "7\t1\t2.0\n", 1, "grade '2.0' is not an integer", "Give a grade such as 0, 1"),
     ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
     ("splits.tsv", "7\ttrain\n7\ttest\n", 2, "query '7' already has a split in line 1", "Keep one"),
     ("splits.tsv", "\ttrain\n", 1, "query_id '' is empty", "Give an id"),
@@ -119,7 +117,7 @@ def test_a_missing_file_is_an_error_that_lists_the_others(make, files, languages
 
 
 def archive(make, *blemishes):
-    """A set of 200 pages, each linked with the next one, in the published folders."""
+    """A set of 200 pages, each linked with the next one."""
     pages = range(1000, 1200)
     relations = [f"{page}\t{page}\t2" for page in pages]
     relations += [f"{page}\t{page + 1}\t1" for page in pages[:-1]]
@@ -132,39 +130,28 @@ def archive(make, *blemishes):
     )
 
 
-# 3 of 402 judgments: under one percent.
-BLEMISHES = ("1000\t1000\t1", "77\t1000\t2", "1001\t88\t1")
-
-
 def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(make, caplog):
-    settings = DataSettings(data_dir=str(archive(make, *BLEMISHES)), document_language="fr")
+    blemishes = ("1000\t1000\t1", "77\t1000\t2", "1001\t88\t1")  # of 402: under one percent
+    settings = DataSettings(data_dir=str(archive(make, *blemishes)), document_language="fr")
     loaded = RetrievalSet.load(source_of(settings))
     assert len(loaded.query_ids) == len(loaded.document_ids) == 200
     assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
     mates = loaded.document_rows[loaded.grades == 2]
     np.testing.assert_array_equal(mates, loaded.query_rows[loaded.grades == 2])  # 2 beats 1
     (warning,) = [record.getMessage() for record in caplog.records]
-    assert warning.startswith(
-        "toy-en-fr: skipped 3 of 402 judgments: 1 repeat another one, 2 name a query or document"
-        " that is not there. For example: "
-    )
+    number = "1 repeat another one, 2 name a query or document that is not there"
+    assert warning.startswith(f"toy-en-fr: skipped 3 of 402 judgments: {number}.")
     assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
-    with pytest.raises(InputError, match="77") as error:
+    message = "rel:401: the judged query '77' .*--max_skipped=0.007 allows: 1 of 402 repeat another"
+    with pytest.raises(InputError, match=message):
         RetrievalSet.load(WikiClirDirectory(settings.data_dir, "fr", max_skipped=0.007))
-    assert str(error.value) == (
-        f"{settings.data_dir}/french/en2fr.rel:401: the judged query '77' is not among the 200"
-        " queries and 200 documents. Add the query, or remove the judgment. There are more such"
-        " judgments than --max_skipped=0.007 allows: 1 of 402 repeat another one, 2 name a query or"
-        " document that is not there."
-    )
 
 
 def test_repeated_judgments_are_skipped_unless_none_may_be(make):
     directory = archive(make, "1000\t1000\t2")
     loaded = RetrievalSet.load(WikiClirDirectory(directory, "fr"))
     assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
-    expected = "en2fr.rel:400: the same query and document are already judged at .*en2fr.rel:1. "
-    with pytest.raises(InputError, match=f"{expected}Keep one of the two.$"):
+    with pytest.raises(InputError, match=r"rel:400: .* already judged at .*en2fr.rel:1\. Keep"):
         RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0))
 
 

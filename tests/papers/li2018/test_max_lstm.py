@@ -83,8 +83,6 @@ def test_regularisation_counts_and_a_configuration_keeps_all_layers(tower):
 def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
     tests = every_sequence_tower
     tests.test_wider_padding_and_its_row_of_the_table_change_nothing(MaxLSTMTower)
-    tests.test_batch_without_a_text_has_no_vector(MaxLSTMTower)
-    tests.test_one_lazy_step_changes_the_rows_that_occur_and_every_other_weight(MaxLSTMTower)
     tests.test_dropout_continues_exactly_from_saved_weights(MaxLSTMTower)
     saved = tmp_path / "saved"
     tests.test_saved_model_gives_the_same_vectors_with_core_ops_only(MaxLSTMTower, saved)
