@@ -10,10 +10,9 @@ from tests.engines.lite import needs_milvus
 from tests.index.helpers import Documents, document
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.engines import milvus_collection
 from tf_smoothclir.engines.milvus import Address, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
-from tf_smoothclir.engines.milvus_collection import MilvusCollection
+from tf_smoothclir.engines.milvus_collection import MilvusCollection, candidates
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
@@ -34,8 +33,21 @@ pytestmark = needs_milvus
 QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
 
 
-def the_same(data):
-    return data
+def opened(path, engine, **options):
+    return open_search(path, "", lambda data: data, engine=engine, **options)
+
+
+def build(path, uri):
+    """Writes what an export is for into a collection of Milvus; returns its address."""
+    halves, manifest = export_halves(path)
+    documents = SourceCollection(source_of(manifest.data))
+    with Milvus(str(uri)) as milvus:
+        build_collection(milvus, "texts", documents, halves, manifest, IndexSettings())
+    return Address(str(uri), "texts")
+
+
+def test_more_candidates_are_found_than_documents_are_wanted():
+    assert [*map(candidates, (1, 500, 9000))] == [1000, 5000, 16_384]
 
 
 @pytest.fixture(scope="module")
@@ -45,34 +57,18 @@ def export(ranking_exports):
 
 
 @pytest.fixture(scope="module")
-def halves(ranking_exports):
-    return export_halves(ranking_exports["hybrid"]).halves
-
-
-@pytest.fixture(scope="module")
-def collection(export):
-    return SourceCollection(source_of(export.manifest.data))
-
-
-@pytest.fixture(scope="module")
-def index(export, halves, collection, tmp_path_factory):
-    path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, collection, halves, export.manifest)
-    return DocumentIndex(path)
-
-
-@pytest.fixture(scope="module")
-def address(export, halves, collection, tmp_path_factory):
+def address(ranking_exports, tmp_path_factory):
     """A collection with both halves."""
-    address = Address(str(tmp_path_factory.mktemp("milvus") / "milvus.db"), "texts")
-    with Milvus(address.uri) as milvus:
-        build_collection(milvus, "texts", collection, halves, export.manifest, IndexSettings())
-    return address
+    return build(ranking_exports["hybrid"], tmp_path_factory.mktemp("milvus") / "milvus.db")
 
 
 @pytest.fixture(scope="module")
-def searches(ranking_exports, export, index, address):
+def searches(ranking_exports, export, address, tmp_path_factory):
     """`searches(fusion, filter)`: the search on disk and the one in Milvus, by this fusion."""
+    halves, manifest = export_halves(ranking_exports["hybrid"])
+    path = tmp_path_factory.mktemp("index") / "index"
+    build_index(path, SourceCollection(source_of(manifest.data)), halves, manifest)
+    index = DocumentIndex(path)
     encode = by_tower(load_part(ranking_exports["hybrid"], "query").model)
 
     def searches(fusion, filter_=""):
@@ -115,11 +111,6 @@ def test_ranks_are_fused_as_in_the_index(searches):
         assert explained.towers > 0
 
 
-def test_more_candidates_are_found_than_documents_are_wanted():
-    for depth, found in ((1, 1000), (10, 1000), (500, 5000), (9000, 16_384)):
-        assert milvus_collection.candidates(depth) == found
-
-
 def test_filter_holds_for_both_halves_and_explanations_are_those_of_the_index(searches):
     (hits,) = searches(Fusion(0.3, 2.0, 0.25), 'id in ["3", "5"]')[1].search(QUERIES[:1], 9)
     assert {hit.id for hit in hits} == {"3", "5"}
@@ -135,8 +126,7 @@ def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, add
     fusions = {"dense": Fusion(1.0, 1.0, 1.0), "lexical": Fusion(0.0, 1.0, 1.0)}
     of_run = dataclasses.replace(export.lexical.fusion, feedback=0.0)
     for retriever in ("auto", "dense", "lexical", "hybrid"):
-        options = {"engine": address, "retriever": retriever}
-        there = open_search(ranking_exports["hybrid"], "", the_same, **options)
+        there = opened(ranking_exports["hybrid"], address, retriever=retriever)
         assert isinstance(there, DenseSearch if retriever == "dense" else EngineSearch)
         (hits,) = there.search(QUERIES[:1], 3)
         (best,) = searches(fusions.get(retriever, of_run))[0].search(QUERIES[:1], 3)
@@ -145,63 +135,46 @@ def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, add
 
 def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
     path = ranking_exports["lexical"]
-    found, manifest = export_halves(path)
-    address = Address(str(tmp_path / "milvus.db"), "texts")
-    documents = SourceCollection(source_of(manifest.data))
-    with Milvus(address.uri) as milvus:
-        build_collection(milvus, "texts", documents, found, manifest, IndexSettings())
-    search = open_search(path, "", the_same, engine=address)
+    address = build(path, tmp_path / "milvus.db")
+    search = opened(path, address)
     assert search.search(["unheard"], 3) == [[]]
     (hits,) = search.search(QUERIES[:1], 3)
     assert len(hits) == 3
     with pytest.raises(InputError, match="--retriever=dense: the index has no vectors"):
-        open_search(path, "", the_same, engine=address, retriever="dense")
+        opened(path, address, retriever="dense")
 
 
-def test_document_without_words_is_found_by_its_vector(export, halves, collection, tmp_path):
-    with Milvus(str(tmp_path / "milvus.db")) as milvus:
-        build_collection(milvus, "texts", collection, halves, export.manifest, IndexSettings())
+def test_document_without_words_is_found_by_its_vector(ranking_exports, tmp_path):
+    halves, manifest = export_halves(ranking_exports["hybrid"])
+    with Milvus(build(ranking_exports["hybrid"], tmp_path / "milvus.db").uri) as milvus:
         added = Documents([document("empty", "")])
-        changed = change_collection(milvus, "texts", halves, export.manifest, add=added)
+        changed = change_collection(milvus, "texts", halves, manifest, add=added)
         assert len(changed) == DOCUMENTS + 1
-        (found,) = changed.search(np.ones((1, export.manifest.dim), np.float32), DOCUMENTS + 1)
+        (found,) = changed.search(np.ones((1, manifest.dim), np.float32), DOCUMENTS + 1)
         assert "dempty" in {hit.id for hit in found}
 
 
-@pytest.fixture(scope="module")
-def dense(commands, export_dir, tmp_path_factory):
-    """Address of the collection of a dense run, which a command has written; read-only."""
-    address = Address(str(tmp_path_factory.mktemp("milvus") / "milvus.db"), "smoothclir")
+def test_engine_finds_what_the_index_finds(commands, ranking_exports, export_dir, tmp_path):
+    address = Address(f"{tmp_path}/milvus.db", "smoothclir")
     given = [f"--export_dir={export_dir}", "--engine=milvus", f"--uri={address.uri}"]
     done = commands.run("export.build_index", *given, "--verbosity=-1")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr  # pymilvus and gRPC log what is no error of the user
     assert done.stdout.startswith(f"{address.uri} smoothclir: ")
-    return address
-
-
-def test_engine_finds_what_the_index_finds(dense, export_dir, tmp_path):
-    halves, manifest = export_halves(export_dir)
-    collection = SourceCollection(source_of(manifest.data))
-    build_index(tmp_path / "index", collection, halves, manifest, data=manifest.data)
-    here = open_search(export_dir, tmp_path / "index", the_same)
-    there = open_search(export_dir, "", the_same, engine=dense)
+    with pytest.raises(InputError, match="different training runs"):
+        opened(ranking_exports["hybrid"], address, retriever="dense")
+    here = open_search(export_dir, tmp_path / "index", lambda data: data)
+    there = opened(export_dir, address)
     # The documents of an engine come and go, so nobody says how many there are.
     assert there.collection == dataclasses.replace(here.collection, documents=None)
     for of_index, of_engine in zip(here.search(QUERIES, 20), there.search(QUERIES, 20)):
         expected = {hit.id: hit.score for hit in of_index}
         assert {hit.id: hit.score for hit in of_engine} == pytest.approx(expected, abs=1e-6)
-        scores = [hit.score for hit in of_engine]
-        assert scores == sorted(scores, reverse=True)
+        assert [*of_engine] == sorted(of_engine, key=lambda hit: -hit.score)
         assert {hit.text for hit in of_engine} == {hit.text for hit in of_index}
         assert there.explain(QUERIES[0], of_index) == here.explain(QUERIES[0], of_index)
     answer = open_page(there).search({"q": "word1 word2", "k": "3"})
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
-
-
-def test_towers_of_another_run_are_refused(dense, ranking_exports):
-    with pytest.raises(InputError, match="different training runs"):
-        open_search(ranking_exports["hybrid"], "", the_same, engine=dense, retriever="dense")
 
 
 def test_documents_come_and_go_by_the_commands(commands, export_dir, tmp_path):
@@ -211,9 +184,6 @@ def test_documents_come_and_go_by_the_commands(commands, export_dir, tmp_path):
     given = [f"--export_dir={export_dir}", "--engine=milvus", f"--uri={tmp_path}/milvus.db"]
     given += ["--engine_collection=mine", "--verbosity=-1"]
     changes = [f"--add={tmp_path}/add.tsv", f"--remove={tmp_path}/remove.txt"]
-    refused = commands.run("export.build_index", *given, *changes)
-    assert refused.returncode == 1
-    assert "there is no such collection" in refused.stderr
     commands.run("export.build_index", *given, f"--collection={tmp_path}/old.tsv")
     refused = commands.run("export.build_index", *given, *changes)
     assert f"error: {tmp_path}/add.tsv:1: id 'b' is in the collection" in refused.stderr

@@ -35,16 +35,10 @@ def c_loader(tmp_path_factory):
     libraries = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"]
     if not Path(wheel, "libtensorflow_cc.so.2").is_file():
         pytest.skip(f"this TensorFlow has no C library in {wheel}: the C loader is not tested")
-    done = subprocess.run(
-        [
-            *(compiler, "-std=c11", "-Wall", "-Wextra", f"-I{tf.sysconfig.get_include()}"),
-            *(str(Path(__file__).with_name("c_loader.c")), "-o", str(program)),
-            *(f"-L{wheel}", f"-Wl,-rpath,{wheel}", *libraries),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    source = str(Path(__file__).with_name("c_loader.c"))
+    command = [compiler, "-std=c11", "-Wall", "-Wextra", f"-I{tf.sysconfig.get_include()}", source]
+    command += ["-o", str(program), f"-L{wheel}", f"-Wl,-rpath,{wheel}", *libraries]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "c_loader.c" not in done.stderr  # no warnings
     return program
@@ -61,14 +55,9 @@ def run(c_loader, model_dir, rows_file, signature, inputs):
     outputs = sorted(definition.outputs)
     tensors = [definition.inputs[name].name for name in inputs]
     tensors += [definition.outputs[name].name for name in outputs]
-    done = subprocess.run(
-        [c_loader, model_dir, rows_file, str(len(inputs)), *tensors],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done, outputs
+    command = [c_loader, model_dir, rows_file, str(len(inputs)), *tensors]
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    return subprocess.run(command, env=quiet, capture_output=True, text=True), outputs
 
 
 def parsed(line):

@@ -15,7 +15,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.index import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export, exported_reranker
-from tf_smoothclir.publishing.export import export_run, models_of_run
+from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
@@ -42,9 +42,13 @@ def export_dir(reranked):
     return reranked[1]
 
 
+def opened(export_dir, **options):
+    return open_search(export_dir, "", lambda data: data, **options)
+
+
 @pytest.fixture(scope="module")
 def search(export_dir):
-    return open_search(export_dir, "", lambda data: data)
+    return opened(export_dir)
 
 
 def padded(texts, encoder):
@@ -108,6 +112,8 @@ def test_searches_rank_as_the_run_does(run, search):
 
 
 def test_explanations_name_pairs_of_words_that_add_up(search):
+    assert search.search(["???", ""], 5) == [[], []]
+    assert search.collection.retrievers == (RERANKED, "lexical")
     (hits,) = search.search(["word1 word4"], 3)
     for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
         assert explanation.score == hit.score
@@ -120,20 +126,14 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
         assert parts + others == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_nothing_known_finds_nothing(search):
-    assert search.search(["???", ""], 5) == [[], []]
-    assert search.collection.retrievers == (RERANKED, "lexical")
-
-
 def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
     stage, manifest = load_second_stage(export_dir)
     of_hybrid = dataclasses.replace(manifest, parts=("query", "document", "lexical", "reranker"))
     monkeypatch.setattr(exported_reranker, "load_second_stage", lambda *_: (stage, of_hybrid))
-    found = open_search(export_dir, "", lambda data: data)  # in an index of words alone
-    assert not isinstance(found, RerankedSearch)
+    assert not isinstance(opened(export_dir), RerankedSearch)  # in an index of words alone
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
-        open_search(export_dir, "", lambda data: data, retriever=RERANKED)
+        opened(export_dir, retriever=RERANKED)
 
 
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
@@ -145,12 +145,8 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     monkeypatch.setattr(opening, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
-            open_search(export_dir, "", lambda data: data, retriever=retriever)
-    alone = open_search(export_dir, "", lambda data: data, retriever="lexical")
-    assert not isinstance(alone, RerankedSearch)
-
-
-def test_indexes_are_made_for_the_retrievers_of_first_stages():
+            opened(export_dir, retriever=retriever)
+    assert not isinstance(opened(export_dir, retriever="lexical"), RerankedSearch)
     assert set(INDEXED_FOR) == {"auto", *export_halves.HALVES_OF}
 
 
@@ -177,10 +173,3 @@ def test_a_missing_re_ranker_is_refused(export_dir, tmp_path):
     shutil.rmtree(copy / "reranker")
     with pytest.raises(InputError, match="no complete version"):
         load_exported_models(copy)
-
-
-@pytest.mark.usefixtures("no_child_process")
-def test_a_re_ranker_that_does_not_count_is_not_exported(finished, tmp_path):
-    export_run(finished, tmp_path, search_model=False)
-    assert exported_versions(tmp_path, "reranker") == []
-    assert load_exported_models(tmp_path).second_stage is None

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality, check_pair
+from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.folder import Folder, write_manifest
+from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
 
 WHOLE = ExportManifest(
@@ -36,15 +36,12 @@ def test_facts_are_read_as_they_were_written(tmp_path, changes):
     manifest = dataclasses.replace(WHOLE, **changes)
     manifest.write(tmp_path)
     assert ExportManifest.read(tmp_path) == manifest
-    assert Folder.read(tmp_path, manifest.role).kind == manifest.role
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"version": "3"}, "version must be an integer, not '3'"),
-        ({"version": True}, "version must be an integer"),
-        ({"pair_id": None}, "pair_id must be a string"),
         ({"data": {"toy_entities": 1}}, "toy_entities"),
         ({"parts": []}, r"its entry 'parts' is \(\)"),
         ({"parts": ["q"]}, r"its entry 'parts' is \('q',\)"),
@@ -56,16 +53,6 @@ def test_facts_that_are_not_right_are_named(tmp_path, changes, reason):
     write_manifest(tmp_path, facts["role"], facts)
     with pytest.raises(InputError, match=rf"not a manifest of the kind .* \(.*{reason}.*\)"):
         ExportManifest.read(tmp_path)
-
-
-def test_a_part_of_another_role_is_refused(tmp_path):
     WHOLE.write(tmp_path)
     with pytest.raises(InputError, match=r"of the kind 'document' \(its kind is 'query'\)"):
         ExportManifest.read(tmp_path, ["document"])
-
-
-def test_parts_of_two_runs_do_not_belong_together():
-    check_pair(WHOLE, dataclasses.replace(WHOLE, role="document"))
-    other = dataclasses.replace(WHOLE, role="document", version=4, pair_id="1" * 64)
-    with pytest.raises(InputError, match="query 3 and document 4: they come from different train"):
-        check_pair(WHOLE, other)

@@ -1,18 +1,14 @@
 """Publishing a version: all parts or none, never over an old version, no unnoticed change."""
 
 import shutil
-import signal
-import subprocess
-import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.power_loss import PowerLoss, write_disk
-from tests.published import CUT_POINTS, DIM, EPSILON, THRESHOLDS, NoVerifier, encode
+from tests.published import CUT_POINTS, DIM, EPSILON, THRESHOLDS, NoVerifier
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import (
@@ -26,7 +22,6 @@ from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage import folder
-from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"
@@ -66,37 +61,10 @@ FAULTS = [
     ("flush", 1, ()),
     *(("rename", call, PARTS[: call - 1]) for call in (1, 2, 3)),
 ]
-# Forks of a process that has imported everything but not used TensorFlow yet.
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from tests import published as conftest
-from tests.publishing import test_version_writer
-from tests.publishing.test_version_writer import FAULTS, inject
-
-directory = Path(sys.argv[1])
-test_version_writer.version_writer.Verifier = conftest.NoVerifier
-for number, (step, call, _) in enumerate(FAULTS):
-    if child := os.fork():
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        continue
-    inject(step, call, lambda: os.kill(os.getpid(), signal.SIGKILL), setattr)
-    test_version_writer.publish_fakes(directory / str(number), search=True)
-    os._exit(0)
-"""
-
-
-class DiskFull(OSError):
-    """An error that the package does not catch."""
 
 
 def fail():
-    raise DiskFull
-
-
-def nothing_loaded(path):
-    """Stands in for `tf.saved_model.load`."""
-    return types.SimpleNamespace(signatures={"serving_default": types.SimpleNamespace()})
+    raise OSError("an error that the package does not catch")
 
 
 def publish_fakes(path, seed=0, *, search=False):
@@ -122,36 +90,12 @@ def inject(step, call, fault, set_attribute):
 
 
 @pytest.fixture
-def published(export_dir, tmp_path):
-    """A copy of the exported parts that may be changed."""
-    return shutil.copytree(export_dir, tmp_path / "export")
-
-
-@pytest.fixture
 def fakes(no_child_process, monkeypatch, tmp_path):
     """A directory with version 1 of all parts; `load_part` checks them and loads nothing."""
-    monkeypatch.setattr(tf.saved_model, "load", nothing_loaded)
+    loaded = types.SimpleNamespace(signatures={"serving_default": types.SimpleNamespace()})
+    monkeypatch.setattr(tf.saved_model, "load", lambda path: loaded)
     assert publish_fakes(tmp_path / "export", search=True) == 1
     return tmp_path / "export"
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory):
-    """A directory in which export number i was killed at `FAULTS[i]`."""
-    directory = tmp_path_factory.mktemp("killed")
-    child = subprocess.run(
-        [sys.executable, "-c", KILLED, str(directory)],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert child.stdout.split() == [str(-signal.SIGKILL)] * len(FAULTS), child.stderr
-    return directory
-
-
-def all_versions(path):
-    return {role: exported_versions(path, role) for role in ROLES}
 
 
 def visible(path):
@@ -172,7 +116,7 @@ def test_failure_leaves_no_half_written_version(fakes, monkeypatch, step, call, 
     before, there = names(fakes), visible(fakes)
     with monkeypatch.context() as patch:
         inject(step, call, fail, patch.setattr)
-        with pytest.raises(DiskFull):
+        with pytest.raises(OSError, match="does not catch"):
             publish_fakes(fakes, search=True)
     assert names(fakes) == before  # not even a temporary directory
     assert visible(fakes) == there | {f"{part}/2" for part in parts}
@@ -180,20 +124,21 @@ def test_failure_leaves_no_half_written_version(fakes, monkeypatch, step, call, 
         assert load_part(fakes, role).manifest.version == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(FAULTS)), ids=[f"{s} {c}" for s, c, _ in FAULTS])
+@pytest.mark.parametrize(("step", "call", "parts"), FAULTS)
 def test_leftovers_of_a_killed_export_are_hidden_and_the_next_export_deletes_them(
-    killed, fakes, number
+    fakes, tmp_path, monkeypatch, step, call, parts
 ):
-    path, parts = killed / str(number), FAULTS[number][2]
+    """A kill leaves what is on the disk at that moment, and no lock."""
+    whole, path = tmp_path / "whole", tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        inject(step, call, lambda: shutil.copytree(whole, path), patch.setattr)
+        publish_fakes(whole, search=True)
     assert visible(path) == {f"{part}/1" for part in parts}
     (left,) = (name for name in names(path) - {LOCK, *PARTS} if name.startswith("."))
     with pytest.raises(InputError, match="there is no"):
         load_tower(path, "document")
-    version = 2 if parts else 1
-    assert (
-        publish_fakes(path, search=True) == version
-    )  # the number of a broken export is not reused
+    version = 2 if parts else 1  # the number of a broken export is not used again
+    assert publish_fakes(path, search=True) == version
     assert left not in names(path)
     for role in (*ROLES, "search"):
         assert load_part(path, role).manifest.version == version
@@ -205,9 +150,9 @@ def test_version_without_its_query_tower_is_refused_by_number_and_skipped_as_the
 ):
     with monkeypatch.context() as patch:
         inject("rename", call, fail, patch.setattr)
-        with pytest.raises(DiskFull):
+        with pytest.raises(OSError, match="does not catch"):
             publish_fakes(fakes, search=True)
-    assert all_versions(fakes) == {"query": [1], "document": [1, 2]}
+    assert [exported_versions(fakes, role) for role in ROLES] == [[1], [1, 2]]
     with pytest.raises(InputError, match=r"version 2 of the document tower .* no query_tow"):
         load_tower(fakes, "document", 2)
     with pytest.raises(InputError, match=r"no query tower of version 2\. Write all"):
@@ -240,37 +185,22 @@ def test_concurrent_export_is_refused(fakes):
 
 
 def test_whenever_the_power_goes_the_old_or_the_new_version_loads(fakes, tmp_path, monkeypatch):
-    with PowerLoss(fakes, monkeypatch) as losses:
-        publish_fakes(fakes, seed=1, search=True)
-    found = []
-    for number, disk in enumerate(losses.disks):
-        path = write_disk(disk, tmp_path / str(number))
-        versions = {load_part(path, role).manifest.version for role in (*ROLES, "search")}
-        assert {latest_manifest(path).version} == versions  # what a server serves
-        found.append(*versions)
-    assert {*found} == {1, 2}
-    assert (
-        load_part(write_disk(losses.lasting, tmp_path / "lasting"), "query").manifest.version == 2
-    )
+    """And a server of the policy `latest`, which knows no pairs: docs/serving.md says the rest.
 
-
-def test_which_versions_a_server_that_knows_no_pairs_takes_for_the_latest(
-    fakes, tmp_path, monkeypatch
-):
-    """TensorFlow Serving's policy `latest`, whenever an export is killed or the power goes.
-
-    The query tower is never newer than what is found with it; docs/serving.md says the rest.
+    The query tower that it takes is never newer than what is found with it.
     """
     with PowerLoss(fakes, monkeypatch) as losses:
         publish_fakes(fakes, seed=1, search=True)
-    found = []
-    for number, disk in enumerate(losses.disks):
+    latest = {}
+    for number, disk in enumerate([*losses.disks, losses.lasting]):
         path = write_disk(disk, tmp_path / str(number))
-        latest = [max(int(p.name) for p in (path / part).glob("[0-9]*")) for part in PARTS]
-        if latest not in found:
-            found.append(latest)
+        (version,) = {load_part(path, role).manifest.version for role in (*ROLES, "search")}
+        assert latest_manifest(path).version == version  # what the local server serves
+        found = [max(int(p.name) for p in (path / part).glob("[0-9]*")) for part in PARTS]
+        latest[tuple(found)] = version
+    assert version == 2
     assert PARTS == ("document_tower", "search", "query_tower")
-    assert found == [[1, 1, 1], [2, 1, 1], [2, 2, 1], [2, 2, 2]]
+    assert [*latest.items()] == [((1, 1, 1), 1), ((2, 1, 1), 1), ((2, 2, 1), 1), ((2, 2, 2), 2)]
 
 
 def test_next_version_follows_the_highest_and_ignores_other_names(tmp_path, no_child_process):
@@ -289,22 +219,12 @@ def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monk
         with pytest.raises(InputError, match="another export"):
             publish_fakes(tmp_path, seed=1)
     assert [load_tower(tmp_path, role).manifest for role in ROLES] == before
-    assert all_versions(tmp_path) == {"query": [1], "document": [1]}
-
-
-def test_loads_the_latest_version_or_the_one_asked_for(publish_pair, tmp_path, no_child_process):
-    for seed in (1, 2):
-        publish_pair(tmp_path, seed)
-    vectors = [
-        encode(load_tower(tmp_path, "query", version)[0], ["red"]) for version in (None, 1, 2)
-    ]
-    np.testing.assert_array_equal(vectors[0], vectors[2])
-    assert (vectors[0] != vectors[1]).all()
-    assert load_tower(tmp_path, "query").manifest.version == 2
+    assert [exported_versions(tmp_path, role) for role in ROLES] == [[1], [1]]
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "assets.extra/tf_serving_warmup_requests"])
-def test_tampered_file_is_named(published, name):
+def test_tampered_file_is_named(export_dir, tmp_path, name):
+    published = shutil.copytree(export_dir, tmp_path / "export")
     file = published / "query_tower" / "1" / name
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -312,20 +232,5 @@ def test_tampered_file_is_named(published, name):
     with pytest.raises(InputError, match=f"{name} is not the file that was written"):
         load_tower(published, "query")
     load_tower(published, "document")
-
-
-@pytest.mark.parametrize("version", [None, 5])
-def test_missing_tower_says_how_to_write_one(export_dir, tmp_path, version):
     with pytest.raises(InputError, match=r"no query tower.*smoothclir-export"):
-        load_tower(export_dir if version else tmp_path, "query", version)
-
-
-def test_manifest_says_what_belongs_to_the_pair(export_dir, tiny_run):
-    query, document = (
-        Folder.read(part_dir(export_dir, role) / "1", role).facts | {"role": ""} for role in ROLES
-    )
-    assert query == document
-    assert query["dim"] == tiny_run.settings().model.dim
-    assert query["epsilon"] == 0.5
-    assert query["thresholds"] == [0.2, 0.7]
-    assert len(query["pair_id"]) == 64
+        load_tower(tmp_path, "query")

@@ -134,22 +134,22 @@ def wait_for(condition, seconds=20):
     pytest.fail(f"the condition did not hold within {seconds} s")
 
 
-def rest(address, path, body=None, method=None):
+def rest(address, path, body=None, method=None, timeout=20):
     """`(status, answer)` of a REST request; `body` is bytes, or becomes JSON."""
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
     request = urllib.request.Request(address + path, body, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         with error:
             return error.code, json.load(error)
 
 
-def connected(address, timeout=20):
+def connected(address):
     host, _, port = address.rpartition("/")[2].partition(":")
-    return socket.create_connection((host, int(port)), timeout=timeout)
+    return socket.create_connection((host, int(port)), timeout=20)
 
 
 def raw(address, request):

@@ -1,6 +1,6 @@
 """Takes pictures of the search page of a running `smoothclir-serve --ui`, for README and docs.
 
-python -m tests.server.screenshots http://localhost:8501 docs/images 'red apple'
+python -m docs.site.screenshots http://localhost:8501 docs/images 'red apple'
 """
 
 from __future__ import annotations
