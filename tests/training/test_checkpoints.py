@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.power_loss import PowerLoss, write_disk
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.model import ModelSettings
@@ -167,23 +166,3 @@ def test_best_weights_are_the_averages_of_the_moment(tmp_path):
     shift(averages)
     best.restore()
     assert_equal(model.get_weights(), make_model(seed=2).get_weights())
-
-
-def test_whenever_the_power_goes_the_old_or_the_new_state_is_there(tmp_path, monkeypatch):
-    path = tmp_path / "run"
-    model = saved_twice(path)
-    checkpoints, best = checkpoints_of(path, model), BestWeights(path, tf_weights(model))
-    checkpoints.restore()
-    with PowerLoss(path, monkeypatch) as losses:
-        best.save()
-        checkpoints.save(Progress(epoch=3, best_epoch=3))
-    found = []
-    for number, disk in enumerate(losses.disks):
-        directory = write_disk(disk, tmp_path / str(number))
-        found.append(checkpoints_of(directory, model).restore().epoch)
-        assert BestWeights.damage(directory) == ""
-        BestWeights(directory, tf_weights(model)).restore()
-    assert {*found} == {2, 3}
-    assert len(found) > 20
-    lasting = write_disk(losses.lasting, tmp_path / "lasting")
-    assert checkpoints_of(lasting, model).restore().epoch == 3
