@@ -81,13 +81,11 @@ def build(
     source = source_of(manifest.data)
     collection = MixedTexts([text.text for text in source.documents()], documents)
     begin = time.perf_counter()
-    built = build_index(index_dir, collection, halves, manifest)
+    build_index(index_dir, collection, halves, manifest)
     seconds = time.perf_counter() - begin
     queries = [text.text for text in source.queries() if text.text.strip()]
     Path(index_dir).with_name("queries.json").write_text(json.dumps(queries))
-    sizes = {
-        f"{half.name} MB": _megabytes(Path(index_dir, built.content, half.name)) for half in halves
-    }
+    sizes = {f"{half.name} MB": _megabytes(Path(index_dir, half.name)) for half in halves}
     return {"build s": seconds, **sizes}
 
 
