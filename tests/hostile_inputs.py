@@ -25,11 +25,11 @@ from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.digests import files_below
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.digests import files_below
-from tf_smoothclir.utils.files import read_json
 
 
 def digest(*parts):

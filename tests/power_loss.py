@@ -10,7 +10,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from tf_smoothclir.utils import files
+from tf_smoothclir.storage import files
 
 _CHANGES = ("rename", "replace", "unlink", "remove", "rmdir", "mkdir")
 

@@ -12,8 +12,8 @@ from benchmarks.rivals.measured import Measured, latency_of
 from benchmarks.rivals.rival import DEPTH
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import read_json
 
 _PACKAGES = ("tensorflow", "numpy", "scipy")
 

@@ -15,8 +15,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.files import locked, make_directory, write_json, write_text
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import locked, make_directory, write_json, write_text
 from tf_smoothclir.utils.progress import progress_bar
 
 _THREADS = "OMP_NUM_THREADS"  # of PyTorch, where it is set

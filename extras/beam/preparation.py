@@ -29,13 +29,13 @@ from tf_smoothclir.data.token_cache import (
 )
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.files import make_directory, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.token_counter import TokenCounter, no_token_left
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.beam import load_beam
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory, read_json, write_json
 
 _BYTES_PER_PIECE = 1 << 26
 

@@ -22,9 +22,9 @@ from tf_smoothclir.extras.distributed.reading import (
 )
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.utils.digests import file_digest
+from tf_smoothclir.storage.digests import file_digest
+from tf_smoothclir.storage.files import copy_file, make_directory, new_directory, write_json
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import copy_file, make_directory, new_directory, write_json
 from tf_smoothclir.utils.progress import Bar, progress_bar
 
 _OURS = re.compile(r"manifest\.json|vocabulary(/(query|document)\.txt)?|\w+-\d+-of-\d+\.tfrecord")

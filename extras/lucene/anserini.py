@@ -27,8 +27,8 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
 from tf_smoothclir.text.vocabulary import read_vocabulary
-from tf_smoothclir.utils.files import new_directory, open_text_to_write, write_json
 
 DOCUMENTS_PER_FILE = 100_000
 _DOCUMENTS_AT_ONCE = 4096

@@ -12,8 +12,8 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory
 
 _OWN = {"module_name": command.COMMAND}
 _EXPORT_DIR = flags.DEFINE_string(

@@ -30,7 +30,7 @@ from tf_smoothclir.papers.liu2020.paper_numbers import FIGURE_5, LANGUAGES, TABL
 from tf_smoothclir.papers.yu2020 import figure1 as yu2020_figure1
 from tf_smoothclir.papers.yu2020 import numbers as yu2020_numbers
 from tf_smoothclir.papers.yu2020 import outputs as yu2020
-from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.storage.files import write_text
 
 _STATISTICS = {
     "partly_relevant_mean": "SR/Q",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tf_smoothclir.utils.files import read_json, write_json, write_text
+from tf_smoothclir.storage.files import read_json, write_json, write_text
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fff; --faint: #f3f4f6;

@@ -18,8 +18,8 @@ from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grid
 from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory_table
+from tf_smoothclir.storage.files import make_directory, write_text
 from tf_smoothclir.training.run_config import software_versions
-from tf_smoothclir.utils.files import make_directory, write_text
 
 if TYPE_CHECKING:  # it defines flags
     from tf_smoothclir.papers.laboratory.request import Request

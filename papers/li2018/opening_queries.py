@@ -21,8 +21,8 @@ from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
+from tf_smoothclir.storage.files import open_to_write
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.utils.files import open_to_write
 
 POSITIVES = 3  # relevant documents of each query; the paper gives no number
 NONE_FOUND = -1

@@ -19,7 +19,7 @@ from tf_smoothclir.lexical.query_translation import by_table, inverted
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
-from tf_smoothclir.utils.files import open_to_write
+from tf_smoothclir.storage.files import open_to_write
 
 
 @dataclasses.dataclass(frozen=True)

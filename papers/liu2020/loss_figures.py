@@ -17,8 +17,8 @@ from matplotlib.colors import SymLogNorm
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
-from tf_smoothclir.utils.files import write_text
 from tf_smoothclir.utils.tables import csv_table
 
 EPSILONS = (0.05, 0.2, 0.5)

@@ -15,9 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.text.vocabulary import UNKNOWN
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import write_text
 
 MAX_FILE_BYTES = 1 << 30  # the published files have 30 MB for 100,000 words
 MAX_ARRAY_BYTES = 1 << 29

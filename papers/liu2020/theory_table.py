@@ -16,7 +16,7 @@ from tf_smoothclir.papers.liu2020.theory_search import (
     found_in_sgd,
     found_in_sosl,
 )
-from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.tables import csv_table, markdown_table
 
 _DELTA = 0.05

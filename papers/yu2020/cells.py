@@ -24,9 +24,9 @@ from tf_smoothclir.papers.yu2020.ranking import scorer_of
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import open_to_write, read_json, write_json
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.train import retrieval_set_of
-from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 
 _VERSION = 1  # of what a cell computes; part of its name
 

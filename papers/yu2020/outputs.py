@@ -29,8 +29,8 @@ from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import MOST_COMMON, WORD_VECTORS
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.train import retrieval_set_of
-from tf_smoothclir.utils.files import read_json
 
 TEST_SEED = 13  # of the randomisation test
 _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))

@@ -17,11 +17,11 @@ from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.papers.yu2020.options import MAPPED, PAIRS, TOWERS
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import make_directory, open_to_write
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory, open_to_write
 
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
 _LEAST_PAIRS = 2

@@ -11,8 +11,8 @@ import tf_smoothclir as sc
 from tests.training.tiny_set import DOCUMENTS, words_of
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.files import read_json
 
 RETRIEVERS = ("dense", "lexical", "hybrid")
 QUERIES = ["word1 word4", "word2", "unheard of", ""]

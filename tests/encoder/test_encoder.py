@@ -16,10 +16,10 @@ from tf_smoothclir.encoder.version_directory import version_directory
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.search.explanation import SavedTower
+from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.files import read_json, write_json
 
 OPTIONS = {
     "ngram_buckets": 50,

@@ -9,8 +9,8 @@ import yaml
 import tf_smoothclir as sc
 from tf_smoothclir.publishing.export_directory import DIRECTORIES
 from tf_smoothclir.publishing.model_card import write_model_card
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.files import read_json
 
 PARTS = {
     "dense": ("query", "document", "search"),

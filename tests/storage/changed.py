@@ -1,7 +1,7 @@
 """Folders with other facts or files, and a manifest that belongs to them."""
 
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.storage.folder import MANIFEST, Folder, write_manifest
-from tf_smoothclir.utils.files import read_json
 
 
 def rewrite(path, **facts):

@@ -9,9 +9,9 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.presets import PRESETS
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.files import read_json
 
 
 @pytest.mark.slow

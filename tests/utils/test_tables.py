@@ -9,7 +9,7 @@ import pytest
 from tf_smoothclir.utils.tables import print_table
 
 HEADER = ["metric", "system", *(f"column {number}" for number in range(8))]
-ROWS = [["NDCG@5", "first", *("[0.1234] (x)" for _ in range(8))], ["MAP", "b", *"12345678"]]
+ROWS = [["NDCG@5", "first", *("[0.1234] (long)" for _ in range(8))], ["MAP", "b", *"12345678"]]
 
 
 class Terminal(io.StringIO):
@@ -38,7 +38,7 @@ def test_a_file_gets_markdown(capsys):
 def test_no_line_is_wider_than_the_terminal_and_no_cell_is_broken(terminal):
     text = terminal(HEADER, ROWS, keys=2)
     assert max(map(len, text.splitlines())) <= 80
-    assert text.count("[0.1234] (x)") == 8
+    assert text.count("[0.1234] (long)") == 8
     for name in HEADER[2:]:
         assert text.count(name) == 1
     assert text.count("metric ") == len(re.findall(r"\bsystem ", text)) == text.count("NDCG@5") > 2

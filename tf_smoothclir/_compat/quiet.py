@@ -9,8 +9,8 @@ import os
 import sys
 
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.utils.files import standard_error_in
 from tf_smoothclir.utils.import_hooks import around_import
+from tf_smoothclir.utils.standard_error import standard_error_in
 
 
 def hush_tensorflow() -> None:

@@ -18,8 +18,8 @@ from tf_smoothclir.protocols.text_search import TextSearch
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import make_directory
 
 
 class Searches:

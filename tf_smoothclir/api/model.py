@@ -26,9 +26,9 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import read_json
 
 
 class Model:

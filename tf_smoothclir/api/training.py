@@ -20,12 +20,12 @@ from tf_smoothclir.data.sources.memory import write_set
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.grades import highest_grade, thresholds_for, with_grades_of_set
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory
 from tf_smoothclir.utils.progress import progress_shown
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from tf_smoothclir.command_line.setting_flags import (
     define_retriever,
     define_settings,
 )
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import make_directory
 
 _OWN = {"module_name": COMMAND}
 

@@ -23,6 +23,7 @@ from tf_smoothclir.data.token_cache import (
 )
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.files import make_directory, scratch_directory, sweep_scratch
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
@@ -30,7 +31,6 @@ from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.devices import on_the_cpu
-from tf_smoothclir.utils.files import make_directory, scratch_directory, sweep_scratch
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 

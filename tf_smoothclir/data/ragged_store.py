@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.utils.files import copy_file, open_to_write, write_array
+from tf_smoothclir.storage.files import copy_file, open_to_write, write_array
 
 _VALUES_PER_PIECE = 1 << 22
 

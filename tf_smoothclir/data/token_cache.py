@@ -20,10 +20,10 @@ from absl import logging
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.digests import file_digest
+from tf_smoothclir.storage.files import discard_directory
 from tf_smoothclir.storage.folder import damage_in, new_folder
 from tf_smoothclir.text.given_vocabulary import vocabulary_digest
-from tf_smoothclir.utils.digests import file_digest
-from tf_smoothclir.utils.files import discard_directory
 
 _CACHED = "cached"  # the kind of its folders
 _FORMAT = 1  # part of every digest; increase it when the tokeniser or the files change

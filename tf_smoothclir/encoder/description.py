@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.storage.files import open_text_to_write
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import open_text_to_write
 from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"

@@ -13,7 +13,7 @@ from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.utils.files import make_directory, write_json, write_text
+from tf_smoothclir.storage.files import make_directory, write_json, write_text
 from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
 
 HEADER = (

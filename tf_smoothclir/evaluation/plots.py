@@ -13,7 +13,7 @@ if "matplotlib.pyplot" not in sys.modules and "MPLBACKEND" not in os.environ:
     matplotlib.use("Agg")  # needs no screen; a notebook has a back end of its own
 from matplotlib import pyplot as plt
 
-from tf_smoothclir.utils.files import open_to_write
+from tf_smoothclir.storage.files import open_to_write
 
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.tables import markdown_table, print_table
 
 if TYPE_CHECKING:  # importing it takes seconds

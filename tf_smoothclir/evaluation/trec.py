@@ -10,7 +10,7 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.utils.files import write_text
+from tf_smoothclir.storage.files import write_text
 
 
 def write_list_run(

@@ -26,8 +26,8 @@ from tf_smoothclir.index.vector_index import (
     IndexSettings,
     VectorIndex,
 )
+from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
-from tf_smoothclir.utils.files import open_to_write, write_array
 
 _VECTORS, _FAISS = "vectors", "faiss"
 QueryVectors = Callable[[], np.ndarray | None]

@@ -13,7 +13,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.digests import joint_digest
+from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _SUFFIXES = (".documents", ".jsonl", ".parquet", ".tsv")

@@ -14,7 +14,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.utils.files import open_to_write, write_array
+from tf_smoothclir.storage.files import open_to_write, write_array
 
 DOCUMENTS = "documents"  # its directory in an index
 _HASHES = "hashes"

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
-from tf_smoothclir.utils.files import naming, open_to_write, write_array
+from tf_smoothclir.storage.files import naming, open_to_write, write_array
 
 _ROWS_AT_ONCE = 1 << 14
 

@@ -19,8 +19,8 @@ from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.interaction.word_codes import WordCodes
 from tf_smoothclir.plugins import RERANKERS
+from tf_smoothclir.storage.files import open_to_write, read_json, write_json
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _CHOICES, _ARRAYS = "reranker.json", "reranker.npz"

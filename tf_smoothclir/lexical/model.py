@@ -14,8 +14,8 @@ from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
 from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.storage.files import new_directory, open_to_write, read_json, write_json
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import new_directory, open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"

@@ -14,8 +14,8 @@ from tf_smoothclir.lexical.rankers.bm25 import Bm25
 from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
 from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.storage.files import new_directory, open_to_write, read_json, write_json
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import new_directory, open_to_write, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 

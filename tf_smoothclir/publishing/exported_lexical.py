@@ -24,10 +24,10 @@ from tf_smoothclir.lexical.words import same_spelling
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.digests import files_below, joint_digest
+from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.vocabulary import read_vocabulary
-from tf_smoothclir.utils.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import copy_file, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 if TYPE_CHECKING:  # importing it takes seconds

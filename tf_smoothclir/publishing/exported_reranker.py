@@ -23,12 +23,12 @@ from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.storage.digests import files_below, joint_digest
+from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.word_encoder import TextEncoder
-from tf_smoothclir.utils.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import copy_file, read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"

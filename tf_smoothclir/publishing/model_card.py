@@ -13,9 +13,9 @@ from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import read_json, write_text
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.files import read_json, write_text
 from tf_smoothclir.utils.tables import markdown_table
 
 _RANKS_BY = {

@@ -6,8 +6,8 @@ import gc
 from pathlib import Path
 
 from tf_smoothclir.publishing.verification import Verifier
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.files import make_directory
 
 
 def export_verified(run_dir: str, export_dir: str, *, verify: bool = True, **options) -> list[Path]:

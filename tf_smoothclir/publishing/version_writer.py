@@ -26,8 +26,8 @@ from tf_smoothclir.publishing.manifest import (
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.files import flush_to_disk, locked, scratch_directory
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import flush_to_disk, locked, scratch_directory
 
 _TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
 # Roles of the parts that ranking needs, in the order of `pair_id`.

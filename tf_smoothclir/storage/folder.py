@@ -20,15 +20,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tf_smoothclir.utils.digests import file_digest, files_below
-from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import (
+from tf_smoothclir.storage.digests import file_digest, files_below
+from tf_smoothclir.storage.files import (
     flush_to_disk,
     new_directory,
     read_json,
     scratch_directory,
     write_json,
 )
+from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.records import record_from_json
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
+from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.text.embeddings import digit_form
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN
-from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import InputError, input_error
 
 _MARKS = {PADDING, UNKNOWN, "<UNK>", "<S>", "</S>", "<PAD>"}  # the last four are Polyglot's

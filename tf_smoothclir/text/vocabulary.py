@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tf_smoothclir.storage.files import open_text_to_write
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import open_text_to_write
 
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.utils.digests import file_digest
 
 
 class _VocabularyFile(tf.lookup.TextFileInitializer):

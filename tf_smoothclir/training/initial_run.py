@@ -16,10 +16,10 @@ from tf_smoothclir.plugins import DISTRIBUTIONS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.digests import joint_digest
+from tf_smoothclir.storage.files import copy_file, new_directory
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import copy_file, new_directory
 
 _FLAG = "--init_from"
 # They decide which weights there are, in which order.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import read_json, write_json
 from tf_smoothclir.utils.records import record_from_json
 
 

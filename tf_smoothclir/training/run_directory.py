@@ -7,18 +7,18 @@ import dataclasses
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
-from tf_smoothclir.storage.folder import MANIFEST
-from tf_smoothclir.training.run_config import RunConfig, RunData
-from tf_smoothclir.training.run_files import check_run, writing
-from tf_smoothclir.training.saved_states import has_state
-from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import (
+from tf_smoothclir.storage.files import (
     delete_in,
     locked,
     make_directory,
     names_in,
     write_text,
 )
+from tf_smoothclir.storage.folder import MANIFEST
+from tf_smoothclir.training.run_config import RunConfig, RunData
+from tf_smoothclir.training.run_files import check_run, writing
+from tf_smoothclir.training.saved_states import has_state
+from tf_smoothclir.utils.errors import InputError, input_error
 
 # In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
 # is a run, but not a finished one.

@@ -10,12 +10,12 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
 from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.files import make_directory, write_json
 from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
-from tf_smoothclir.utils.files import make_directory, write_json
 
 
 def evaluate_run(

@@ -22,12 +22,12 @@ from tf_smoothclir.evaluation.evaluate import (
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.protocols.cut_points import CutPoints, write_cut_points
 from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.set_retrievers import scorer_of_pairs
-from tf_smoothclir.utils.files import write_json
 
 EVALUATED_SPLITS = ("test", "validation")
 _DRAWN_POSITIONS = 100

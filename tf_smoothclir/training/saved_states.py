@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from tf_smoothclir.storage.files import discard_directory
 from tf_smoothclir.storage.folder import Folder, damage_in, new_folder
-from tf_smoothclir.utils.files import discard_directory
 
 STATE, BEST = "state", "best"  # of a run: all that training goes on from; the best weights
 _VARIABLES = "variables"

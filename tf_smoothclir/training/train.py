@@ -20,6 +20,7 @@ from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.plugins import DISTRIBUTIONS
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import copy_file, read_json
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
@@ -36,7 +37,6 @@ from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.files import copy_file, read_json
 
 
 def train(

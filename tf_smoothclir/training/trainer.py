@@ -13,6 +13,7 @@ from tensorflow import keras
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.training.callbacks import EpochCallbacks
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
@@ -21,7 +22,6 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.steps import StepLoop, are_finite
 from tf_smoothclir.training.validation import Validation
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import write_text
 from tf_smoothclir.utils.progress import progress_bar
 
 # Steps in one call of the graph: each call costs Python a millisecond.

@@ -17,9 +17,9 @@ import numpy as np
 from absl import logging
 from keras_tuner.engine.trial import Trial, TrialStatus
 
+from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.tuning.search_space import combinations, count_combinations
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.files import read_json, write_json
 
 _IDLE_SECONDS = 0.2
 _MOST_COLLISIONS = 1000  # of random draws, before a space counts as exhausted

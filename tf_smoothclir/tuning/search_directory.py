@@ -9,8 +9,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.settings.search import Search
+from tf_smoothclir.storage.files import delete_in, locked, names_in, read_json, write_json
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.files import delete_in, locked, names_in, read_json, write_json
 
 TRIALS, LOGS = "trials", "logs"
 ORACLE_STATE = "oracle.json"

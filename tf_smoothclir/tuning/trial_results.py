@@ -11,6 +11,7 @@ from keras_tuner.engine.trial import TrialStatus
 
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.storage.files import write_json, write_text
 from tf_smoothclir.tuning.heat_map import threshold_heat_map
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import HEAT_MAP
@@ -19,7 +20,6 @@ from tf_smoothclir.tuning.search_space import (
     threshold_tuples,
     with_values,
 )
-from tf_smoothclir.utils.files import write_json, write_text
 from tf_smoothclir.utils.tables import csv_table, markdown_table
 
 

@@ -12,6 +12,7 @@ from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.tuning.oracles import ORACLES, DurableOracle
 from tf_smoothclir.tuning.search_directory import ORACLE_STATE, only_search, open_search
@@ -19,7 +20,6 @@ from tf_smoothclir.tuning.search_space import count_combinations, search_space
 from tf_smoothclir.tuning.trial_results import TrialResult, trial_results, write_trial_results
 from tf_smoothclir.tuning.tuner import TrialTuner, tokenized_sets
 from tf_smoothclir.tuning.workers import role, run_local_workers
-from tf_smoothclir.utils.files import make_directory
 
 
 def tune(

@@ -22,6 +22,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.retrievers import learn_models
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -33,7 +34,6 @@ from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
 from tf_smoothclir.tuning.search_space import with_values
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.files import read_json, write_json
 
 _ALL_TRIALS = 1_000_000
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.utils.files import open_to_write, write_array
+from tf_smoothclir.storage.files import open_to_write, write_array
 
 _CODES, _SCALES, _LONGEST = "codes", "scales", "longest"
 _LARGEST = 127

@@ -24,11 +24,11 @@ from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, PAIRS, TOWERS, Ma
 from tf_smoothclir.papers.yu2020.outputs import write_table1, write_table2, write_table3
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.files import read_json
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.utils.digests import joint_digest
+from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _BOM = b"\xef\xbb\xbf"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.utils.files import new_directory, open_text_to_write
+from tf_smoothclir.storage.files import new_directory, open_text_to_write
 
 
 class MemorySource(Source):

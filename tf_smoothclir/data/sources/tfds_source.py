@@ -12,7 +12,7 @@ import tensorflow_datasets as tfds
 from tf_smoothclir.data.dataset_options import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
-from tf_smoothclir.utils.digests import joint_digest
+from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _BATCH = 1024  # records per step from TensorFlow to Python; single records take far longer

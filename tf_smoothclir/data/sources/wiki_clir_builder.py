@@ -34,8 +34,8 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
+from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.utils.beam import load_beam
-from tf_smoothclir.utils.digests import file_digest
 from tf_smoothclir.utils.errors import input_error
 
 ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -243,20 +242,6 @@ def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None
 
             logging.warning("%s cannot be locked: %s", path, error.strerror)
         yield
-
-
-@contextlib.contextmanager
-def standard_error_in(path: str | os.PathLike) -> Iterator[None]:
-    """Appends standard error to a file, also from C++ and from new processes."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(path, "ab") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def flush_to_disk(path: Path) -> None:

@@ -11,18 +11,18 @@ import sys
 
 import pytest
 
-from tf_smoothclir.utils import files
-from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.files import (
+from tf_smoothclir.storage import files
+from tf_smoothclir.storage.files import (
     flush_to_disk,
     is_unfinished,
     make_directory,
     new_directory,
     read_json,
-    standard_error_in,
     write_json,
     write_text,
 )
+from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.standard_error import standard_error_in
 
 
 class Crash(Exception):
@@ -138,7 +138,7 @@ def test_errors_while_a_file_is_written_name_it(tmp_path):
 
 KILLED = """
 import os, pathlib, sys
-from tf_smoothclir.utils.files import scratch_directory
+from tf_smoothclir.storage.files import scratch_directory
 with scratch_directory(pathlib.Path(sys.argv[1]), "tokens") as directory:
     (directory / "half").write_text("1")
     os._exit(9)

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from tf_smoothclir.utils.digests import file_digest, files_below, joint_digest
+from tf_smoothclir.storage.digests import file_digest, files_below, joint_digest
 
 CONTENTS = [b"", b"graph", bytes(range(250)) * 40_000]  # the last one takes several reads
 
