@@ -90,7 +90,6 @@ def test_configuration_keeps_the_layers_and_an_older_one_has_one(tower):
     "promise",
     [
         "wider_padding_and_its_row_of_the_table_change_nothing",
-        "seed_decides_initial_weights_and_dropout",
         "dropout_continues_exactly_from_saved_weights",
         "config_round_trip_keeps_every_argument",
     ],
