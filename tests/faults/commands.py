@@ -214,9 +214,10 @@ class Commands:
             elif path.suffix == ".csv":
                 content = _untimed(content.decode()).encode()
             elif path.suffix == ".json":
-                text = json.dumps(_unmeasured(json.loads(content)))
-                if path.name == MANIFEST:  # the files themselves are compared
-                    text = repr(sorted(json.loads(content)["files"]))
+                value = json.loads(content)
+                if path.name == MANIFEST and "files" in value:  # which are compared themselves
+                    value = sorted(value["files"])
+                text = json.dumps(_unmeasured(value))
                 content = _COUNTED.sub("#", text).encode()
             found.setdefault(name, []).append(_digest(content))
         return {name: sorted(set(digests)) for name, digests in found.items()}
