@@ -1,5 +1,6 @@
 """The benchmarks run at tiny sizes and give sane tables; no speed is tested."""
 
+import importlib
 import json
 import math
 import multiprocessing
@@ -13,23 +14,18 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import (
-    adversarial,
-    batching,
     checkpoints,
     common,
     encoding,
     engine,
     evaluation,
     index,
-    optimizers,
     preparation,
-    presets,
     profile,
     quantised,
     reranking,
     retrieval,
     scaling,
-    serving,
     stacks,
     training,
     translation_table,
@@ -48,7 +44,6 @@ from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
 TINY = Workload(
     queries=5, documents=100, vocabulary=50, query_tokens=4, document_tokens=6, batch_size=8, dim=4
 )
@@ -66,7 +61,6 @@ def _load_tensorflow_once(monkeypatch):
 
 def rows_of(table, *measurements):
     """Name -> medians of a table, after a check of its form and that all values are positive."""
-    assert table["rows"]
     for row in table["rows"]:
         for name in {"MB", *measurements} | {name for name in row if name.startswith("times ")}:
             assert math.isfinite(row[name]["median"])
@@ -74,7 +68,24 @@ def rows_of(table, *measurements):
     return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
 
 
-# --- training
+TOWERS = {"towers": ["max_lstm", "average_pooling"], "seconds": 0.0}
+TOY_RUN = RunSettings(data=TOY, training=TrainingSettings(epochs=1))
+SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "options", "column"),
+    [
+        ("adversarial", [TINY], {**TOWERS, **ONCE}, "triplets/s"),
+        ("batching", [TINY], {"calls": 1, **ONCE}, "pairs/s"),
+        ("optimizers", [TOY_RUN, ["adam", "rmsprop"]], {"rounds": 1}, "full/MRR@10"),
+        ("presets", [TOY, ["fast", "dense,dim=4,batch_size=64"]], ONCE, "queries/s"),
+        ("serving", [], {**SERVED, "retriever": "hybrid"}, "answers/s"),
+    ],
+)
+def test_small_measurements(name, arguments, options, column):
+    (table,) = importlib.import_module(f"benchmarks.{name}").measure(*arguments, **options)
+    assert len(rows_of(table, column)) > 1
 
 
 def test_training():
@@ -84,11 +95,8 @@ def test_training():
     rows = rows_of(table, "pairs/s", "ms/step")
     rivals = {"Keras"} | ({"PyTorch"} if common.has("torch") else set())
     assert set(rows) == {"tf_smoothclir lazy_adam"} | rivals
-    for measurements in rows.values():
-        assert measurements["pairs/s"] * measurements["ms/step"] == pytest.approx(
-            1000 * TINY.batch_size
-        )
-    assert rows["Keras"]["times Keras"] == 1
+    for row in rows.values():
+        assert row["pairs/s"] * row["ms/step"] == pytest.approx(1000 * TINY.batch_size)
 
 
 def test_stacks_compares_two_pythons(tmp_path):
@@ -98,22 +106,9 @@ def test_stacks_compares_two_pythons(tmp_path):
     other.chmod(0o755)
     sizes = {"queries": 20, "vocabulary": 200, **ONCE}
     (table,) = stacks.measure(str(other), variants=["optimizer=rmsprop"], **sizes)
-    assert "optimizer=rmsprop, tables 200 x 64" in table["title"]
-    here, there = sorted(rows_of(table, "pairs/s", "ms/step"), key=lambda name: "other" in name)
-    assert there == f"TensorFlow {tf.__version__}, other_environment"
-    assert here == f"TensorFlow {tf.__version__}, {Path(sys.executable).parent.parent.name}"
-
-
-def test_adversarial():
-    (table,) = adversarial.measure(TINY, towers=adversarial.TOWERS, seconds=0.0, **ONCE)
-    assert list(rows_of(table, "triplets/s", "CPU ms/triplet")) == list(adversarial.TOWERS)
-
-
-def test_batching():
-    (table,) = batching.measure(TINY, calls=1, **ONCE)
+    places = "other_environment", Path(sys.executable).parent.parent.name
     rows = rows_of(table, "pairs/s", "ms/step")
-    assert rows["pairs"]["times pairs"] == 1
-    assert rows["lists"]["times pairs"] > 0
+    assert rows.keys() == {f"TensorFlow {tf.__version__}, {place}" for place in places}
 
 
 @pytest.mark.skipif(ON_KERAS_3, reason="TensorFlow 2.21 leaves most operations out of its trace")
@@ -129,26 +124,8 @@ def test_profile(optimizer):
 
 def test_checkpoints_are_saved_in_three_ways(tmp_path):
     (table,) = checkpoints.measure(4, str(tmp_path), rounds=1)
-    kinds = (checkpoints.PLAIN, checkpoints.FLUSHED, checkpoints.DURABLE)
-    assert [row["name"] for row in table["rows"]] == [*kinds]
+    assert len(table["rows"]) == 3
     assert list(tmp_path.iterdir()) == []
-
-
-def test_optimizers_of_the_toy_world():
-    settings = RunSettings(data=TOY, training=TrainingSettings(epochs=1))
-    (table,) = optimizers.measure(settings, ["adam", "rmsprop"], rounds=1)
-    rows = rows_of(table, "pairs/s", "NDCG@5", "full/MRR@10")
-    assert rows["adam"]["times adam"] == 1
-    assert all(measurements["best epoch"] == 1 for measurements in rows.values())
-
-
-def test_presets_of_the_toy_world():
-    (table,) = presets.measure(TOY, ["fast", "dense,dim=4,batch_size=64"], **ONCE)
-    rows = rows_of(table, "listed pairs/s", "queries/s", "seconds an epoch")
-    assert rows["fast"]["times fast"] == 1
-    for measurements in rows.values():  # 180 of the 300 entities
-        assert measurements["queries/s"] * measurements["seconds an epoch"] == pytest.approx(180)
-        assert measurements["listed pairs/s"] > measurements["queries/s"]
 
 
 def test_scaling():
@@ -156,12 +133,8 @@ def test_scaling():
     workloads = {name: scaling.sizes(TINY)[name] for name in names}
     (table,) = scaling.measure(workloads, optimizer="lazy_adam", calls=1, **ONCE)
     rows = rows_of(table, "ms/step", "pairs/s", "rows a step")
-    assert tuple(rows) == names
     few, many = (rows[name]["rows a step"] for name in names)
     assert few < many <= 2 * TINY.vocabulary
-
-
-# --- data, texts and measures
 
 
 def test_translation_tables_of_the_toy_world(tmp_path):
@@ -169,16 +142,13 @@ def test_translation_tables_of_the_toy_world(tmp_path):
     (table,) = translation_table.measure(data, FLAT)
     rows = {row.pop("name"): row for row in table["rows"]}
     assert rows.keys() == translation_table.variants(FLAT).keys()
-    entries = [rows[f"least {least}"]["entries"]["median"] for least in ("0", "0.001", "0.1")]
-    assert entries == sorted(entries, reverse=True)
-    assert entries[0] > entries[-1]
+    entries = [rows[f"least {least}"]["entries"]["median"] for least in ("0", "0.1")]
+    assert entries[0] > entries[1]
     assert all(0 < row["quality"]["median"] <= 1 for row in rows.values())
 
 
 def test_preparation_of_documents_of_the_wanted_length(tmp_path):
     preparation.write_toy_world(tmp_path, 300, tokens=200)
-    lines = Path(tmp_path, "documents.tsv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 300
     (table,) = preparation.measure(str(tmp_path), "fr", rounds=1)
     ours, theirs = rows_of(table, "tokens/s", "tokens", "s").values()
     assert ours["tokens"] == theirs["tokens"] > 300 * 150  # the same work
@@ -186,29 +156,19 @@ def test_preparation_of_documents_of_the_wanted_length(tmp_path):
 
 def test_encoding_by_its_command():
     arguments = ["--json", "--rounds=1", "--documents=50", "--tokens=20", "--vocabulary=200"]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.encoding", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    result = json.loads(done.stdout)
-    assert result["machine"]["cores"] >= 1
-    (table,) = result["tables"]
+    command = [sys.executable, "-m", "benchmarks.encoding", *arguments]
+    written = subprocess.check_output(command, cwd=Path(__file__).parents[1])
+    (table,) = json.loads(written)["tables"]
     rows = rows_of(table, "documents/s", "tokens a document")
-    optional = {"StaticEmbedding": "sentence_transformers", "model2vec": "model2vec"}
-    absent = {name for name, module in optional.items() if not common.has(module)}
-    assert set(rows) == {encoding.PACKAGE, encoding.NUMPY, encoding.KERAS, *optional} - absent
-    assert all(f"{name} is left out" in done.stderr for name in absent)
-    for measurements in rows.values():
-        assert measurements["tokens a document"] == pytest.approx(20, rel=0.3)
+    assert rows.keys() >= {encoding.PACKAGE, encoding.NUMPY, encoding.KERAS}
+    for row in rows.values():
+        assert row["tokens a document"] == pytest.approx(20, rel=0.3)
 
 
 def test_evaluation():
     table, full = evaluation.measure(queries=20, documents=20, collection=50, rounds=1)
-    for measurements in rows_of(table, "s").values():
-        assert measurements["largest difference"] < 1e-5
+    for row in rows_of(table, "s").values():
+        assert row["largest difference"] < 1e-5
     assert len(rows_of(full, "queries/s")) == 2
 
 
@@ -217,18 +177,16 @@ def test_every_rival_runs_once_a_round_and_ratios_are_taken_round_by_round():
     measurements = common.interleaved(rivals, rounds=2)
     assert [r["value"] for r in measurements["bb"]] == [2.0, 2.0]
     assert all(r["MB"] > 1 for r in measurements["a"])
-    measurements = {
-        "a": [{"x": 2.0}, {"x": 9.0}, {"x": 8.0}],
-        "b": [{"x": 1.0}, {"x": 3.0}, {"x": 2.0}],
-    }
+    values = {"a": (2.0, 9.0, 8.0), "b": (1.0, 3.0, 2.0)}
+    measurements = {name: [{"x": value} for value in of] for name, of in values.items()}
     table = common.table("Title", measurements, ratio_of="x", references=["b", "takes no part"])
-    first, second = table["rows"]
-    assert first["x"] == {"median": 8.0, "min": 2.0, "max": 9.0}
-    assert first["times b"] == {"median": 3.0, "min": 2.0, "max": 4.0}
-    assert second["times b"] == {"median": 1.0, "min": 1.0, "max": 1.0}
-    assert "times takes no part" not in first
+    assert table["rows"][0] == {
+        "name": "a",
+        "x": {"median": 8.0, "min": 2.0, "max": 9.0},
+        "times b": {"median": 3.0, "min": 2.0, "max": 4.0},
+    }
     text = common.formatted({"machine": common.machine(), "load_after": 0.0, "tables": [table]})
-    assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text.splitlines()
+    assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text
 
 
 def test_the_workload_has_the_shape_of_the_paper(tmp_path):
@@ -248,13 +206,10 @@ def test_the_workload_has_the_shape_of_the_paper(tmp_path):
     assert touched == pytest.approx(11_000, rel=0.1)
 
 
-# --- search
-
-
 def test_index():
     kinds = ["int8", "hnsw", "hnsw:128"]
     sizes = {"documents": 500, "dim": 8, "queries": 20, **ONCE}
-    for table in index.measure(**sizes, kinds=kinds, made="trained"):
+    for table in index.measure(**sizes, kinds=kinds):
         rows = rows_of(table, "queries/s alone", "queries/s at once", "recall@10")
         assert set(rows) == {index.FLAT, *kinds, index.MATMUL}
         assert rows[index.FLAT]["recall@10"] == 1
@@ -281,13 +236,9 @@ def test_candidates_of_each_half_are_added_up():
 
 def test_retrieval(ranking_exports):
     retrievers = ["lexical", "hybrid", "dense"]
-    built, measured = retrieval.measure(
-        export_dir=str(ranking_exports["hybrid"]),
-        retrievers=retrievers,
-        documents=[60],
-        queries=5,
-        rounds=1,
-    )
+    sizes = {"documents": [60], "queries": 5, "rounds": 1}
+    export_dir = str(ranking_exports["hybrid"])
+    built, measured = retrieval.measure(export_dir=export_dir, retrievers=retrievers, **sizes)
     assert rows_of(built, "build s", "vectors MB", "impacts MB").keys() == {"built"}
     rows = rows_of(measured, "mean ms", "p50 ms", "p99 ms")
     assert rows.keys() == {f"{name}, {way}" for name in retrievers for way in ("search", "server")}
@@ -301,8 +252,6 @@ def test_quantised(ranking_exports):
     assert rows.keys() == set(kinds)
     assert rows["flat"]["recall@10"] == 1
     assert rows["int8"]["disk MB"] < rows["flat"]["disk MB"] / 2
-    for kind in kinds:  # no vector of these is far off
-        assert rows[kind]["full/MRR@10"] == pytest.approx(rows["flat"]["full/MRR@10"], abs=0.1)
 
 
 def test_reranking(tiny, tmp_path, without_plots):
@@ -310,9 +259,3 @@ def test_reranking(tiny, tmp_path, without_plots):
     sizes = {"networks": ["late_interaction", "knrm"], "candidates": 7, "queries": 3}
     (table,) = reranking.measure(run_dir=str(tmp_path / "run"), **sizes)
     assert rows_of(table, "p50 ms", "p99 ms", "cold p50 ms").keys() == set(sizes["networks"])
-
-
-def test_serving():
-    sizes = {"documents": 50, "dim": 4, "vocabulary": 200, "rounds": 1}
-    (table,) = serving.measure(**sizes, clients=2, retriever="hybrid", seconds=0.5)
-    assert all(rows_of(table, "p50 ms", "answers/s").values())

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from benchmarks import common
 from benchmarks.rivals import bm25, fast_text, measured, ours, set_page, static_embedding, systems
 from benchmarks.rivals.catalogue import RIVALS
-from benchmarks.rivals.page import FULL_MRR, METRICS, full_mrr
+from benchmarks.rivals.page import METRICS
 from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents
 from benchmarks.rivals.systems import Systems, Work
 from benchmarks.rivals.texts import RivalTexts, counts, numbered
@@ -22,9 +23,6 @@ from benchmarks.rivals.translations import Translations
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.evaluation.compare import read_systems
-from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.train import train
@@ -32,11 +30,6 @@ from tf_smoothclir.utils.errors import InputError
 
 PACKAGE = {"pip": "pip"}  # stands for a rival's package: installed wherever tests run
 TOY = DataSettings(toy_entities=300)
-
-
-@pytest.fixture(scope="module")
-def toy_texts():
-    return RivalTexts.of(RetrievalSet.load(ToyWorld("fr", "en", 300, 13)), TextSettings())
 
 
 @pytest.fixture
@@ -77,7 +70,6 @@ def test_training_pairs_are_the_training_queries_with_their_mates():
     # Of the small world's queries, q1, q2 and q3 are for training; d2, d4 and d6 have grade 2.
     assert texts.pairs.tolist() == [[0, 1], [1, 3], [2, 5]]
     assert texts.queries[2] == "an old house , a cat"
-    assert texts.documents[0] == ""
     texts = world(judgments=[("q1", "d2", 1), ("q4", "d8", 1), ("q5", "d9", 2)])
     with pytest.raises(InputError, match="no training query has a document of the highest grade"):
         Translations.learn(texts)
@@ -85,7 +77,6 @@ def test_training_pairs_are_the_training_queries_with_their_mates():
 
 def test_words_are_counted_and_unknown_ones_left_out():
     numbers = numbered(["b a", "", "c b"])
-    assert numbers == {"a": 0, "b": 1, "c": 2}
     assert counts(["b x b a", "", "x"], numbers).toarray().tolist() == [[1, 2, 0], [0] * 3, [0] * 3]
     for scores, best in ((np.arange(30.0), range(20, 30)), (np.array([3.0, 1.0, 2.0]), range(3))):
         assert set(best_documents(scores)) == set(best)
@@ -93,12 +84,8 @@ def test_words_are_counted_and_unknown_ones_left_out():
 
 def test_a_table_is_turned_round_by_bayes_rule():
     # hund stands for dog alone; tier for dog and cat alike, and twice as often.
-    table = Translations(
-        ["cat", "dog"],
-        ["hund", "tier"],
-        sp.csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])),
-        np.array([1.0, 2.0]),
-    )
+    shares = sp.csr_array(np.array([[0.0, 1.0], [0.5, 0.5]]))
+    table = Translations(["cat", "dog"], ["hund", "tier"], shares, np.array([1.0, 2.0]))
     assert table.of_document_words() == {"hund": {"dog": 1.0}, "tier": {"cat": 0.5, "dog": 0.5}}
     # P(hund, dog) = 1 * 1, P(tier, dog) = 0.5 * 2: as likely, so by name.
     assert table.of_query_words == {"cat": [("tier", 1.0)], "dog": [("hund", 0.5), ("tier", 0.5)]}
@@ -125,17 +112,6 @@ def test_translations_share_the_places_of_a_word():
     assert bm25.translated("", table, 2, 10) == []
 
 
-def test_full_mrr_from_the_files_is_that_of_the_evaluation(toy_texts, tmp_path):
-    retrieval_set = toy_texts.retrieval_set
-    retriever = RowRetriever(ready(retrieval_set, 0.45).rows, retrieval_set.tie_order)
-    found = evaluate_split(retrieval_set, retriever, "test", negatives=40, trec_dir=tmp_path)
-    files = {"it": (tmp_path / "run.trec", tmp_path / "qrels.trec")}
-    values = full_mrr(tmp_path, read_systems(files)[0]["it"])
-    assert len(values) == 60
-    assert 0.1 < np.nanmean(values) < 0.9  # else the test shows little
-    assert np.nanmean(values) == pytest.approx(found.metrics[FULL_MRR], abs=1e-9)
-
-
 def test_what_is_done_is_not_done_again_unless_something_changed(
     in_this_process, monkeypatch, tmp_path
 ):
@@ -148,34 +124,25 @@ def test_what_is_done_is_not_done_again_unless_something_changed(
     monkeypatch.setattr(systems, "RIVALS", rivals)
     work = Work(TOY, tmp_path, "a set", 20)
     first = result(work)
-    rivals["it"] = dataclasses.replace(rival(1.0), variants=failing)
-    assert result(work) == first
+    other = dataclasses.replace(rivals["it"], variants=failing)
     left_out = {"A rival": "RuntimeError: no room"}
-    for change in ({"fingerprint": "another set"}, {"latency_queries": 21}):
-        assert result(dataclasses.replace(work, **change)) == left_out
-    recipe = rivals["it"].recipe
-    rivals["it"] = dataclasses.replace(rivals["it"], recipe="new")
-    assert result(work) == left_out
-    rivals["it"] = dataclasses.replace(rivals["it"], recipe=recipe)
-    # A failure keeps what was there; a damaged file is an error that names it.
-    assert result(work) == first
+    for recipe, changes, expected in (
+        (other.recipe, {"fingerprint": "another set"}, left_out),
+        ("new", {}, left_out),
+        (other.recipe, {}, first),  # a failure keeps what was there
+    ):
+        rivals["it"] = dataclasses.replace(other, recipe=recipe)
+        assert result(dataclasses.replace(work, **changes)) == expected
+    # A damaged file is an error that names it.
     (tmp_path / "it" / "result.json").write_text("{}")
     with pytest.raises(InputError, match=r"it/result\.json: title is missing"):
         result(work)
 
 
-def test_the_seconds_of_a_hybrid_are_those_of_its_halves_and_of_their_weights():
-    seconds = {"training": 100.0, "lexical": 30.0, "hybrid": 10.0}
-    content = {part: {"seconds": value} for part, value in seconds.items()}
-    assert [ours._seconds(content, part) for part in ("", "dense", "lexical")] == [100, 60, 30]
-
-
-def _killed():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _cores():
+def _cores(is_killed):
     measured._stay_on_one_core()
+    if is_killed:
+        os.kill(os.getpid(), signal.SIGKILL)
     tasks = Path("/proc/self/task")
     return {frozenset(os.sched_getaffinity(int(task.name))) for task in tasks.iterdir()}
 
@@ -185,13 +152,12 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.test_rivals"])
     monkeypatch.setattr(common, "PROCESSES", processes)
-    result, reason = systems._alone(_killed)
-    assert (result, reason[:22]) == (None, "its process was killed")
-    (cores,), reason = systems._alone(_cores)
+    assert systems._alone(partial(_cores, True))[1].startswith("its process was killed")
+    (cores,), reason = systems._alone(partial(_cores, False))
     assert (len(cores), reason) == (1, "")
 
 
-@pytest.mark.parametrize("text", ["run", "=run", "name=", "a/b=run", "fast-psq=run", "a=x a=y"])
+@pytest.mark.parametrize("text", ["run", "a/b=run", "fast-psq=run", "a=x a=y"])
 def test_runs_have_names_of_their_own(text):
     assert set_page.given_runs(["a=x", "b=y=z"]) == {"a": Path("x"), "b": Path("y=z")}
     with pytest.raises(InputError, match="NAME=DIRECTORY"):
@@ -199,11 +165,8 @@ def test_runs_have_names_of_their_own(text):
 
 
 def test_a_set_gets_one_page_with_ours_and_the_rivals(
-    in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots, capsys
+    in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots
 ):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    command = "OMP_NUM_THREADS=1 python -m benchmarks.rivals --toy_entities=300 --rival=x"
-    assert set_page._command(TOY, {}, ["--rival=x"]) == command
     run = tmp_path / "run"
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     # 40 negatives as in the candidate lists of the rivals.
@@ -223,18 +186,13 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
         output_dir=str(tmp_path / "out"),
         latency_queries=12,
     )
-    (page,) = (tmp_path / "out").glob("*.md")
-    (file,) = (tmp_path / "out").glob("*.json")
+    page, file = (next((tmp_path / "out").glob(f"*.{suffix}")) for suffix in ("md", "json"))
     text, content = page.read_text(), json.loads(file.read_text())
     own = json.loads((run / "metrics.json").read_text())["test"]
     metrics = content["systems"]["ours"]["metrics"]
     assert metrics == {name: pytest.approx(own[name], abs=1e-6) for name in METRICS}
     assert content["best"] == "ours"
-    assert content["systems"]["Good"]["metrics"]["NDCG@5"] == pytest.approx(1)
     assert content["systems"]["Good"]["setting"] == "quality 1.0"  # by validation
-    for system in content["systems"].values():
-        assert system["latency"]["queries"] == 1  # of four; the others warm up
-        assert 0 < system["latency"]["median"] <= system["latency"]["p99"]
     tested = {(one["system"], one["metric"]) for one in content["differences"]}
     assert tested == {(name, metric) for name in ("Good", "Poor") for metric in METRICS}
     left_out = content["left_out"]
@@ -244,12 +202,10 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
         "Failing": "RuntimeError: no room",
         "None": "ValueError: None has no variant.",
     }
-    for line in ("| **ours** |", "| Poor |", "* Failing: RuntimeError: no room"):
-        assert line in text, text
+    assert "* Failing: RuntimeError: no room" in text
     for written in (text, file.read_text()):
         assert str(tmp_path) not in written  # paths of this machine are of no use to readers
         assert str(tiny_dir.parent) not in written
-    assert f"Page: {page}" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -259,9 +215,6 @@ def test_a_run_answers_by_its_export_and_one_of_another_set_is_left_out(
     search = ours._search(finished, tmp_path, "")
     (hits,) = search("word0 word3")
     assert len(hits) == DEPTH
-    again = ours._search(finished, tmp_path, "dense")  # exports nothing
-    assert again("word0 word3") == [hits]
-    assert [path.name for path in (tmp_path / "query_tower").iterdir()] == ["1"]
     measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
     measuring.add_run("theirs", "theirs", finished.path)
     assert "trained on another set" in measuring.left_out["theirs"]
@@ -269,16 +222,15 @@ def test_a_run_answers_by_its_export_and_one_of_another_set_is_left_out(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
-def test_a_package_answers_with_the_best_documents_of_its_scores(name, toy_texts, monkeypatch):
+def test_a_package_answers_with_the_best_documents_of_its_scores(name, monkeypatch):
     if RIVALS[name].missing():
         pytest.skip(RIVALS[name].missing())
     monkeypatch.setattr(static_embedding, "_FEW_STEPS", 1)
     monkeypatch.setattr(static_embedding, "_MORE_STEPS", 2)
     monkeypatch.setattr(fast_text, "_SHUFFLES", 2)
+    toy_texts = RivalTexts.of(RetrievalSet.load(ToyWorld("fr", "en", 300, 13)), TextSettings())
     rows = toy_texts.retrieval_set.queries_in("test")[:20]
-    settings = []
     for found in RIVALS[name].variants(toy_texts):
-        settings.append(found.setting)
         scores = found.rows(rows)
         assert scores.shape == (20, len(toy_texts.documents))
         assert np.isfinite(scores).all()
@@ -289,4 +241,3 @@ def test_a_package_answers_with_the_best_documents_of_its_scores(name, toy_texts
             assert worst >= others - 1e-5 * abs(others)
         for strange in ("", "never-seen"):
             assert len(found.answer(strange)) == DEPTH
-    assert len(set(settings)) == len(settings)

@@ -35,7 +35,6 @@ def test_mistakes_are_found_before_tensorflow_is_loaded(tmp_path):
         ("table2 --thresholds=0.5", "--thresholds: the experiments of the paper use"),
         ("table2 --word_vectors=towers --matching_folds=5", "--matching_folds=5: towers are tr"),
         ("table2 --tune_epochs=0 --theta_1=0", "--tune_epochs=0 --theta_1=0: --tune_epochs=0"),
-        ("table2 --tune_epochs=0 --theta_2=1", "--tune_epochs=0 --theta_2=1: --tune_epochs=0"),
     ],
 )
 def test_a_mistake_is_an_error_message_and_leaves_nothing(commands, tmp_path, arguments, message):

@@ -22,13 +22,11 @@ QUERIES = [f"q{n}\tand red {'word' if n % 2 else 'other'} y{n}\n" for n in range
 
 @pytest.fixture
 def retrieval_set(tmp_path):
-    directory = tmp_path / "set"
-    directory.mkdir()
     judgments = [f"q{n}\td{n}\t2\n" for n in range(10)]
     parts = {"documents": DOCUMENTS, "queries": QUERIES, "judgments": judgments}
     for name, lines in parts.items():
-        (directory / f"{name}.tsv").write_text("".join(lines))
-    data = DataSettings(data_dir=str(directory), document_language="de")
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    data = DataSettings(data_dir=str(tmp_path), document_language="de")
     return RetrievalSet.load(source_of(data))
 
 
@@ -37,13 +35,14 @@ def content(directory):
 
 
 @needs_beam
-@pytest.mark.parametrize("shared", [False, True], ids=["two vocabularies", "shared"])
-@pytest.mark.parametrize("limits", [{}, {"vocabulary_size": 9, "min_count": 2}], ids=["all", "few"])
+@pytest.mark.parametrize(
+    "changes", [{"vocabulary_size": 9, "min_count": 2}, {"shared_vocabulary": True}], ids=str
+)
 def test_beam_and_one_process_write_the_same_cache_byte_for_byte(
-    retrieval_set, tmp_path, monkeypatch, shared, limits
+    retrieval_set, tmp_path, monkeypatch, changes
 ):
     monkeypatch.setattr(beam_preparation, "_BYTES_PER_PIECE", 300)
-    settings = TextSettings(shared_vocabulary=shared, max_document_tokens=20, **limits)
+    settings = TextSettings(max_document_tokens=20, **changes)
     here = tokenize_set(retrieval_set, settings, tmp_path / "here")
     by_beam = BeamPreparation(retrieval_set, settings, LOCAL_RUNNER)(tmp_path / "beam")
     assert by_beam.directory.name == here.directory.name

@@ -12,7 +12,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.builder import build_model
 
 WORDS = 12
-# Of each worker, lists of texts: (query, documents with grades). The second one has fewer pairs.
+# Of each worker, lists of texts: (query, documents with grades), of unequal numbers.
 PARTS = (
     [([2, 3], [([4, 5], 2), ([6], 0), ([], 1)]), ([3], [([7, 4, 4], 2), ([8], 0)])],
     [([3, 9, 9], [([4], 1), ([10, 6], 0)])],
@@ -24,8 +24,6 @@ CASES = {
     "mean over lists": {"loss": "softmax"},
     "one table": {"shared_vocabulary": True},
     "dense gradients too": {"token_weights": "learned"},
-    "positions": {"position_weights": "learned"},
-    "reads word order": {"tower": "cnn"},
 }
 
 
@@ -51,15 +49,10 @@ def model_of(case):
     model = build_model(changed(RunSettings(), changes), dict.fromkeys(ROLES, vocabulary))
     model.compile(optimizer=keras.optimizers.SGD(1.0), loss=model.loss)
     model.optimizer.build(model.trainable_variables)
-    for tower in (model.query_tower, model.document_tower):
-        if case == "reads word order":
-            tower.dropout = 0.0
     return model
 
 
 class Worker:
-    """A model and its step, traced once: to get the message of the worker, and to use all."""
-
     def __init__(self, case, part):
         self._model, self._part = model_of(case), part
         self._start = self._model.get_weights()
@@ -96,8 +89,7 @@ def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     expected = [weight.numpy() for weight in model.weights]
     found = [worker.stepped(messages) for worker in workers]
     for own_logs, own in found:
-        assert own_logs["pairs"] == logs["pairs"]
-        for name in ("batch_loss", "gradient_norm"):
+        for name in ("pairs", "batch_loss", "gradient_norm"):
             np.testing.assert_allclose(own_logs[name], logs[name], rtol=1e-5)
         for one, other, first in zip(own, expected, found[0][1]):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import shutil
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import SmallWorld
-from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import ListPipeline
 from tf_smoothclir.data.preparation import tokenize_set
@@ -23,7 +21,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed import pipeline as shard_pipeline
 from tf_smoothclir.extras.distributed import writer as shard_writer
 from tf_smoothclir.extras.distributed.pipeline import ShardPipeline
-from tf_smoothclir.extras.distributed.reading import Shards, decode_lists
+from tf_smoothclir.extras.distributed.reading import Shards
 from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
@@ -31,7 +29,7 @@ from tf_smoothclir.utils.errors import InputError
 QUERIES, DOCUMENTS, SHARDS = 23, 17, 4
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=40)
 SAMPLING = {"negatives": 4, "seed": 5}
-FIRST, THIRD = "train-00000-of-00004.tfrecord", "train-00002-of-00004.tfrecord"
+THIRD = "train-00002-of-00004.tfrecord"
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +38,7 @@ def world(tmp_path_factory):
     ids = range(QUERIES)
     source = SmallWorld(
         queries=[(f"q{i}", " ".join(f"w{i}x{k}" for k in range(i % 4))) for i in ids],
-        documents=[
-            (f"d{j}", " ".join(f"v{j}x{k}" for k in range(j % 5))) for j in range(DOCUMENTS)
-        ],
+        documents=[(f"d{j}", " ".join(f"v{j}x{k}" for k in range(j % 5))) for j in ids[:DOCUMENTS]],
         judgments=[(f"q{i}", f"d{(i + k) % DOCUMENTS}", k) for i in ids for k in range(1 + i % 3)],
         splits={f"q{i}": "train" for i in ids},
     )
@@ -91,29 +87,21 @@ def records_of(path):
 def as_lists(batches):
     """One hashable (query, documents, grades) for each list of batches, in their order."""
     found = []
-    for inputs, grades in batches:
-        inputs = tf.nest.map_structure(np.asarray, inputs)
+    for inputs, grades in tf.nest.map_structure(np.asarray, list(batches)):
         queries, texts = (
             [tuple(text) for text in np.split(tokens.ids, np.cumsum(tokens.lengths))[:-1]]
             for tokens in inputs.texts
         )
         ends = np.cumsum(inputs.list_lengths)
         assert ends[-1] == len(texts) == len(grades)
-        grades = grades.numpy().tolist()
         for query, begin, end in zip(queries, ends - inputs.list_lengths, ends):
-            found.append((query, tuple(texts[begin:end]), tuple(grades[begin:end])))
+            found.append((query, tuple(texts[begin:end]), tuple(grades[begin:end].tolist())))
     return found
 
 
 def read(shards, epoch=0, start_step=0, **arguments):
     pipeline = ShardPipeline(shards, **{"batch_size": 20, "seed": 13, **arguments})
-    return list(pipeline.epoch(epoch, start_step))
-
-
-def assert_same_batches(found, expected):
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        tf.nest.map_structure(np.testing.assert_array_equal, one, other)
+    return tf.nest.map_structure(np.asarray, list(pipeline.epoch(epoch, start_step)))
 
 
 def test_manifest_counts_what_was_written(written, world):
@@ -123,7 +111,7 @@ def test_manifest_counts_what_was_written(written, world):
     expected = {**SAMPLING, "name": "small-en-de", "queries": QUERIES, "pairs": pairs}
     expected |= {"num_grades": 3, "document_tokens": sum(tokens)}
     expected |= {"query_tokens": sum(i % 4 for i in range(QUERIES))}
-    assert {key: manifest[key] for key in expected} == expected
+    assert manifest.items() >= expected.items()
     assert TextSettings(**manifest["text"]) == TEXT
     assert sum(shard["pairs"] for shard in manifest["shards"]) == pairs
     for number, shard in enumerate(manifest["shards"]):
@@ -136,25 +124,27 @@ def test_manifest_counts_what_was_written(written, world):
     assert written.manifest.fingerprint() == hashlib.sha256(canonical).hexdigest()
 
 
-@pytest.mark.parametrize("number", [1, 5, QUERIES])
-def test_shards_have_similar_numbers_of_pairs_and_reproducible_bytes(
-    write, world, lists, tmp_path, number
+@pytest.mark.parametrize(("number", "batch_size"), [(1, 1), (5, 20), (QUERIES, 1000)])
+def test_shards_have_all_lists_similar_numbers_of_pairs_and_reproducible_bytes(
+    write, world, lists, tmp_path, number, batch_size
 ):
     first, second = (write(tmp_path / name, number) for name in ("first", "second"))
     assert first.manifest == second.manifest  # the hashes of the files stand there
     pairs = [shard.pairs for shard in first.manifest.shards]
     assert len(pairs) == number
     assert max(pairs) - min(pairs) <= np.diff(lists.offsets).max()
-    assert sorted(as_lists(read(first))) == sorted(
-        as_lists(ListPipeline(world, batch_size=20, seed=1).epoch(lists, 0))
-    )
+    pipeline = ShardPipeline(first, batch_size=batch_size, seed=13)
+    found = pipeline.epoch(0)
+    expected = ListPipeline(world, batch_size=batch_size, seed=13).epoch(lists, 0)
+    assert found.element_spec == expected.element_spec
+    assert sorted(as_lists(found)) == sorted(as_lists(expected))
+    assert len(list(found)) == pipeline.num_steps()
     check_files(first)
 
 
 @pytest.mark.parametrize(
     ("directory", "number", "message"),
     [
-        ("shards", 0, rf"--num_shards=0: it must be in 1\.\.{QUERIES}"),
         ("shards", QUERIES + 1, rf"--num_shards={QUERIES + 1}: it must be in 1\.\.{QUERIES}"),
         ("file", 2, "--output_dir=file: .*there is a file"),
         ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
@@ -178,10 +168,9 @@ def test_interrupted_write_leaves_nothing_or_the_old_shards(write, copied, monke
 
     monkeypatch.setattr(shard_writer, "_example", example)
     parent = Path(copied.directory).parent
-    with pytest.raises(KeyboardInterrupt):
-        write(parent / "new", 2)
-    with pytest.raises(KeyboardInterrupt):
-        write(copied.directory, 2, overwrite=True)
+    for directory in (parent / "new", copied.directory):
+        with pytest.raises(KeyboardInterrupt):
+            write(directory, 2, overwrite=True)
     assert names_in(parent) == ["copy"]
     assert Shards.open(copied.directory).manifest == copied.manifest
     check_files(copied)
@@ -192,7 +181,7 @@ def test_overwrite_replaces_all_old_files_even_damaged_ones_and_no_others(write,
     (directory / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"not empty.*--overwrite"):
         write(directory, 2)
-    assert (directory / FIRST).is_file()
+    assert (directory / THIRD).is_file()
     check_files(write(directory, 2, overwrite=True))
     files = [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
     assert names_in(directory) == ["manifest.json", *files, "vocabulary"]
@@ -218,129 +207,78 @@ def test_shards_that_another_process_wrote_meanwhile_stay(write, tmp_path, monke
     assert len(Shards.open(tmp_path / "shards").manifest.shards) == 3
 
 
-@pytest.mark.parametrize("batch_size", [1, 20, 1000])
-def test_round_trip_gives_the_lists_and_batches_of_the_list_pipeline(
-    written, world, lists, batch_size
-):
-    pipeline = ShardPipeline(written, batch_size=batch_size, seed=13)
-    expected = ListPipeline(world, batch_size=batch_size, seed=13)
-    assert pipeline.epoch(0).element_spec == expected.epoch(lists, 0).element_spec
-    found, wanted = list(pipeline.epoch(0)), list(expected.epoch(lists, 0))
-    assert sorted(as_lists(found)) == sorted(as_lists(wanted))
-    assert len(found) == pipeline.num_steps()
-
-
-@pytest.mark.parametrize("buffer", [4, 1024])
-def test_order_is_a_function_of_seed_and_epoch(written, monkeypatch, buffer):
-    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", buffer)
+def test_order_is_a_function_of_seed_and_epoch_within_and_between_shards(written, monkeypatch):
     orders = set()
-    for seed, epoch in ((1, 0), (1, 1), (2, 0)):
+    for seed, epoch, buffer in ((1, 0, 1), (1, 0, 4), (1, 0, 1024), (1, 1, 1024), (2, 0, 1024)):
+        monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", buffer)
         tf.random.set_seed(1)
         first = read(written, epoch, seed=seed)
         tf.random.set_seed(2)
-        assert_same_batches(read(written, epoch, seed=seed), first)
+        np.testing.assert_equal(read(written, epoch, seed=seed), first)
         orders.add(tuple(as_lists(first)))
-    assert len(orders) == 3
+    assert len(orders) == 5
     assert len({tuple(sorted(order)) for order in orders}) == 1
 
 
-def test_neighbours_in_a_shard_seldom_are_neighbours_in_an_epoch(written):
-    files = [written.path(shard.file) for shard in written.manifest.shards]
-    records = itertools.chain(*map(records_of, files))
-    stored = as_lists(decode_lists(tf.constant([record])) for record in records)
-    place = {entry: number for number, entry in enumerate(as_lists(read(written)))}
-    assert len(place) == QUERIES
-    steps = [place[b] - place[a] for a, b in itertools.pairwise(stored)]
-    assert sum(step == 1 for step in steps) < QUERIES / 3
-
-
-@pytest.mark.parametrize("workers", [3, SHARDS])
-def test_workers_together_read_each_list_once(written, workers):
+def test_workers_together_read_each_list_once(written):
     shares = []
-    for worker in range(workers):
-        arguments = {"worker": worker, "num_workers": workers}
-        batches = read(written, 1, **arguments)
+    for worker in range(3):
+        pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=worker, num_workers=3)
+        batches = list(pipeline.epoch(1))
         shares.append(as_lists(batches))
-        pipeline = ShardPipeline(written, batch_size=20, seed=13, **arguments)
         assert pipeline.num_steps() == len(batches)
     assert sorted(itertools.chain(*shares)) == sorted(as_lists(read(written)))
     expected = [shard.queries for shard in written.manifest.shards]
-    assert [len(share) for share in shares] == [sum(expected[w::workers]) for w in range(workers)]
+    assert [len(share) for share in shares] == [sum(expected[w::3]) for w in range(3)]
     with pytest.raises(InputError, match=r"5 workers cannot share 4 shards.*--num_shards=5"):
         read(written, worker=0, num_workers=SHARDS + 1)
-    for worker in (-1, workers):
+    for worker in (-1, 3):
         with pytest.raises(ValueError, match="worker must be in"):
-            read(written, worker=worker, num_workers=workers)
+            read(written, worker=worker, num_workers=3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "buffer"), [({}, 4), ({"worker": 1, "num_workers": 2}, 1024)]
-)
-def test_epoch_from_a_step_on_is_the_tail_of_the_whole(written, monkeypatch, arguments, buffer):
-    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", buffer)
-    whole = read(written, 1, **arguments)
-    assert len(whole) > 2
-    for start in (1, 2, len(whole) - 1, len(whole)):
-        assert_same_batches(read(written, 1, start, **arguments), whole[start:])
+def test_epoch_from_a_step_on_is_the_tail_of_the_whole(written, monkeypatch):
+    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", 4)
+    share = {"worker": 1, "num_workers": 2}
+    whole = read(written, 1, **share)
+    for start in (1, 2, len(whole)):
+        np.testing.assert_equal(read(written, 1, start, **share), whole[start:])
 
 
-@pytest.mark.parametrize("step", [0, 3])
-def test_rows_of_a_batch_name_its_pairs(written, world, lists, step):
+def test_rows_of_a_batch_name_its_pairs(written, world, lists):
     pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=1, num_workers=2)
-    rows = pipeline.rows(1, step)
-    inputs, grades = list(pipeline.epoch(1))[step]
+    rows = pipeline.rows(1, 3)
+    inputs, grades = list(pipeline.epoch(1))[3]
     assert [grade for _, _, grade in rows] == grades.numpy().tolist()
     queries, documents = world.retrieval_set.query_ids, world.retrieval_set.document_ids
     tokens = [tuple(world.tokens("document")[documents.index(row[1])]) for row in rows]
     assert list(itertools.chain(*tokens)) == inputs.texts.document.ids.numpy().tolist()
-    counts = [sum(1 for _ in pairs) for _, pairs in itertools.groupby(rows, lambda row: row[0])]
-    assert counts == inputs.list_lengths.numpy().tolist()
-    judged = {
-        (queries[q], documents[d]): grade
-        for q, d, grade in zip(lists.pair_query_rows, lists.document_rows, lists.grades)
-    }
-    assert all(judged[query, document] == grade for query, document, grade in rows)
+    listed = zip(lists.pair_query_rows, lists.document_rows, lists.grades)
+    assert {(queries[q], documents[d], grade) for q, d, grade in listed} >= {*rows}
 
 
 def test_remote_directory_is_read_like_a_local_one(written):
     remote = "ram://bucket/shards"
-    for path in Path(written.directory).rglob("*"):
-        if path.is_file():
-            target = f"{remote}/{path.relative_to(written.directory).as_posix()}"
-            tf.io.gfile.makedirs(os.path.dirname(target))
-            with tf.io.gfile.GFile(target, "wb") as file:
-                file.write(path.read_bytes())
+    for path in Path(written.directory).rglob("*.*"):
+        target = f"{remote}/{path.relative_to(written.directory).as_posix()}"
+        tf.io.gfile.makedirs(os.path.dirname(target))
+        tf.io.gfile.copy(os.fspath(path), target)
     shards = Shards.open(remote)
     assert shards.find_defect() is None
-    assert_same_batches(read(shards), read(written))
+    np.testing.assert_equal(read(shards), read(written))
     tf.io.gfile.remove(f"{remote}/{THIRD}")
     with pytest.raises(InputError, match=f"{remote}/{THIRD}: there is no such file"):
         Shards.open(remote)
 
 
-def replaced(old, new):
-    return lambda path: path.write_text(path.read_text().replace(old, new, 1))
-
-
-NO_MANIFEST = (b"", b'{"format_version"', b"[1]", b"null", b'{"role": "query"}', b"\xff\xfe{")
-OF_MANIFEST = [
-    *((lambda path, c=c: path.write_bytes(c), "this is no manifest of sh") for c in NO_MANIFEST),
-    (replaced('"pairs"', '"pair"'), "damaged one: pairs is missing.*with --overwrite"),
-    (replaced(f'"queries": {QUERIES}', '"queries": "23"'), "queries must be an integer, not '23'"),
-    (replaced('"sha256"', '"sha"'), r"shards\[0\]\.sha256 is missing"),
-]
-OF_FILE = [
-    (Path.unlink, "there is no such file. Copy .*again"),
-    (lambda path: os.truncate(path, path.stat().st_size - 1), "bytes, but .* were written"),
-    (lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were written"),
-]
-
-
 @pytest.mark.parametrize(
     ("file", "damage", "message"),
     [
-        *(("manifest.json", *case) for case in (OF_FILE[0], *OF_MANIFEST)),
-        *((file, *case) for file in (FIRST, THIRD) for case in OF_FILE),
+        ("manifest.json", Path.unlink, "there is no such file. Copy .*again"),
+        ("manifest.json", lambda path: path.write_bytes(b"\xff\xfe{"), "this is no manifest of"),
+        ("manifest.json", lambda path: path.write_text("{}"), "a damaged one: name is missing"),
+        (THIRD, Path.unlink, "there is no such file. Copy .*again"),
+        (THIRD, lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were wri"),
     ],
 )
 def test_a_defect_that_is_found_when_opened_names_the_file(copied, file, damage, message):
@@ -349,78 +287,52 @@ def test_a_defect_that_is_found_when_opened_names_the_file(copied, file, damage,
         Shards.open(copied.directory)
 
 
-def place_of(path, record):
-    """Where a record begins in the file: 8 bytes of length, 4 of checksum, the data, 4 more."""
-    content, begin = path.read_bytes(), 0
-    for _ in range(record):
-        begin += 8 + 4 + struct.unpack_from("<Q", content, begin)[0] + 4
-    return begin
-
-
-def flipped(record, place):
+def flipped(place):
     def damage(path):
         content = bytearray(path.read_bytes())
-        content[place_of(path, record) + place] ^= 1
+        content[place] ^= 1
         path.write_bytes(content)
 
     return damage
 
 
-def cut(record, more):
-    return lambda path: os.truncate(path, place_of(path, record) + more)
-
-
-def rewrite(path, records, change):
-    """Applies `change` to the features of some records of a file."""
-    examples = [tf.train.Example.FromString(record) for record in records_of(path)]
-    for record in records:
-        change(examples[record].features.feature)
-    with tf.io.TFRecordWriter(os.fspath(path)) as writer:
-        for example in examples:
-            writer.write(example.SerializeToString())
-
-
 def numbers(name, change, records=(1,)):
-    def of(features):
-        value = features[name].bytes_list.value
-        value[0] = change(np.frombuffer(value[0], "<i4").copy()).tobytes()
+    """Applies `change` to the numbers of a feature in some records of a file."""
 
-    return lambda path: rewrite(path, records, of)
+    def damage(path):
+        examples = [tf.train.Example.FromString(record) for record in records_of(path)]
+        for record in records:
+            value = examples[record].features.feature[name].bytes_list.value
+            value[0] = change(np.frombuffer(value[0], "<i4")).tobytes()
+        with tf.io.TFRecordWriter(os.fspath(path)) as writer:
+            for example in examples:
+                writer.write(example.SerializeToString())
+
+    return damage
 
 
-def without(name):
-    return lambda path: rewrite(path, [1], lambda features: features.pop(name))
+def half_more(values):
+    return np.append(values.view("u1"), np.zeros(2, "u1"))
 
 
-def negative_length(lengths):
+def negative(values):
     """The sum stays."""
-    lengths[:2] = -1, lengths[0] + lengths[1] + 1
-    return lengths
+    return np.concatenate([[-1, values[:2].sum() + 1], values[2:]]).astype("<i4")
 
 
-def odd_bytes(number):
-    return lambda n: np.append(n.view("u1"), np.zeros(number, "u1"))
-
-
-FEATURES = ("query_tokens", "document_tokens", "document_lengths", "grades")
 CORRUPTED = "corrupted record.*Copy the shards again, or write"
 UNUSABLE = "the record cannot be used .*"
-DEFECTS = [  # what is done to the third file, the record that is named, and why
-    (flipped(0, 0), 1, CORRUPTED),  # the length
-    (flipped(3, 12), 4, CORRUPTED),  # the first byte of the data
-    (cut(0, 0), 1, "the file has 0 whole records, but"),
-    (cut(2, 0), 3, "the file has 2 whole records, but"),
-    (cut(2, 5), 3, "the file has 2 whole records, but"),
-    (cut(2, 20), 3, "truncated record"),
-    *((without(name), 2, f"{UNUSABLE}{name}") for name in FEATURES),
-    (numbers("grades", lambda n: n[1:]), 2, f"{UNUSABLE}grades and document_lengths"),
-    (numbers("document_lengths", lambda n: n[1:]), 2, f"{UNUSABLE}grades and document_"),
-    (numbers("document_tokens", lambda n: np.append(n, n[:1])), 2, f"{UNUSABLE}.*_tokens differ"),
-    (numbers("document_lengths", negative_length), 2, f"{UNUSABLE}negative"),
-    (numbers("query_tokens", odd_bytes(1)), 2, f"{UNUSABLE}half a number"),
-    # Half numbers of two lists are not joined.
-    (numbers("query_tokens", odd_bytes(2), (0, 1)), 1, f"{UNUSABLE}half a number"),
+DEFECTS = [  # what is done to the third file, which has 5 records; the one that is named; why
+    (flipped(0), 1, CORRUPTED),  # the length
+    (flipped(12), 1, CORRUPTED),  # the first byte of the data
+    (lambda path: os.truncate(path, 5), 1, "the file has 0 whole records, but"),
+    (lambda path: os.truncate(path, path.stat().st_size - 1), 5, "truncated record"),
     (lambda path: path.write_bytes(2 * path.read_bytes()), 6, "the file has 10 whole records"),
+    (numbers("grades", lambda n: n[1:]), 2, f"{UNUSABLE}grades and document_lengths"),
+    (numbers("document_tokens", lambda n: np.append(n, n[:1])), 2, f"{UNUSABLE}.*_tokens differ"),
+    (numbers("document_lengths", negative), 2, f"{UNUSABLE}negative"),
+    # Half numbers of two lists are not joined.
+    (numbers("query_tokens", half_more, (0, 1)), 1, f"{UNUSABLE}half a number"),
 ]
 
 
@@ -432,9 +344,6 @@ def test_a_defect_that_is_found_while_reading_names_file_and_record(copied, dama
         read(copied)
     assert "{{" not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-# --- the command
 
 
 def test_files_that_are_deleted_or_changed_while_in_use_are_named(copied):
@@ -456,25 +365,3 @@ def test_errors_that_are_no_defect_of_the_shards_stay_as_they_are(written):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught, written.explaining_defects():
         raise error
     assert caught.value is error
-    assert written.find_defect() is None
-
-
-def test_command_writes_once_and_again_with_overwrite(commands, tmp_path):
-    arguments = [f"--data_dir={write_tiny_set(tmp_path / 'data')}", f"--cache_dir={tmp_path}/cache"]
-    arguments += [f"--output_dir={tmp_path}/shards", "--negatives=3", "--num_shards=2"]
-
-    def run(*more):
-        module = "tf_smoothclir.extras.distributed.write_shards"
-        return commands.run(module, *arguments, "--verbosity=-1", *more)
-
-    # 12 training queries with 2 judged and 3 sampled documents each
-    expected = f"{tmp_path}/shards: 2 shards, 12 queries, 60 pairs, 0.0 MB"
-    done, refused, again = run(), run(), run("--overwrite")
-    for one in (done, again):
-        assert (one.returncode, one.stderr) == (0, "")
-        assert one.stdout.startswith(expected)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(f"error: --output_dir={tmp_path}/shards: the directory is not")
-    shards = Shards.open(tmp_path / "shards")
-    assert (shards.manifest.negatives, shards.manifest.seed) == (3, 13)
-    assert len(as_lists(read(shards))) == 12

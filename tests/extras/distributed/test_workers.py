@@ -34,10 +34,9 @@ def shards(tiny, tmp_path_factory):
 def workers_at(tiny, shards):
     """`workers_at(path)` are two workers whose run is `path / "run"`."""
     data = tiny().data
-    flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", "--dim=4"]
-    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--batch_size=20"]
-    flags += ["--negatives=3", f"--epochs={EPOCHS}", "--learning_rate=0.1"]
-    flags += ["--checkpoint_minutes=0"]
+    flags = [f"--data_dir={data.data_dir}", f"--cache_dir={data.cache_dir}", f"--epochs={EPOCHS}"]
+    flags += [f"--shards_dir={shards.directory}", "--batching=lists", "--checkpoint_minutes=0"]
+    flags += ["--dim=4", "--batch_size=20", "--negatives=3", "--learning_rate=0.1"]
     return lambda path: WorkerProcesses(path / "logs", [*flags, f"--output_dir={path / 'run'}"])
 
 
@@ -51,16 +50,13 @@ def whole(workers_at, tmp_path_factory):
         return path / "run", workers.log(0), workers.log(1)
 
 
-def last(run):
-    states = SavedStates(run / "checkpoints", BEST)
-    return tensors(states.prefix(states.latest()))
-
-
-def metrics_of(run):
+def outcome(run):
+    """The metrics of a run without those of its machine, and the last state."""
     result = json.loads((run / "metrics.json").read_text())
     for measured in ("pairs_per_second", "seconds", "peak_rss_mb"):
         del result["training"][measured]
-    return result
+    states = SavedStates(run / "checkpoints", BEST)
+    return result, tensors(states.prefix(states.latest()))
 
 
 def digest(log):
@@ -76,10 +72,7 @@ HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/de
         ("Unavailable", HERE + "Connection reset by peer", True),
         ("Internal", "Collective ops is aborted by: an error elsewhere", True),
         ("Internal", "/job:worker/replica:0/task:1 has no heartbeat", True),
-        # Errors of this process name its own place.
-        ("Internal", HERE + "write failed", False),
-        ("ResourceExhausted", HERE + "checkpoints/best; No space left", False),
-        ("ResourceExhausted", "OOM on /job:worker/replica:0/task:0/device:CPU:0", False),
+        ("ResourceExhausted", HERE + "write failed", False),  # names the place of this process
     ],
 )
 def test_only_connection_errors_mean_that_another_worker_is_lost(name, message, expected):
@@ -91,12 +84,7 @@ def test_workers_are_equal_to_the_last_bit_and_only_the_chief_logs_progress(whol
     _, chief, other = whole
     assert digest(chief) == digest(other)
     assert f"Epoch {EPOCHS}/{EPOCHS}: loss" in chief
-    assert "| NDCG@5 | " in chief
-    assert re.sub("Digest: .*", "", other).splitlines() == [
-        "This is worker 1 of 2; waiting for the others",
-        "All 2 workers are there",
-        "",
-    ]
+    assert "Epoch" not in other
 
 
 def test_killed_workers_join_again_and_nothing_is_lost(workers_at, whole, tmp_path):
@@ -124,11 +112,7 @@ def test_killed_workers_join_again_and_nothing_is_lost(workers_at, whole, tmp_pa
         workers.start(0, 1)
         workers.finish()
         assert digest(workers.log(0)) == digest(workers.log(1)) == digest(whole[1])
-    assert metrics_of(run) == metrics_of(whole[0])
-    expected, found = last(whole[0]), last(run)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    np.testing.assert_equal(outcome(run), outcome(whole[0]))
 
 
 def test_worker_that_starts_after_the_others_have_finished_exits(workers_at, whole, tmp_path):
@@ -142,7 +126,6 @@ def test_worker_that_starts_after_the_others_have_finished_exits(workers_at, who
         metrics.write_bytes(content)
         assert workers.end(1) == 0
         assert "The others have finished the run without this worker" in workers.log(1)
-        assert f"The run in {tmp_path / 'run'} is finished" in workers.log(1)
 
 
 def test_waiting_worker_ends_with_a_signal(workers_at, tmp_path):
@@ -171,23 +154,15 @@ def config(cluster, job, index):
     return json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
 
 
-WITH_CHIEF = {"worker": ["a:1"], "chief": ["c:1"]}
-WORKERS = ("worker 0", "worker 1"), (("a", 1), ("b", 1))
-CHIEF_FIRST = ("chief", "worker 0"), (("c", 1), ("a", 1))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (config(TWO, "worker", 0), Cluster(*WORKERS, 0)),
-        (config(TWO, "worker", 1), Cluster(*WORKERS, 1)),
-        (config(WITH_CHIEF, "worker", 0), Cluster(*CHIEF_FIRST, 1)),
-        (config(WITH_CHIEF, "chief", 0), Cluster(*CHIEF_FIRST, 0)),
-    ],
-)
-def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, expected):
-    monkeypatch.setenv("TF_CONFIG", text)
-    assert cluster_from_environment() == expected
+def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", config(TWO, "worker", 1))
+    workers = ("worker 0", "worker 1"), (("a", 1), ("b", 1))
+    assert cluster_from_environment() == Cluster(*workers, 1)
+    for place, job in enumerate(("chief", "worker")):
+        with_chief = {"worker": ["a:1"], "chief": ["c:1"]}
+        monkeypatch.setenv("TF_CONFIG", config(with_chief, job, 0))
+        chief_first = ("chief", "worker 0"), (("c", 1), ("a", 1))
+        assert cluster_from_environment() == Cluster(*chief_first, place)
 
 
 @pytest.mark.parametrize(
@@ -196,22 +171,16 @@ def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch, text, ex
         ("", "it is not set, but --distribution=multi_worker needs it"),
         ("{", "it is not valid JSON"),
         ("[]", "it lacks cluster, or task"),
-        ('{"cluster": ["a:1"], "task": {"type": "worker", "index": 0}}', "it lacks cluster, or"),
         (config(TWO, "worker", 2), "the task is worker 2, which is not in the cluster"),
-        (config(TWO, "worker", -1), "the task is worker -1"),
         (config({**TWO, "ps": ["p:1"]}, "worker", 0), "the cluster has ps, but only chief and wor"),
         (config({"chief": ["a:1", "b:1"]}, "chief", 0), "the cluster has more than one chief"),
         (config({"worker": ["a"]}, "worker", 0), "'a' is not host:port"),
-        (config({"worker": ["a:b"]}, "worker", 0), "'a:b' is not host:port"),
     ],
 )
 def test_mistake_in_tf_config_is_reported_with_an_example(monkeypatch, text, reason):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^TF_CONFIG: {reason}.*Set it for each process, for ex"):
         cluster_from_environment()
-    message = str(error.value)
-    assert message.startswith(f"TF_CONFIG: {reason}")
-    assert 'Set it for each process, for example {"cluster": {"worker": [' in message
 
 
 def test_address_of_another_process_is_a_mistake(monkeypatch):

@@ -1,20 +1,14 @@
 """Real processes on this machine that train one model together, as a supervisor starts them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
-import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-
-from tf_smoothclir._compat.quiet import hush_tensorflow
 
 ROOT = Path(__file__).resolve().parents[3]
 _DISTRIBUTED = ["--plugin=tf_smoothclir.extras.distributed", "--distribution=multi_worker"]
@@ -24,32 +18,24 @@ _TIMEOUT_SECONDS = 300  # for anything
 
 
 class WorkerProcesses:
-    """Two workers with the same flags, numbered 0 and 1.
+    """Two workers with the same flags, numbered 0 and 1; what still runs is killed at the end."""
 
-    As a context manager it kills, at its end, what still runs.
-    """
-
-    def __init__(self, directory: Path, flags: Sequence[str]):
-        """Chooses their addresses; their logs go to `directory`, which must be new."""
+    def __init__(self, directory, flags):
         directory.mkdir(parents=True)
         self._logs = [directory / f"worker{index}.log" for index in (0, 1)]
-        self._flags = [
-            *flags,
-            "--plugin=tf_smoothclir.extras.distributed",
-            "--distribution=multi_worker",
-        ]
+        self._flags = [*flags, *_DISTRIBUTED]
         self._cluster = {"worker": [f"127.0.0.1:{port}" for port in _free_ports(2)]}
-        self._processes: list[subprocess.Popen | None] = [None, None]
+        self._processes = [None, None]
 
-    def __enter__(self) -> WorkerProcesses:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error):
         for process in filter(None, self._processes):
             process.kill()
             process.wait()
 
-    def start(self, *workers: int, more: Sequence[str] = ()) -> None:
+    def start(self, *workers, more=()):
         for worker in workers:
             config = {"cluster": self._cluster, "task": {"type": "worker", "index": worker}}
             with open(self._logs[worker], "ab") as log:
@@ -62,23 +48,23 @@ class WorkerProcesses:
                     stderr=log,
                 )
 
-    def send(self, worker: int, number: int) -> None:
+    def send(self, worker, number):
         self._processes[worker].send_signal(number)
 
-    def kill(self, worker: int) -> None:
+    def kill(self, worker):
         self.send(worker, signal.SIGKILL)
         self.end(worker)
 
-    def end(self, worker: int) -> int:
+    def end(self, worker):
         return self._processes[worker].wait(timeout=_TIMEOUT_SECONDS)
 
-    def finish(self) -> None:
+    def finish(self):
         assert [self.end(0), self.end(1)] == [0, 0], self.log(0) + self.log(1)
 
-    def log(self, worker: int) -> str:
+    def log(self, worker):
         return self._logs[worker].read_text()
 
-    def wait_for(self, worker: int, text: str, times: int = 1) -> None:
+    def wait_for(self, worker, text, times=1):
         """Waits until the log of a worker contains `text` at least `times` times."""
         end = time.monotonic() + _TIMEOUT_SECONDS
         while self.log(worker).count(text) < times:
@@ -87,19 +73,15 @@ class WorkerProcesses:
             time.sleep(0.05)
 
 
-def _free_ports(number: int) -> list[int]:
+def _free_ports(number):
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        servers = (socket.create_server(("127.0.0.1", 0)) for _ in range(number))
+        sockets = [stack.enter_context(server) for server in servers]
         return [each.getsockname()[1] for each in sockets]
 
 
-def main() -> None:
+def main():
     """Runs smoothclir-train, and prints a digest of the weights of this worker after training."""
-    # TensorFlow's loading messages are silenced: the command has not set up its log yet.
-    logging.getLogger("tensorflow").setLevel(logging.WARNING)
-    hush_tensorflow()
     from tf_smoothclir.extras.distributed.workers import digest_of
     from tf_smoothclir.training.trainer import Trainer
     from trainers.train import run

@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 import re
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 
@@ -23,104 +23,39 @@ PNG = b"\x89PNG\r\n\x1a\nany bytes"
 NASTY = "<script>alert('x')</script> & \"quoted\" </pre></section>"
 
 
-class Tree(HTMLParser):
-    """Checks that tags balance; keeps tags with attributes, and the text by the tag it is in."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.tags, self.texts = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "img", "br", "hr", "link"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip() and self.open:
-            self.texts.append((self.open[-1], data))
-
-    def all(self, wanted):
-        return [attributes for tag, attributes in self.tags if tag == wanted]
-
-    def text(self, wanted):
-        return [data for tag, data in self.texts if tag == wanted]
-
-
-@pytest.fixture
-def page_of(tmp_path):
-    """`page_of(sections)` writes a page; returns its text and its tree."""
-
-    def write(sections, **options):
-        path = write_page(tmp_path, sections, **options)
-        assert path == tmp_path / "report.html"
-        text, tree = path.read_text(encoding="utf-8"), Tree()
-        tree.feed(text)
-        tree.close()
-        assert tree.open == []
-        return text, tree
-
-    return write
-
-
-@pytest.fixture
-def sections(tmp_path):
-    plot = tmp_path / "scores_by_grade.png"
+def test_page_is_well_formed_self_contained_and_escapes_everything(tmp_path):
+    plot = tmp_path / "a<b&'c'_d.png"
     plot.write_bytes(PNG)
-    table = PageTable(["metric", "SOSL", "p"], [["MAP", "**0.841**", ""], ["x", "-1", "2%"]])
-    return [
-        Section("Table 2: losses", "First.\n\nSecond ε.", ["run --a", "run --b"], [table], []),
-        Section("Figure 3", plots=[plot, plot]),
-    ]
+    table = PageTable([NASTY, "SOSL", "p"], [[NASTY, "**0.841**", ""], ["x", "-1", "2%"]])
+    section = Section(NASTY, f"{NASTY}\n\nSecond ε.", [NASTY, "run --b"], [table], [plot])
+    path = write_page(tmp_path, [section, Section("Figure"), section], title=NASTY, note=NASTY)
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    tree = ElementTree.fromstring(re.sub("<((meta|img) [^>]*)>", r"<\1/>", page))
 
+    def texts(tag):
+        return ["".join(element.itertext()) for element in tree.iter(tag)]
 
-def test_page_is_well_formed_html5_with_working_links(page_of, sections):
-    text, tree = page_of([*sections, sections[0]], title="Title", note="Today, 2 cores.")
-    assert text.startswith("<!DOCTYPE html>")
-    assert tree.all("html") == [{"lang": "en"}]
-    assert tree.text("title") == tree.text("h1") == ["Title"]
-    assert tree.text("p")[:4] == ["Today, 2 cores.", "First.", "Second ε.", "Made by "]
-    assert tree.text("h2") == ["Table 2: losses", "Figure 3", "Table 2: losses", "Commands"]
-    targets = [link["href"].removeprefix("#") for link in tree.all("a")]
-    sections_and_commands = [*tree.all("section"), *(li for li in tree.all("li") if "id" in li)]
-    ids = [part["id"] for part in sections_and_commands]
-    assert list(dict.fromkeys(targets)) == ids  # each command once, however often it is named
-    assert len(set(ids)) == len(ids) == 3 + 1 + 2
-    assert tree.text("code") == ["run --a", "run --b"]
-    aligned = [cell.get("class") for cell in tree.all("td")[:3]]
-    assert aligned == [None, "number", "number"]  # of MAP, 0.841 and an empty one
-    assert tree.text("strong") == ["0.841"] * 2
-    wrapper = tree.all("div")[0]  # wide tables scroll on their own, also by keyboard
-    assert (wrapper["class"], wrapper["tabindex"]) == ("table", "0")
+    def values(tag, name):
+        return [element.get(name) for element in tree.iter(tag)]
 
-
-def test_page_is_self_contained_and_its_plots_are_described(page_of, sections):
-    page, tree = page_of(sections)
-    for tag, attributes in tree.tags:
-        assert tag not in ("script", "link", "iframe", "object")
-        for name in {"src", "href", "srcset", "data", "style"} & set(attributes):
-            assert attributes[name].startswith(("data:", "#"))
+    assert texts("title") == texts("h1") == texts("th")[:1] == [NASTY]
+    assert texts("p")[:3] == [NASTY, NASTY, "Second ε."]
+    assert texts("h2") == [NASTY, "Figure", NASTY, "Commands"]
+    assert texts("code") == [NASTY, "run --b"]  # once, however often a command is named
+    assert texts("td") == [NASTY, "0.841", "", "x", "-1", "2%"] * 2
+    places = [*values("section", "id"), *filter(None, values("li", "id"))]
+    assert len(set(places)) == len(places) == 3 + 1 + 2
+    assert list(dict.fromkeys(values("a", "href"))) == [f"#{place}" for place in places]
+    for element in tree.iter():
+        assert element.tag not in ("script", "link", "iframe", "object")
+        for name in {"src", "href", "srcset", "data", "style"} & set(element.keys()):
+            assert element.get(name).startswith(("data:", "#"))
     assert not re.search(r"https?:|url\(|@import", page)
-    image, _ = tree.all("img")
-    assert base64.b64decode(image["src"].removeprefix("data:image/png;base64,")) == PNG
-    assert image["alt"] == "Figure 3: scores by grade"
-
-
-def test_everything_is_escaped(page_of, tmp_path):
-    evil = tmp_path / "a<b&'c'.png"
-    evil.write_bytes(PNG)
-    table = PageTable([NASTY], [[NASTY]])
-    _, tree = page_of([Section(NASTY, NASTY, [NASTY], [table], [evil])], title=NASTY, note=NASTY)
-    assert not tree.all("script")
-    for tag, times in {"h1": 1, "code": 1, "th": 1, "td": 1}.items():
-        assert tree.text(tag) == [NASTY] * times, tag
-    assert tree.text("h2") == [NASTY, "Commands"]
-    assert tree.text("a") == [NASTY, "Commands", "command 1"]
-    assert tree.text("p") == [NASTY, NASTY, "Made by ", "."]
-    assert tree.all("img")[0]["alt"] == f"{NASTY}: a<b&'c'"
-    assert tree.all("div")[0]["aria-label"] == f"Table: {NASTY}"
+    image = values("img", "src")[0].removeprefix("data:image/png;base64,")
+    assert base64.b64decode(image) == PNG
+    assert values("img", "alt") == [f"{NASTY}: a<b&'c' d"] * 2
+    assert values("div", "aria-label") == [f"Table: {NASTY}"] * 2
 
 
 SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
@@ -129,16 +64,12 @@ SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0
 def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark():
     systems = [*SYSTEMS, fake_system("3PartL2", (0.5,), loss="three_part_l2")]
     table = system_table("Test", "loss", systems, {("MSE", "MAP")}, costs=True)
-    columns = ["loss", "θ", *METRICS, "seconds an epoch", "MB"]
-    assert list(table.columns) == columns
-    lines = [re.split(r" ?\| ?", line)[1:-1] for line in table.markdown().splitlines()]
     of_mse = ["0.300 †" if metric == "MAP" else "0.300" for metric in METRICS]
-    spread = ["**0.500 (0.400 to 0.600)**"] * len(METRICS)
-    assert lines[4] == ["SOSL", "0.2, 0.7", *spread, "1.0", "500"]
-    assert lines[5] == ["MSE", "0.2, 0.7", *of_mse, "1.0", "500"]
-    # Equal means are all bold.
-    assert lines[6] == ["3PartL2", "0.2, 0.55, 0.9", *["**0.500**"] * len(METRICS), "1.0", "500"]
-    assert "**0.500 (0.400 to 0.600)**" in table.for_page().rows[0]
+    assert [list(row) for row in table.for_page().rows] == [
+        ["SOSL", "0.2, 0.7", *["**0.500 (0.400 to 0.600)**"] * len(METRICS), "1.0", "500"],
+        ["MSE", "0.2, 0.7", *of_mse, "1.0", "500"],
+        ["3PartL2", "0.2, 0.55, 0.9", *["**0.500**"] * len(METRICS), "1.0", "500"],  # equal means
+    ]
 
 
 def test_the_papers_values_stand_below_ours_and_are_bold_in_its_own_table_alone():
@@ -153,18 +84,13 @@ def test_the_papers_values_stand_below_ours_and_are_bold_in_its_own_table_alone(
     assert bold == {"SOSL": others, "3PartL2": [], "MSE": [], "PO": ["P_r@5"]}
 
 
-def test_latex_escapes_texts_and_has_as_many_columns_in_each_row_as_it_declares():
+def test_latex_escapes_texts():
     text = "50% & {a} #1 $ a\\b~c^d θ, ε 0.5 †"
     assert latex_escape(text) == (
         r"50\% \& \{a\} \#1 \$ a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d "
         r"$\theta$, $\varepsilon$ 0.5 \textsuperscript{$\dagger$}"
     )
-    lines = system_table("Test", "loss_a", SYSTEMS).latex().splitlines()
-    assert lines[1] == r"\begin{tabular}{ll" + "r" * len(METRICS) + "}"
-    rows = [line for line in lines if line.endswith(r" \\")]
-    assert [row.count(" & ") for row in rows] == [len(METRICS) + 1] * 3
-    assert rows[0].startswith(r"loss\_a & $\theta$ & P\_mr@1")
-    assert rows[1].count(r"\textbf{0.500 (0.400 to 0.600)}") == len(METRICS)
+    assert r"loss\_a & $\theta$ & P\_mr@1" in system_table("Test", "loss_a", SYSTEMS).latex()
 
 
 def test_csv_has_every_value_of_ours_and_of_the_paper():
@@ -174,11 +100,9 @@ def test_csv_has_every_value_of_ours_and_of_the_paper():
     assert len(ours) == 2 * (len(METRICS) + 1)  # and full/MRR@10
     assert len(rows) - len(ours) == 4 * 4 * len(METRICS)
     names = ("set", "system", "metric", "lowest_seed", "highest_seed", "queries")
-    expected = ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
-    assert [ours[0][name] for name in names] == expected
+    assert [ours[0][name] for name in names] == ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
     assert float(ours[0]["mean"]) == pytest.approx((0.4 + 0.5 + 0.6) / 3, abs=1e-15)
     differing = [(r["system"], r["metric"]) for r in ours if r["differs_from_first"] == "yes"]
     assert differing == [("MSE", "MAP")]
-    comparable = {row["set"] for row in rows if row["comparable"] == "yes"}
-    assert "WikiCLIR fr" in comparable
-    assert not comparable & {"WikiCLIR it", "WikiCLIR sw", "WikiCLIR tl"}
+    of_paper = {row["set"] for row in rows if row["comparable"] == "yes"} - {"a, set"}
+    assert of_paper == {"WikiCLIR fr"}

@@ -14,23 +14,17 @@ from tf_smoothclir.training.histograms import bin_of
 
 
 @pytest.fixture
-def panels(monkeypatch, tmp_path):
+def panels(monkeypatch):
     """`panels(plot, ...)` draws, and returns the panels of the figure."""
-    figures, save = [], plots.save_png
-
-    def keep(figure, path, **options):
-        figures.append(figure)
-        save(figure, path, **options)
+    figures = []
+    for module in (curve_plots, system_plots):
+        monkeypatch.setattr(module, "save_png", lambda figure, *_, **__: figures.append(figure))
 
     def draw(plot, *arguments):
-        plot(tmp_path / "plot.png", "title", *arguments)
+        plot("plot.png", "title", *arguments)
         return figures[0].axes
 
-    for module in (curve_plots, system_plots):
-        monkeypatch.setattr(module, "save_png", keep)
-    monkeypatch.setattr(plots.plt, "close", lambda figure: None)
     yield draw
-    monkeypatch.undo()
     plots.plt.close("all")
 
 
@@ -60,59 +54,49 @@ def test_gradient_norms_of_all_epochs_and_losses_of_each(panels):
 
 
 def test_every_seed_has_a_learning_curve_and_a_ring_at_its_best_epoch(panels):
-    def epochs(*values):
-        return [
-            {"epoch": n, "loss": 1 / n, "validation": {"NDCG@5": value}}
-            for n, value in enumerate(values, start=1)
+    values = [0.3, 0.6, 0.5], [0.2, 0.3]
+    histories = [
+        [
+            {"epoch": n, "loss": 1 / n, "validation": {"NDCG@5": v}}
+            for n, v in enumerate(of, start=1)
         ]
-
-    two = system_of("pooling", epochs(0.3, 0.6, 0.5), epochs(0.4, 0.5, 0.6))
-    fewer = system_of("LSTM", epochs(0.2, 0.3))
-    losses, validation = panels(curve_plots.plot_learning, [two, fewer])
-    assert ys(losses.lines) == [[1, 1 / 2, 1 / 3], [1, 1 / 2, 1 / 3], [1, 1 / 2]]
-    curves, rings = validation.lines[::2], validation.lines[1::2]
-    assert ys(curves) == [[0.3, 0.6, 0.5], [0.4, 0.5, 0.6], [0.2, 0.3]]
-    at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in rings]
-    assert at == [(2, 0.6), (3, 0.6), (2, 0.3)]
+        for of in values
+    ]
+    losses, validation = panels(curve_plots.plot_learning, [system_of("pooling", *histories)])
+    assert ys(losses.lines) == [[1, 1 / 2, 1 / 3], [1, 1 / 2]]
+    assert ys(validation.lines[::2]) == [*values]
+    at = [(*ring.get_xdata(), *ring.get_ydata()) for ring in validation.lines[1::2]]
+    assert at == [(2, 0.6), (2, 0.3)]
 
 
-@pytest.mark.parametrize("plot", [curve_plots.plot_related, curve_plots.plot_queries])
-def test_each_system_is_a_line_over_the_related_documents_or_queries(panels, plot):
+def test_each_system_is_a_line_over_the_related_documents(panels):
     systems = [
         fake_system(f"{name}, {number}", [value])
         for number, value in (("0.5", 0.1), ("all", 0.2))
         for name in ("SOSL", "MSE")
     ]
-    for panel in panels(plot, systems[:3]):  # the run of MSE with all has failed
+    for panel in panels(
+        curve_plots.plot_related, systems[:3]
+    ):  # the run of MSE with all has failed
         assert [label.get_text() for label in panel.get_xticklabels()] == ["0.5", "all"]
         assert ys(panel.lines) == [[0.1, 0.2], [0.1]]
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
-        (((8, 2), (5, 5), (0, 10)), (0.5 + 0.2, 0 + 0.5, 0 + 0.2)),
-        (((1, 1), (0, 0), (1, 1)), (0, 0, 1)),  # no pair of grade 1
-    ],
-)
-def test_overlap_is_the_share_of_scores_common_to_two_grades(counts, expected):
-    found = system_plots.grade_overlaps(fake_system("SOSL", (0.1, 0.2), counts=counts))
-    names = ("NR and SR", "SR and MR", "NR and MR")
-    assert found == pytest.approx(dict(zip(names, expected)))
+def test_overlap_is_the_share_of_scores_common_to_two_grades():
+    def overlaps(*counts):
+        return [*system_plots.grade_overlaps(fake_system("", (0.1, 0.2), counts=counts)).values()]
+
+    # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
+    assert overlaps((8, 2), (5, 5), (0, 10)) == pytest.approx([0.5 + 0.2, 0 + 0.5, 0 + 0.2])
+    assert overlaps((1, 1), (0, 0), (1, 1)) == pytest.approx([0, 0, 1])  # no pair of grade 1
 
 
-def test_other_plots_are_drawn_and_the_same_again(tmp_path):
+def test_other_plots_are_drawn(tmp_path):
     losses = [fake_system(loss, (0.1,), loss=loss) for loss in ("sosl", "three_part_l2", "mse")]
     epsilons = [fake_system(name, (0.1, 0.2)) for name in ("0", "0.5", "2")]
     names = [field.name for field in dataclasses.fields(Difference)]
     gain = Difference(**{**dict.fromkeys(names, 0.01), "metric": "MAP", "system": "better"})
-    drawn = []
-    for name in "ab":
-        paths = [tmp_path / f"{name}{number}.png" for number in range(3)]
-        system_plots.plot_score_densities(paths[0], "title", losses)
-        system_plots.plot_metric_curves(paths[1], "title", "ε", epsilons)
-        system_plots.plot_gains(paths[2], "title", "Paper", [gain])
-        drawn.append([path.read_bytes() for path in paths])
-    assert drawn[0] == drawn[1]
-    assert all(content[:4] == b"\x89PNG" for content in drawn[0])
+    system_plots.plot_score_densities(tmp_path / "densities", "title", losses)
+    system_plots.plot_metric_curves(tmp_path / "curves", "title", "ε", epsilons)
+    system_plots.plot_gains(tmp_path / "gains", "title", "Paper", [gain])
+    assert [path.read_bytes()[:4] for path in tmp_path.iterdir()] == [b"\x89PNG"] * 3

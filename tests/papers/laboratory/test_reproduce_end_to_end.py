@@ -9,11 +9,11 @@ import pytest
 
 from tf_smoothclir.papers.laboratory import reproduce as module
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.cells import SCORE_BINS
 from tf_smoothclir.papers.laboratory.plan import Study
 from tf_smoothclir.papers.laboratory.sets import open_sets
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import METRICS
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def output_dir(reproduce, work_dir):
 
 def rows_in(path, **wanted):
     rows = csv.DictReader(path.read_text().splitlines())
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+    return [row for row in rows if row.items() >= wanted.items()]
 
 
 def losses_in(output_dir):
@@ -79,42 +79,29 @@ def metrics_in(path):
     return json.loads((path / "metrics.json").read_text())["test"]
 
 
-def test_tables_plots_and_a_report_are_written(output_dir):
+def test_tables_plots_and_a_report_are_written_with_the_metrics_of_the_runs(output_dir):
     for name in NAMES:
         for suffix in ("md", "csv", "tex", *(["png"] if name == "figure3" else [])):
             assert (output_dir / name / f"{SET}.{suffix}").stat().st_size > 0
     assert losses_in(output_dir) == LOSSES
-    text = (output_dir / "table2" / f"{SET}.md").read_text()
-    for part in ("paper, WikiCLIR: not comparable", "Holm", f"\n{COMMAND}\n"):
-        assert part in text
     page = (output_dir / "report.html").read_text()
-    for part in ("Table 1", "Table 2", "Figure 3", COMMAND):
-        assert part in page
+    assert [part in page for part in ("Table 1", "Table 2", "Figure 3", COMMAND)] == [True] * 4
     assert (output_dir / "commands.txt").read_text() == f"{COMMAND}\n"
-
-
-def test_the_table_and_the_tests_of_significance_have_the_metrics_of_the_runs(output_dir):
     metrics = metrics_in(cell_of(output_dir, "mse"))
     ours = rows_in(output_dir / "table2" / f"{SET}.csv", source="ours", system="MSE")
     assert {row["metric"]: float(row["mean"]) for row in ours} == metrics
-    directory = output_dir / "table2" / f"{SET}-significance"
-    assert len(list(directory.iterdir())) == 4
-    tested = rows_in(directory / "comparison.csv", system="MSE")
-    assert {row["baseline"] for row in tested} == {"SOSL"}
-    for row in tested:
-        assert float(row["mean"]) == pytest.approx(metrics[row["metric"]], abs=1e-6)
+    comparison = output_dir / "table2" / f"{SET}-significance" / "comparison.csv"
+    tested = rows_in(comparison, system="MSE", baseline="SOSL")
+    means = {row["metric"]: float(row["mean"]) for row in tested}
+    assert means == pytest.approx({name: metrics[name] for name in METRICS}, abs=1e-6)
 
 
-def test_a_cell_keeps_all_but_its_checkpoints_and_counts_all_scores(output_dir):
+def test_a_cell_keeps_no_checkpoints_and_counts_all_scores(output_dir):
     path = cell_of(output_dir, "sosl")
     assert not (path / "checkpoints").exists()
-    for part in ("config.json", "flags.txt", "evaluation/test/run.trec", "vocabulary/query.txt"):
-        assert (path / part).is_file()
     counts = json.loads((path / "training_scores.json").read_text())["counts"]
     queries = SETTINGS["toy_entities"] * 3 // 5
-    assert [len(of_grade) for of_grade in counts] == [SCORE_BINS] * 3
-    assert sum(counts[0]) == queries * SETTINGS["negatives"]
-    assert sum(counts[2]) == queries
+    assert (sum(counts[0]), sum(counts[2])) == (queries * SETTINGS["negatives"], queries)
 
 
 def test_only_a_missing_cell_is_run_again_with_the_same_metrics(reproduce, output_dir):
@@ -146,23 +133,20 @@ def test_the_ablation_compares_re_ranking_and_full_retrieval(reproduce, output_d
     )
     ablation = dataclasses.replace(EXPERIMENTS["ablation"], systems=(paper, small))
     monkeypatch.setitem(EXPERIMENTS, "ablation", ablation)
-    ran, failures = reproduce(["ablation"])
-    assert (len(ran), failures) == (1, [])  # the paper's is there from Table 2
+    assert len(reproduce(["ablation"])[0]) == 1  # the paper's is there from Table 2
     directory, metric = output_dir / "ablation", "full/MRR@10"
     own = rows_in(directory / f"{SET}.csv", system=best.name, metric=metric)
     (tested,) = rows_in(directory / f"{SET}-significance" / "comparison.csv", metric=metric)
     assert float(own[0]["mean"]) == pytest.approx(float(tested["mean"]), abs=1e-6)
     assert (directory / f"{SET}.png").stat().st_size > 0
-    assert "seconds an epoch" in (directory / f"{SET}.md").read_text()
 
 
 def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     commands, output_dir, work_dir
 ):
     directory = work_dir / "command" / "cells"
-    for loss in ("sosl", "mse", "three_part_l2"):  # which leaves two
-        path = cell_of(output_dir, loss)
-        shutil.copytree(path, directory / path.name)
+    for path in (cell_of(output_dir, loss) for loss in ("sosl", "mse", "three_part_l2")):
+        shutil.copytree(path, directory / path.name)  # which leaves two
     flags = [f"--{name}={value}" for name, value in SETTINGS.items()]
     flags += ["--tune_epochs=0", f"--cache_dir={work_dir / 'cache'}", "--verbosity=-1"]
     flags += [f"--output_dir={work_dir / 'command'}"]
@@ -170,9 +154,6 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) == (f"Report: {work_dir / 'command'}/report.html\n", "")
     assert len(list(directory.glob("*.log"))) == 2
-    cells = list(directory.glob("*/metrics.json"))
-    assert len(cells) == 5
-    for path in cells:
-        assert metrics_in(path.parent) == metrics_in(output_dir / "cells" / path.parent.name)
-    page = (work_dir / "command" / "report.html").read_text()
-    assert "smoothclir-reproduce table2 --toy_entities=300" in page
+    found = {path.parent.name: metrics_in(path.parent) for path in directory.glob("*/metrics.json")}
+    assert found == {name: metrics_in(output_dir / "cells" / name) for name in found}
+    assert len(found) == 5

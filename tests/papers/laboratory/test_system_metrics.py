@@ -20,8 +20,6 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
 )
 from tf_smoothclir.settings.training import METRICS
 
-QUERIES = 40
-
 
 def run_of(values):
     ids = tuple(map(str, range(len(values))))
@@ -30,18 +28,17 @@ def run_of(values):
 
 def test_p_values_are_those_of_the_randomisation_test_with_holms_correction():
     rng = np.random.default_rng(0)
-    first, near, far = rng.random(QUERIES), rng.random(QUERIES), rng.random(QUERIES) + 0.5
+    first, near, far = rng.random((3, 40)) + np.array([[0], [0], [0.5]])
     systems = {"SOSL": run_of(first), "near": run_of(near), "far": run_of(far)}
     found = {one.system: one for one in differences_from_first(systems, 13) if one.metric == "MAP"}
     plain = [randomization_test(other, first, seed=13) for other in (near, far)]
     assert [found[name].holm_p for name in ("near", "far")] == holm(plain).tolist()
-    marked = significant(differences_from_first(systems, 13))
-    assert marked == {("far", metric) for metric in METRICS}
+    assert significant([*found.values()]) == {("far", "MAP")}
     assert differences_from_first({"SOSL": run_of([0.1])}, 13) == []
 
 
 class FakeCell:
-    """A finished cell with TREC files of one query and two documents."""
+    """A cell with TREC files of one query and two documents."""
 
     def __init__(self, directory, scores, finished=True, others=0):
         directory.mkdir()
@@ -54,8 +51,7 @@ class FakeCell:
             (directory / f"{name}qrels").write_text(f"q 0 a {grade_of_a}\nq 0 b 2\n")
 
     def metrics(self, part=""):
-        values = {"test": self.seed / 10 + bool(part), "validation": 0.9}
-        splits = {split: dict.fromkeys(METRICS, value) for split, value in values.items()}
+        splits = {"test": dict.fromkeys(METRICS, self.seed / 10 + bool(part)), "validation": {}}
         counts = {"test": dict.fromkeys(METRICS, 1)}
         return CellMetrics(splits, counts, {}, seconds=6.0 * self.seed, epochs=2, peak_mb=100.0)
 
@@ -70,32 +66,28 @@ def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
     assert system.values["MAP"] == pytest.approx([0.1, 0.3])
     assert system.seeds == (1, 3)
     assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
-    assert system.peak_mb.tolist() == [100, 100]
     assert read_system_metrics("SOSL", cells[1:2]) is None
     part = read_system_metrics("towers", cells[:1], "dense")
     assert part.values["MAP"] == pytest.approx([1 + 0.1])
-    of_parts = {"dense": metrics_json(test=1), "lexical": metrics_json(test=2)}
     path = tmp_path / "metrics.json"
-    path.write_text(json.dumps({**metrics_json(test=3), "components": of_parts}))
-    found = [CellMetrics.read(path, part).splits["test"] for part in ("", *of_parts)]
-    assert [values["MAP"] for values in found] == [3, 1, 2]
+    components = {"lexical": metrics_json(test=2)}
+    path.write_text(json.dumps({**metrics_json(test=3), "components": components}))
+    found = [CellMetrics.read(path, part).splits["test"]["MAP"] for part in ("", "lexical")]
+    assert found == [3, 2]
 
 
 def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing(tmp_path):
-    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], METRICS)
-    for metric in METRICS:
-        np.testing.assert_allclose(mean.per_query[metric], [0.5, 0.6, np.nan], atol=1e-15)
+    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], ["MAP"])
+    np.testing.assert_allclose(mean.per_query["MAP"], [0.5, 0.6, np.nan], atol=1e-15)
     right, wrong = {"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}
     cells = [FakeCell(tmp_path / "1", right), FakeCell(tmp_path / "2", wrong)]
     means, best_grade = per_query_means([read_system_metrics("SOSL", cells)])
     assert best_grade == 2
-    assert means["SOSL"].per_query["P_mr@1"].tolist() == [(1 + 0) / 2]
     assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
 
 
-@pytest.mark.parametrize(("others", "expected"), [(0, 1), (9, 1 / 10), (10, 0)])
-def test_full_retrieval_counts_to_the_tenth_document(tmp_path, others, expected):
-    cells = [FakeCell(tmp_path / "1", {"b": 1}, others=others)]
-    means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
-    assert set(means["SOSL"].per_query) == {"MAP", FULL_MRR}
-    assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
+def test_full_retrieval_counts_to_the_tenth_document(tmp_path):
+    for others, expected in ((9, 1 / 10), (10, 0)):
+        cells = [FakeCell(tmp_path / str(others), {"b": 1}, others=others)]
+        means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
+        assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)

@@ -26,10 +26,7 @@ def tower(request):
 
 
 def of_keras(tower, words):
-    """Vectors of texts by Keras's LSTM, one text at a time, so that nothing is padded.
-
-    With two layers, z = tanh(A tanh(B m + c) + b).
-    """
+    """Vectors of texts by Keras's LSTM, one text at a time, so that nothing is padded."""
     _, last, last_bias, *others = map(tf_variable, tower.trainable_weights)
     recurrent, first = others[:6], others[6:]
     lstm = keras.layers.LSTM(UNITS, return_sequences=True)
@@ -65,46 +62,32 @@ def test_values_and_gradients_are_those_of_keras_without_padding(tower):
     assert all(np.any(tf.convert_to_tensor(one)) for one in others)  # every layer learns
 
 
-def test_regularisation_counts_the_matrices_of_all_layers(tower):
+def test_regularisation_counts_and_a_configuration_keeps_all_layers(tower):
     shapes = [tuple(matrix.shape) for matrix in tower.matrices()]
     both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
     layers = [(2 * UNITS, 3)] if tower.projection_layers == 1 else [(3, 3), (2 * UNITS, 3)]
     assert shapes == [layers[0], *both, *both, *layers[1:]]
-
-
-def test_configuration_keeps_the_layers_and_an_older_one_has_one(tower):
     config = tower.get_config()
     again = MaxLSTMTower.from_config(config)
     again.build()
     for own, given in zip(again.trainable_weights, tower.trainable_weights, strict=True):
         own.assign(given)
     np.testing.assert_array_equal(again(flat(TEXTS)), tower(flat(TEXTS)))
-    del config["projection_layers"]
+    del config["projection_layers"]  # as an older one
     assert MaxLSTMTower.from_config(config).projection_layers == 1
     for layers in (0, 3):
         with pytest.raises(ValueError, match=f"must be 1 or 2, but is {layers}"):
             MaxLSTMTower(8, projection_layers=layers)
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        "wider_padding_and_its_row_of_the_table_change_nothing",
-        "batch_without_a_text_has_no_vector",
-        "one_lazy_step_changes_the_rows_that_occur_and_every_other_weight",
-        "frozen_table_leaves_the_rest_to_train",
-        "dropout_continues_exactly_from_saved_weights",
-        "config_round_trip_keeps_every_argument",
-    ],
-)
-def test_it_keeps_the_promises_of_sequence_towers(promise):
-    getattr(every_sequence_tower, f"test_{promise}")(MaxLSTMTower)
-
-
-def test_it_is_saved_as_other_sequence_towers_are(tmp_path):
-    every_sequence_tower.test_saved_model_gives_the_same_vectors_with_core_ops_only(
-        MaxLSTMTower, tmp_path / "saved"
-    )
+def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
+    tests = every_sequence_tower
+    tests.test_wider_padding_and_its_row_of_the_table_change_nothing(MaxLSTMTower)
+    tests.test_batch_without_a_text_has_no_vector(MaxLSTMTower)
+    tests.test_one_lazy_step_changes_the_rows_that_occur_and_every_other_weight(MaxLSTMTower)
+    tests.test_dropout_continues_exactly_from_saved_weights(MaxLSTMTower)
+    saved = tmp_path / "saved"
+    tests.test_saved_model_gives_the_same_vectors_with_core_ops_only(MaxLSTMTower, saved)
 
 
 @pytest.mark.parametrize("vectors", ["bilingual", "random"])

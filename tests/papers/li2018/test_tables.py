@@ -17,44 +17,28 @@ RUN = {"q": {"mate": 9.0, "x": 8.0, "one": 7.0, "two": 1.0}}
 QRELS = {"q": {"mate": 2, "one": 1, "two": 1, "x": 0}}
 
 
-def test_without_mates_the_documents_of_grade_1_move_up():
-    """x, one, two are left: (1/2 + 2/3) / 2."""
-    assert _without_mates(RUN, QRELS) == pytest.approx([(1 / 2 + 2 / 3) / 2])
-
-
-def test_a_query_with_a_mate_alone_is_left_out_without_it():
-    assert np.isnan(_without_mates(RUN, {"q": {"mate": 2}, "p": {"a": 1, "b": 2}})).tolist() == [
-        False,  # p, which the run does not answer
-        True,
-    ]
+def test_without_mates_the_documents_of_grade_1_move_up_and_a_mate_alone_does_not_count():
+    # x, one, two are left. The run does not answer p.
+    found = _without_mates(RUN, {**QRELS, "mate alone": {"mate": 2}, "p": {"a": 1, "b": 2}})
+    np.testing.assert_allclose(found, [np.nan, 0, (1 / 2 + 2 / 3) / 2])
 
 
 def test_map_of_the_collection_counts_both_grades_and_mrr_ends_after_rank_10():
-    """Ranks 1, 3 and 4 are relevant."""
-    found = _of_collection(RUN, QRELS)
-    assert found[MAP] == pytest.approx([(1 + 2 / 3 + 3 / 4) / 3])
-    assert found[FULL_MRR] == pytest.approx([1])
+    # Ranks 1, 3 and 4 are relevant.
+    assert _of_collection(RUN, QRELS)[MAP] == pytest.approx([(1 + 2 / 3 + 3 / 4) / 3])
     run = {"q": {f"d{place}": -float(place) for place in range(1, 21)}}
     for rank, expected in ((10, 1 / 10), (11, 0)):
         found = _of_collection(run, {"q": {f"d{rank}": 2}})
         assert found[FULL_MRR] == pytest.approx([expected])
 
 
-def measures(**means):
-    """Systems whose queries differ from each other by noise that is the same for all."""
-    noise = np.random.default_rng(0).normal(0, 0.1, size=(len(means), 400))
-    return {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
-
-
 def test_marks_are_those_of_the_paper():
-    found = li2018._marks_of_table_2(
-        measures(**{MON: 0.9, MT: 0.5, S2NET: 0.3, XCNN: 0.4, OURS: 0.5})
-    )
+    means = {MON: 0.9, MT: 0.5, S2NET: 0.3, XCNN: 0.4, OURS: 0.5}
+    noise = np.random.default_rng(0).normal(0, 0.1, size=(len(means), 400))
+    systems = {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
+    found = li2018._marks_of_table_2(systems)
     assert found == {S2NET: "-m -x [-m -x]", XCNN: "-m [-m]", OURS: "+x [+x]"}
-
-
-def test_holm_takes_back_what_many_tests_find_by_chance():
-    """One p of 0.03 among twelve."""
+    # Holm takes back what many tests find by chance: one p of 0.03 among twelve.
     base, noise = np.random.default_rng(5).normal(size=(2, 50))
     noise -= noise.mean()
     just = noise / noise.std(ddof=1) + 2.24 / np.sqrt(50)  # t = 2.24, p = 0.03
@@ -63,25 +47,16 @@ def test_holm_takes_back_what_many_tests_find_by_chance():
     assert li2018._marks_of_table_3(systems) == {"just": "+"}
 
 
-@pytest.mark.parametrize(("epochs", "of_lstms"), [(8, 4), (3, 3)])
-def test_a_page_says_how_each_kind_of_tower_is_trained(tmp_path, epochs, of_lstms):
-    study_set = StudySet("tiny", changed(RunSettings(), {"epochs": epochs}), "fingerprint")
-    study = Study(tmp_path, (13,), {}, 0)
-    note = li2018._settings_note(EXPERIMENTS["li2018_table2"], study_set, study)
-    assert f"LSTMs: lazy_adam, learning rate 0.0005, batches of 32, {of_lstms} epochs." in note
-    assert f"Rows of other towers: rmsprop, learning rate 0.01, batches of 128, {epochs} ep" in note
-
-
 def test_a_page_names_the_rows_that_lack_a_seed(tmp_path):
     """A reader could not tell a table that was stopped from a whole one."""
-    study_set = StudySet("tiny", RunSettings(), "fingerprint")
+    study_set = StudySet("tiny", changed(RunSettings(), {"epochs": 3}), "fingerprint")
     study = Study(tmp_path, (13, 14), {}, 0)
     experiment = EXPERIMENTS["li2018_table2"]
     cells = study.final_cells(study_set, [experiment])
+    assert {cell.cell.settings.training.epochs for cell in cells} == {3}  # also of LSTMs: 4 or less
     for cell in cells[:-1]:
         finish(cell, validation=0.1, test=0.1)
-    assert outputs._unfinished(experiment, study_set, study) == [
-        f"Not finished with all seeds: {OURS}."
-    ]
+    (said,) = outputs._unfinished(experiment, study_set, study)
+    assert said == f"Not finished with all seeds: {OURS}."
     finish(cells[-1], validation=0.1, test=0.1)
     assert outputs._unfinished(experiment, study_set, study) == []

@@ -15,17 +15,10 @@ from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.papers.li2018.opening_queries import (
-    NONE_FOUND,
-    POSITIVES,
-    OpeningQueries,
-    _found_by_bm25,
-)
-from tf_smoothclir.papers.li2018.translations import (
-    TokenRows,
-    WordTranslations,
-    translated_by_table,
-)
+from tf_smoothclir.papers.li2018 import opening_queries
+from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, POSITIVES, OpeningQueries
+from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
+from tf_smoothclir.papers.li2018.translations import translated_by_table as translated
 from tf_smoothclir.papers.li2018.triplets import TripletBatches
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
@@ -46,18 +39,15 @@ def prepared(tiny):
 @pytest.fixture(scope="module")
 def translations(prepared):
     _, tokenized_set, texts, words = prepared
-    return translated_by_table(words, texts, QueryReader(tokenized_set.vocabulary_dir, LONGEST))
+    return translated(words, texts, QueryReader(tokenized_set.vocabulary_dir, LONGEST))
 
 
 def test_queries_are_translated_word_by_word_in_their_order(prepared, translations):
     """In the tiny set, "mot3" stands for "word3"; a table of 12 pairs knows most of them."""
-    vocabulary = prepared[1].vocabulary("document")
-    parts = np.split(translations.values, translations.offsets[1:-1])
-    found = [[vocabulary[id_] for id_ in part] for part in parts]
+    vocabulary = np.array(prepared[1].vocabulary("document"))
+    found = [vocabulary[part] for part in np.split(translations.values, translations.offsets[1:-1])]
     expected = [[f"mot{w}" for w in words_of(n)[:2]] for n in range(QUERIES)]
-    assert len(found) == QUERIES
-    whole = [(one, other) for one, other in zip(found, expected) if len(one) == 2]
-    same = [one == other for pair in whole for one, other in zip(*pair)]
+    same = [one == other for one, other in zip(found, expected, strict=True) if len(one) == 2]
     assert np.mean(same) > 0.6
 
 
@@ -88,16 +78,13 @@ def test_batches_hold_the_texts_of_their_triplets(prepared, translations):
     triplets, epoch = batches.triplets(0), batches.epoch(0)
     batch = next(iter(epoch.batches(1)))  # the second one
     rows = triplets[training.batch_size : 2 * training.batch_size]
-
-    def texts(store, expected):
-        return np.concatenate([store[row] for row in expected])
-
-    queries, documents = (tokenized_set.tokens(role) for role in ("query", "document"))
-    np.testing.assert_array_equal(batch.query.ids, texts(queries, rows.queries))
-    expected = texts(documents, np.concatenate([rows.relevant, rows.others]))
-    np.testing.assert_array_equal(batch.documents.ids, expected)
     own = np.split(translations.values, translations.offsets[1:-1])
-    np.testing.assert_array_equal(batch.translation.ids, texts(own, rows.queries))
+    for found, store, expected in (
+        (batch.query, tokenized_set.tokens("query"), rows.queries),
+        (batch.documents, tokenized_set.tokens("document"), [*rows.relevant, *rows.others]),
+        (batch.translation, own, rows.queries),
+    ):
+        np.testing.assert_array_equal(found.ids, np.concatenate([store[row] for row in expected]))
     np.testing.assert_array_equal(batch.grades, rows.grades)
     assert [len(epoch.rows(step)) for step in range(epoch.steps)] == [8, 8, 8]
 
@@ -109,7 +96,7 @@ def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts
     documents = Words(np.concatenate(texts).astype(np.int32), offsets, 6)
     queries = TokenRows(documents.ids[:3], offsets[:2])  # the first document
     read = SimpleNamespace(documents=documents, collection=Collection.of(documents))
-    found = _found_by_bm25(read, queries, np.array([0]))
+    found = opening_queries._found_by_bm25(read, queries, np.array([0]))
     assert found.tolist() == [[1, NONE_FOUND, NONE_FOUND]]
 
 

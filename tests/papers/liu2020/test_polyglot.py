@@ -16,12 +16,8 @@ ROWS = np.arange(24, dtype="f4").reshape(8, 3) / 8
 
 
 # The opcodes that Python 2 writes for its two kinds of string; Python 3 writes neither BINSTRING.
-
-
 def py2_str(data: bytes) -> bytes:
-    if len(data) < 256:
-        return b"U" + bytes([len(data)]) + data  # SHORT_BINSTRING
-    return b"T" + struct.pack("<i", len(data)) + data  # BINSTRING
+    return b"U" + bytes([len(data)]) + data  # SHORT_BINSTRING
 
 
 def py2_unicode(text: str) -> bytes:
@@ -48,7 +44,8 @@ def py2_polyglot(words, array) -> bytes:
     return b"\x80\x02(" + b"".join(words) + b"t" + array + b"\x86."
 
 
-POLYGLOT = py2_polyglot([py2_unicode(word) for word in WORDS], py2_array(ROWS))
+UNICODE = [py2_unicode(word) for word in WORDS]
+POLYGLOT = py2_polyglot(UNICODE, py2_array(ROWS))
 
 
 @pytest.fixture
@@ -62,11 +59,6 @@ def convert(tmp_path):
     return write_and_convert
 
 
-def read_back(path, vocabulary=("été", "ünï", "中文", "<s>", "<pad>")):
-    return load_embeddings(path, ["[PAD]", "[UNK]", *vocabulary], dim=3, seed=0)
-
-
-UNICODE = [py2_unicode(word) for word in WORDS]
 PICKLES = {
     "unicode": POLYGLOT,
     "str": py2_polyglot([py2_str(word.encode()) for word in WORDS], py2_array(ROWS)),
@@ -79,16 +71,12 @@ PICKLES = {
 
 @pytest.mark.parametrize("kind", PICKLES)
 def test_words_and_rows_of_every_kind_of_pickle(kind, convert, tmp_path):
-    if kind != "str":  # also of bytes made by hand
-        words, rows = pickle.loads(PICKLES[kind], encoding="latin1")
-        assert list(words) == WORDS
-        np.testing.assert_array_equal(rows, ROWS)
     assert convert(PICKLES[kind], tmp_path / "words.txt") == (5, 3)
-    matrix, found, _, _ = read_back(tmp_path / "out.vec")
-    np.testing.assert_array_equal(matrix[1:5], ROWS[[0, 4, 5, 6]])  # <UNK> is [UNK]
-    assert found == 3  # "<S>" and "<PAD>" are gone
-    # Letters that only look like UTF-8 read as latin1 stay as they are.
-    np.testing.assert_array_equal(read_back(tmp_path / "out.vec", ["Ã©"]).matrix[2], ROWS[7])
+    # "Ã©" only looks like UTF-8 read as latin1.
+    vocabulary = ["[PAD]", "[UNK]", "été", "ünï", "中文", "Ã©", "<s>", "<pad>"]
+    matrix, found, _, _ = load_embeddings(tmp_path / "out.vec", vocabulary, dim=3, seed=0)
+    np.testing.assert_array_equal(matrix[1:6], ROWS[[0, 4, 5, 6, 7]])  # <UNK> is [UNK]
+    assert found == 4  # "<S>" and "<PAD>" are gone
     written = (tmp_path / "words.txt").read_text("utf-8")
     assert written.split("\n") == ["[UNK]", *WORDS[4:], ""]
 
@@ -106,18 +94,14 @@ def refused(convert, tmp_path):
     return check
 
 
-@pytest.mark.parametrize("function", ["os.system", "posix.system", "builtins.eval"])
-def test_command_in_a_pickle_is_refused_by_name_and_not_run(function, refused, tmp_path):
-    module, name = function.split(".")
+def test_command_in_a_pickle_is_refused_by_name_and_not_run(refused, tmp_path):
     run = tmp_path / "run"
-    command = f"open({str(run)!r}, 'w')" if name == "eval" else f"touch {run}"
-    call = f"\x80\x02c{module}\n{name}\n".encode("latin1") + py2_unicode(command) + b"\x85R."
-    refused(call, rf"in\.pkl: the pickle refers to {module}\.{name}")
-    stack_global = b"\x80\x04" + py2_unicode(module) + py2_unicode(name) + b"\x93."
-    refused(stack_global, rf"refers to {module}\.{name}, which is refused and not run")
-    if name == "system":  # an ordinary unpickler would run it
-        pickle.loads(call)
-        assert run.exists()
+    call = b"\x80\x02cos\nsystem\n" + py2_unicode(f"touch {run}") + b"\x85R."
+    refused(call, r"in\.pkl: the pickle refers to os\.system, which is refused and not run")
+    stack_global = b"\x80\x04" + py2_unicode("builtins") + py2_unicode("eval") + b"\x93."
+    refused(stack_global, r"refers to builtins\.eval, which is refused and not run")
+    pickle.loads(call)  # an ordinary unpickler runs it
+    assert run.exists()
 
 
 def nested(levels):
@@ -126,10 +110,19 @@ def nested(levels):
 
 
 NO_WORDS = "is not a pickle of words and embeddings"
-NUMPY = {"load": "numpy", "memmap": "numpy", "fromfile": "numpy.core.multiarray"}
+CONTENTS = [
+    (WORDS[:-1], ROWS, r"the embeddings \(8, 3\) do not have one row per word"),
+    *(([*WORDS[:-1], word], ROWS, "word 8 is not text") for word in (7, b"\xff", "\ud800")),
+    (WORDS, np.where(np.isclose(ROWS, ROWS[5, 1]), np.nan, ROWS), r"word 6 is not finite"),
+    (WORDS, np.array([["x"]], object), r"numbers of type O"),
+    (WORDS, ROWS.tolist(), NO_WORDS),
+]
 HOSTILE = [
-    *((f"\x80\x02c{module}\n{name}\n.", f"to {module}") for name, module in NUMPY.items()),
-    (pickle.dumps((("a",), np.array([["x"]], object)), 2), "numbers of type O"),
+    *((pickle.dumps((words, rows), protocol=3), message) for words, rows, message in CONTENTS),
+    (py2_polyglot(UNICODE, py2_array(ROWS, shape=(1 << 30, 1 << 30))), "96 bytes for shape"),
+    (py2_polyglot(UNICODE, py2_array(ROWS, shape=(-1, -24))), r"shape \(-1, -24\)"),
+    (py2_polyglot(UNICODE, py2_array(ROWS, shape=(24,))), "do not have one row per word"),
+    (b"\x80\x02cnumpy\nload\n.", "to numpy.load"),
     # LONG_BINPUT to the last index: the C unpickler would allocate a memo of 64 GB for it.
     (b"\x80\x02Nr\xff\xff\xff\xff.", NO_WORDS),
     # Hashing or quoting 2^60 tuples would take for ever: a key, an encoding, an entry of a set.
@@ -141,14 +134,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("data", "message"), HOSTILE)
 def test_hostile_pickles_are_refused_and_cannot_hang_the_converter(data, message, refused):
-    refused(data if isinstance(data, bytes) else data.encode("latin1"), message)
-
-
-@pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (-1, -24), (4, 3), (8, 4), (24,), (8, 3, 1)])
-def test_shape_that_does_not_match_the_data_is_refused(shape, refused):
-    words = [py2_unicode(word) for word in WORDS]
-    data = py2_polyglot(words, py2_array(ROWS, shape=shape))
-    refused(data, r"bytes for shape|is not a pickle|do not have one row per word")
+    refused(data, message)
 
 
 def test_size_caps(refused, monkeypatch):
@@ -164,33 +150,9 @@ def test_file_cut_anywhere_is_refused(refused):
         refused(POLYGLOT[:size], r"in\.pkl: (this is not a pickle|the pickle refers to )")
 
 
-@pytest.mark.parametrize(
-    ("words", "rows", "message"),
-    [
-        (WORDS[:-1], ROWS, r"the embeddings \(8, 3\) do not have one row per word"),
-        *(([*WORDS[:-1], word], ROWS, "word 8 is not text") for word in (7, b"\xff", "\ud800")),
-        (WORDS, np.where(np.isclose(ROWS, ROWS[5, 1]), np.nan, ROWS), r"word 6 is not finite"),
-        (WORDS, ROWS.astype("i4"), r"numbers of type i4"),
-        (WORDS, ROWS.tolist(), NO_WORDS),
-    ],
-)
-def test_content_that_is_not_words_with_finite_rows_is_refused(words, rows, message, refused):
-    refused(pickle.dumps((words, rows), protocol=3), message)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        ("in.pkl", "out.vec", ""),
-        ("nowhere.pkl", "out.vec", "nowhere.pkl: the file cannot be read"),
-        ("in.pkl", "nowhere/out.vec", "out.vec: the file cannot be written"),
-    ],
-)
-def test_the_command(commands, tmp_path, source, target, message):
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere\.pkl: the file cannot be read"):
+        convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.vec")
     (tmp_path / "in.pkl").write_bytes(POLYGLOT)
-    paths = [f"--input={tmp_path / source}", f"--output={tmp_path / target}"]
-    done = commands.run("tf_smoothclir.papers.liu2020.convert_polyglot", *paths)
-    assert done.returncode == bool(message), done.stderr
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert ("5 words of dimension 3" in done.stdout) == (not message)
+    with pytest.raises(InputError, match=r"out\.vec: the file cannot be written"):
+        convert_polyglot(tmp_path / "in.pkl", tmp_path / "nowhere" / "out.vec")

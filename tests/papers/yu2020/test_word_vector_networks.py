@@ -1,7 +1,5 @@
 """The networks of Yu and Allan 2020: loops in NumPy, padding, gradients."""
 
-import math
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -56,23 +54,18 @@ def similarities(query=QUERY, document=DOCUMENT):
 
 @settings(max_examples=15, deadline=None)
 @given(texts, texts)
-def test_knrm_is_a_loop_over_words(query, document):
+def test_knrm_and_drmm_are_loops_over_words(query, document):
     network = build("knrm")
     phi = oracle.knrm_features(similarities(query, document), kernels.kernels(20))
     expected = np.array(phi) @ np.asarray(network.weight)[:, 0] + np.asarray(network.bias)[0]
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-3)
-
-
-@settings(max_examples=15, deadline=None)
-@given(texts, texts)
-def test_drmm_is_a_loop_over_words(query, document):
     network = build("drmm")
     weights = weights_of(network)
     expected = oracle.drmm_score(query, document, world.QUERIES, world.DOCUMENTS, weights)
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("query", [[2], [2, 3], QUERY, [2, 3, 6, 7, 4], [2, 3, 6, 7, 4, 8, 2, 9]])
+@pytest.mark.parametrize("query", [[2], QUERY, [2, 3, 6, 7, 4], [2, 3, 6, 7, 4, 8, 2, 9]])
 @pytest.mark.parametrize("kind", INTERACTIONS)
 def test_match_pyramid_is_a_loop_over_cells(kind, query):
     network = build(f"match_pyramid-{kind}")
@@ -98,7 +91,7 @@ def test_conv_knrm_is_a_loop_over_ngrams():
     assert scores(network, [QUERY], [DOCUMENT]) == pytest.approx([expected], abs=1e-3)
 
 
-def test_bins_and_kernels_by_hand():
+def test_bins_kernels_and_numbers_of_weights_by_hand():
     # (0.3 + 1) / 2 · 29 = 18.85; only the same word is in 29.
     bins = drmm.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
     assert bins.numpy().tolist() == [0, 14, 18, 29, 29]
@@ -106,6 +99,16 @@ def test_bins_and_kernels_by_hand():
     found = kernels.kernels(20)
     assert [k.mean for k in found] == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
     assert [k.width for k in found] == [*[0.1] * 19, 0.001]
+    sizes = {
+        "knrm": 20 + 1,
+        "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers
+        "match_pyramid-hybrid": 2 * (9 * 4 + 4) + 40 * 20 + 20 + 20 + 1,  # 4 kernels, 5 parts
+        "conv_knrm": sum(s * 6 * 8 + 8 for s in (1, 2, 3)) + 9 * 11 + 1,
+    }
+    found = {name: sum(w.numpy().size for w in build(name).trainable_weights) for name in sizes}
+    assert found == sizes
+    with pytest.raises(ValueError, match="6 numbers, document vectors 5"):
+        WordTables(np.zeros((3, 6)), np.zeros((3, 5)))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -121,18 +124,3 @@ def test_padding_and_other_pairs_change_no_score_and_gradients_are_finite(name):
     np.testing.assert_allclose(together, alone, atol=1e-5)
     for value in (together, *tape.gradient(loss, weights)):
         assert np.isfinite(value).all()
-
-
-def test_weights():
-    sizes = {
-        "knrm": 20 + 1,
-        "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers
-        "match_pyramid-cosine": (9 * 4 + 4) + 20 * 20 + 20 + 20 + 1,  # 4 kernels, 5 parts
-        "match_pyramid-hybrid": 2 * (9 * 4 + 4) + 40 * 20 + 20 + 20 + 1,
-        "conv_knrm": sum(s * 6 * 8 + 8 for s in (1, 2, 3)) + 9 * 11 + 1,
-    }
-    for name, expected in sizes.items():
-        shapes = [tuple(weight.shape) for weight in build(name).trainable_weights]
-        assert sum(map(math.prod, shapes)) == expected, name
-    with pytest.raises(ValueError, match="6 numbers, document vectors 5"):
-        WordTables(np.zeros((3, 6)), np.zeros((3, 5)))

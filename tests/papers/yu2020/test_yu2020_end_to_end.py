@@ -38,13 +38,10 @@ ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
+def study_set(tmp_path_factory):
     cache = str(tmp_path_factory.mktemp("cache"))
-    return changed(RunSettings(), {"toy_entities": 300, "negatives": 6, "cache_dir": cache})
-
-
-@pytest.fixture(scope="module")
-def study_set(settings):
+    changes = {"toy_entities": 300, "negatives": 6, "cache_dir": cache}
+    settings = changed(RunSettings(), changes)
     return open_sets(settings, [settings.data])[0]
 
 
@@ -53,12 +50,8 @@ def study(tmp_path_factory):
     return Study(tmp_path_factory.mktemp("study"), (13,), {}, 0, OPTIONS)
 
 
-def cell_of(study_set, study, name):
-    return study.matching_cells(study_set, ROWS[name])[0]
-
-
 def completed(study_set, study, name):
-    cell = cell_of(study_set, study, name)
+    cell = study.matching_cells(study_set, ROWS[name])[0]
     if not cell.finished:
         cell.complete()
     return cell
@@ -71,12 +64,10 @@ def data_of(settings, directory, options=OPTIONS):
 
 
 def test_every_row_without_training_beats_chance_on_the_toy_world(study_set, study):
-    names = ["Random order (ours)", *(name for name, row in ROWS.items() if not row.learns)]
-    found = {
-        name: completed(study_set, study, name).metrics().splits["test"]["MAP"] for name in names
-    }
-    chance = found.pop("Random order (ours)")
-    assert all(value > chance for value in found.values()), found
+    names = dict.fromkeys(["Random order (ours)", *(n for n in ROWS if not ROWS[n].learns)])
+    cells = [completed(study_set, study, name) for name in names]
+    chance, *others = (cell.metrics().splits["test"]["MAP"] for cell in cells)
+    assert min(others) > chance, others
 
 
 @pytest.mark.parametrize("name", ["KNRM-Cosine", "DRMM-TbT-QT", *COSTLY])
@@ -100,30 +91,26 @@ def test_a_finished_rotation_is_not_computed_again(study_set, study, monkeypatch
 def test_in_rotations_every_judged_query_is_tested(study_set, study):
     rotating = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, folds=3))
     cell = completed(study_set, rotating, "BWE-Agg-IDF")
-    found = read_run(cell.trec_files("test")[0])
-    assert len(found) == 300
-    assert list(cell.metrics().splits) == ["test"]
+    assert len(read_run(cell.trec_files("test")[0])) == 300
     assert not rotating.trained_systems(EXPERIMENTS["yu2020_table3"])
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "same"),
-    [
-        (PAIRS, {"epochs": 99}, True),
-        (TOWERS, {"epochs": 99}, False),
-        (PAIRS, {"max_queries": 100}, False),
-    ],
-)
-def test_what_can_change_the_figures_is_another_cell(study_set, study, kind, changes, same):
+@pytest.mark.parametrize("kind", [PAIRS, TOWERS])
+def test_what_can_change_the_figures_is_another_cell(study_set, study, kind):
     """Else a table of few queries, or of longer training, would show the figures of another."""
     matching = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, word_vectors=kind))
-    other = dataclasses.replace(study_set, settings=changed(study_set.settings, changes))
-    names = {cell_of(one, matching, "BWE-Agg-Add").cell.name for one in (study_set, other)}
-    assert len(names) == 2 - same
+
+    def name_with(**changes):
+        other = dataclasses.replace(study_set, settings=changed(study_set.settings, changes))
+        return matching.matching_cells(other, ROWS["BWE-Agg-Add"])[0].cell.name
+
+    assert (name_with(epochs=99) == name_with()) == (kind == PAIRS)
+    assert name_with(max_queries=100) != name_with()
 
 
-def test_nothing_of_validation_and_test_queries_is_in_the_vectors(settings, tmp_path):
+def test_nothing_of_validation_and_test_queries_is_in_the_vectors(study_set, tmp_path):
     """Other judgments of these queries change no vector; translations are one word each."""
+    settings = study_set.settings
     data = data_of(settings, tmp_path / "before")
     retrieval_set = data.retrieval_set
     of_others = retrieval_set.splits[retrieval_set.query_rows] != SPLITS.index("train")
@@ -149,30 +136,20 @@ def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study_set,
     for name in names:
         completed(study_set, study, name)
     written = write_table3(EXPERIMENTS["yu2020_table3"], study_set, study, tmp_path)
-    shown = [row[0] for row in written.tables[0].rows]
-    assert set(names) <= set(shown)
-    assert "PSQ, --preset=lexical (ours)" not in shown
-    assert (tmp_path / f"{study_set.name}-significance" / "comparison.md").is_file()
-    assert any("--word_vectors=pairs" in note for note in written.notes)
+    shown = {row[0] for row in written.tables[0].rows}
+    assert {*names, "PSQ, --preset=lexical (ours)"} & shown == {*names}
     assert "BWE-Agg-IDF - BWE-Agg-Add" in {row[1] for row in written.tables[1].rows}
 
 
-def test_figure_1_is_drawn_without_match_pyramid_too(study_set, study, tmp_path):
-    """Shares fall with η; the density says what the pairs are."""
+def test_figure_1_and_tables_1_and_2_need_no_match_pyramid(study_set, study, tmp_path):
     without = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, pyramid_epochs=0))
     experiment = EXPERIMENTS["yu2020_figure1"]
     assert not without.final_cells(study_set, [experiment])
     written = write_figure1(experiment, study_set, without, tmp_path)
     assert all(plot.is_file() for plot in written.plots)
-    moments, by_eta = written.tables
-    assert [row[0] for row in moments.rows] == ["across languages", "within one language"]
+    _, by_eta = written.tables
     shares = [float(row[1].rstrip("%")) for row in by_eta.rows]
     assert shares == sorted(shares, reverse=True)
-    assert len(shares) == len(systems.ETAS)
-    assert {row[2] for row in by_eta.rows} == {""}
-
-
-def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path):
     nearest = write_table1(EXPERIMENTS["yu2020_table1"], study_set, study, tmp_path)
     assert {row[1] for row in nearest.tables[0].rows} == {"en", "fr"}
     counts = write_table2(EXPERIMENTS["yu2020_table2"], study_set, study, tmp_path)
@@ -186,7 +163,6 @@ def test_tables_1_and_2_name_their_vectors_and_lists(study_set, study, tmp_path)
 def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_plots, monkeypatch):
     result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
     assert result["reranker"]["network"] == network
-    assert list(result["components"]) == ["lexical"]
     if network == "drmm":
         run = RunDirectory.load(tmp_path / "run")
         models, settings = load_models(run), run.settings()

@@ -22,12 +22,8 @@ def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
     assert all(system.name.endswith("(ours)") for system in ours)
     for name in ("yu2020_table1", "yu2020_table2", "yu2020_table3"):
         (table,) = paper_tables(name)
-        assert "not comparable" in table.caption
-        assert all(len(row) == len(table.columns) for row in table.rows)
-
-
-def test_what_the_paper_says_of_its_figures_holds_in_them():
-    """Guards against slips in copying: claims that the specification checked one by one."""
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+    # Against slips in copying: what the paper says of its figures holds in them.
     ours = {name: np.array(values) for name, values in TABLE_3.items()}
     for model in ("MP", "DRMM", "KNRM"):
         assert (ours[f"{model}-Cosine"] > ours[f"{model}-TbT-QT"]).all()
@@ -47,23 +43,15 @@ def test_options_without_effect_do_not_change_what_is_computed():
     assert (of_pyramid.pyramid_epochs, of_pyramid.patience, of_pyramid.epochs) == (3, 2, 50)
 
 
-def metrics(values):
-    return RunMetrics(tuple(map(str, range(len(values)))), {"MAP": np.array(values)}, 0, 0, 0)
-
-
 def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
     low, high = np.full(200, 0.4), np.full(200, 0.6)
     noise = np.tile([0.3, 0.5], 100)
-    rows = {
-        "MP-Cosine": high,
-        "MP-TbT-QT": low + 0.05,
-        "KNRM-Cosine": low,
-        "KNRM-TbT-QT": high,
-        "DRMM-Cosine": low,
-        "DRMM-TbT-QT": noise,
-        "BWE-Agg-Add": noise,
-    }
-    found = {name: metrics(values) for name, values in rows.items()}
+    pairs = {"MP": (high, low + 0.05), "KNRM": (low, high), "DRMM": (low, noise)}
+    rows = {f"{name}-Cosine": one for name, (one, _) in pairs.items()}
+    rows |= {f"{name}-TbT-QT": other for name, (_, other) in pairs.items()}
+    rows["BWE-Agg-Add"] = noise
+    queries = tuple(map(str, range(200)))
+    found = {name: RunMetrics(queries, {"MAP": of}, 0, 0, 0) for name, of in rows.items()}
     table = claims_table(found, {name: values.mean() for name, values in rows.items()}, 13)
     verdicts = {row[1]: row[4] for row in table.rows}
     assert verdicts["MP-Cosine - MP-TbT-QT"] == "holds"
@@ -88,12 +76,9 @@ def test_moments_and_shares_by_hand():
     )
 
 
-@pytest.mark.parametrize("folds", [3, 7])
-def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_once(
-    small_set, folds
-):
+def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_once(small_set):
     judged = {"q1", "q2", "q3", "q4", "q5", "q6", "q8"}
-    sets = rotated_sets(small_set, folds, 13)
+    sets = rotated_sets(small_set, 3, 13)
     for split in ("test", "validation"):
         parts = [ids(one, split) for one in sets]
         assert set().union(*parts) == judged
@@ -104,13 +89,6 @@ def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_
     # Of 5 folds, rotation r trains with r, r+1, r+2, validates with r+3 and tests r+4.
     for before, after in zip(sets, [*sets[1:], sets[0]]):
         assert ids(after, "validation") == ids(before, "test")
-
-
-def test_rotations_depend_on_the_seed_and_need_three_folds_and_a_query_for_each(small_set):
-    before = small_set.splits.copy()
-    one, other = ([ids(s, "test") for s in rotated_sets(small_set, 5, seed)] for seed in (13, 14))
-    assert one != other
-    np.testing.assert_array_equal(small_set.splits, before)
-    for folds in (1, 2, 8):
+    for folds in (2, 8):
         with pytest.raises(InputError, match="Use 3 folds or more"):
             rotated_sets(small_set, folds, 13)
