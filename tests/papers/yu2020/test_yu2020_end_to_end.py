@@ -64,7 +64,7 @@ def data_of(settings, directory, options=OPTIONS):
 
 
 def test_every_row_without_training_beats_chance_on_the_toy_world(study_set, study):
-    names = ["Random order (ours)", *(name for name, row in ROWS.items() if not row.learns)]
+    names = dict.fromkeys(["Random order (ours)", *(n for n in ROWS if not ROWS[n].learns)])
     cells = [completed(study_set, study, name) for name in names]
     chance, *others = (cell.metrics().splits["test"]["MAP"] for cell in cells)
     assert min(others) > chance, others
