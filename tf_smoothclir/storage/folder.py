@@ -241,7 +241,7 @@ def opened(path: Path, kind: str, remedy: str, open_: Callable[[Folder], _Opened
             if path.exists() and path.stat().st_ino != inode:
                 continue
             raise
-        if path.stat().st_ino == inode:
+        if not path.exists() or path.stat().st_ino == inode:
             return result
 
 
