@@ -166,7 +166,7 @@ NOWHERE = "nowhere: there is no such directory"
     [
         ("trainers.stats", ["--toy_entities=300"], "300"),
         ("trainers.compare", ["first", "second"], "first"),
-        ("export.client", [], "--"),
+        ("export.client", [], "there is no such command"),
         ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
         ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
         ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),
@@ -176,9 +176,7 @@ NOWHERE = "nowhere: there is no such directory"
         ("export.search", ["--export_dir=nowhere", "--query=a"], NOWHERE),
     ],
 )
-def test_tensorflow_is_loaded_neither_without_need_nor_before_a_missing_directory_is_named(
-    module, arguments, said, tmp_path
-):
+def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path):
     code = (
         f"import sys; from {module} import run\n"
         "try:\n    run()\n"

@@ -15,12 +15,9 @@ def test_help_shows_every_setting_with_its_default(commands):
 
 
 def test_mistakes_are_found_before_tensorflow_is_loaded(tmp_path):
-    every_command.test_commands_that_do_not_need_tensorflow_do_not_import_it(
-        MODULE, ["table9"], tmp_path
-    )
-    every_command.test_a_missing_directory_is_named_before_tensorflow_is_loaded(
-        MODULE, ["table1", "--data_dir=nowhere"], tmp_path
-    )
+    check = every_command.test_tensorflow_is_not_loaded_without_need
+    check(MODULE, ["table9"], "table9", tmp_path)
+    check(MODULE, ["table1", "--data_dir=nowhere"], every_command.NOWHERE, tmp_path)
 
 
 @pytest.mark.parametrize(
