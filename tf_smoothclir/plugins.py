@@ -77,6 +77,7 @@ class Plugin:
 
 
 _plugins: dict[tuple[str, str], Plugin] = {}
+_own_groups: dict[str, type] = {}  # of settings of the package itself
 _modules: list[str] = []  # that `load` is importing now, the innermost last
 _BUILT_IN = "tf_smoothclir.settings.built_in"
 
@@ -134,10 +135,8 @@ def _check_settings(settings: type | None) -> None:
     """Checks that no other group has the name of this one, or a setting of the same name."""
     if settings is None:
         return
-    # By name, since the settings of the package itself import this module.
-    own = importlib.import_module("tf_smoothclir.settings.run").GROUPS
     names = {field.name for field in dataclasses.fields(settings)}
-    for group, other in {**own, **groups()}.items():
+    for group, other in {**_own_groups, **groups()}.items():
         if _origin(other) == _origin(settings):
             continue
         if group == group_name(settings):
@@ -146,6 +145,13 @@ def _check_settings(settings: type | None) -> None:
             raise ValueError(
                 f"{settings.__name__}: {other.__name__} has a setting {min(shared)!r} already."
             )
+
+
+def claim(own_groups: Mapping[str, type]) -> None:
+    """Claims the names of settings of the package itself, by group; no plug-in may have them."""
+    _own_groups.update(own_groups)
+    for plugin in _plugins.values():
+        _check_settings(plugin.settings)
 
 
 def load(modules: Iterable[str]) -> None:

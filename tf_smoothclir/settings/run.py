@@ -28,6 +28,7 @@ GROUPS = {
     "training": TrainingSettings,
     "retrieval": RetrievalSettings,
 }
+plugins.claim(GROUPS)
 _PLUGINS = "plugins"
 _LONGEST_SHOWN = 200
 
