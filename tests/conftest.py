@@ -33,8 +33,11 @@ _LONGEST = (
     "papers.laboratory.test_reproduce_end_to_end",
     "tuning.test_resume",
     "extras.distributed.test_exchange",
-    "training.test_resume",
+    "papers.yu2020.test_yu2020_end_to_end",
     "test_real_data",
+    "training.test_resume",
+    "test_examples",
+    "test_hostile_cases",
 )
 
 
