@@ -35,7 +35,9 @@ from tf_smoothclir.utils.records import record_from_json
 MANIFEST = "manifest.json"
 _OpenedT = TypeVar("_OpenedT")
 _RecordT = TypeVar("_RecordT")
-_WRITE_AGAIN = "Choose another directory; if the manifest is damaged, write the directory again"
+_WRITE_AGAIN = (
+    "Choose another directory; if the manifest is damaged, delete the directory and write it again"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,7 +235,7 @@ def damage_in(path: Path, kind: str) -> str:
 def opened(path: Path, kind: str, remedy: str, open_: Callable[[Folder], _OpenedT]) -> _OpenedT:
     """What `open_` makes of a checked folder; again if the folder is replaced meanwhile."""
     while True:
-        folder, inode = Folder.read(path, kind, remedy=remedy), path.stat().st_ino
+        folder, inode = Folder.read(path, kind), path.stat().st_ino
         try:
             folder.check(remedy)
             result = open_(folder)
