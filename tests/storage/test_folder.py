@@ -129,7 +129,7 @@ def write(path, text):
         (draft.path / "a").write_text(text)
 
 
-def test_a_folder_that_is_replaced_while_it_is_opened_is_opened_again(path):
+def test_a_folder_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
     seen = []
 
     def open_(folder):
@@ -143,6 +143,16 @@ def test_a_folder_that_is_replaced_while_it_is_opened_is_opened_again(path):
 
     assert opened(path, "index", "remedy", open_) == "new 2"
     assert seen == ["0123", "new 1", "new 2"]
+    read = Folder.read
+
+    def read_and_replace(*arguments):  # what is opened is no longer what the manifest says
+        monkeypatch.setattr(Folder, "read", read)
+        folder = read(*arguments)
+        write(path, "replaced")
+        return folder
+
+    monkeypatch.setattr(Folder, "read", read_and_replace)
+    assert opened(path, "index", "remedy", open_) == "replaced"
     (path / "a").write_text("damaged")
     with pytest.raises(InputError, match=r"it is damaged: a has 7 bytes.*remedy"):
         opened(path, "index", "remedy", open_)

@@ -235,16 +235,21 @@ def damage_in(path: Path, kind: str) -> str:
 def opened(path: Path, kind: str, remedy: str, open_: Callable[[Folder], _OpenedT]) -> _OpenedT:
     """What `open_` makes of a checked folder; again if the folder is replaced meanwhile."""
     while True:
-        folder, inode = Folder.read(path, kind), path.stat().st_ino
+        before = _inode(path)  # of the directory that all of this is about
         try:
+            folder = Folder.read(path, kind)
             folder.check(remedy)
             result = open_(folder)
         except (OSError, InputError):
-            if path.exists() and path.stat().st_ino != inode:
-                continue
-            raise
-        if not path.exists() or path.stat().st_ino == inode:
+            if _inode(path) in (before, None):
+                raise
+            continue
+        if _inode(path) in (before, None):
             return result
+
+
+def _inode(path: Path) -> int | None:
+    return path.stat().st_ino if path.exists() else None
 
 
 def damage_to(directory: Path, files: Mapping[str, FileNote]) -> str:
