@@ -50,7 +50,7 @@ STEPS = {
     "warm-up": (version_writer, "write_warm_up"),
     "manifest": (folder, "write_json"),
     "compare": (NoVerifier, "compare"),
-    "flush": (version_writer, "flush_to_disk"),
+    "flush": (version_writer, "flush_all"),
     "rename": (version_writer, "_rename"),
 }
 PARTS = ("document_tower", "search", "query_tower")  # in the order of the renames

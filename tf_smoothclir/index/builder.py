@@ -28,12 +28,12 @@ def build_index(
 ) -> IndexManifest:
     """Encodes and indexes a collection; an index of the same state that is there stays."""
     directory = Path(directory)
+    if directory.exists() and not overwrite:
+        there = IndexManifest.read(directory)
+        _check_same(directory, there, collection, halves, export)
+        return there
     if directory.exists():
         check_kind(directory, INDEX)  # nothing but an index is ever replaced
-        if not overwrite:
-            there = IndexManifest.read(directory)
-            _check_same(directory, there, collection, halves, export)
-            return there
     with new_folder(directory, INDEX, replace=overwrite) as draft:
         documents = encode_collection(collection, halves, draft.path)
         _check_ids(documents, collection)

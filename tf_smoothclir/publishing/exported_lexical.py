@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from tf_smoothclir.lexical.words import same_spelling
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.digests import files_below, joint_digest
+from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.errors import input_error
@@ -122,10 +121,7 @@ class ExportedLexical:
 
     def digest(self) -> str:
         """A digest of everything that determines the scores."""
-        with tempfile.TemporaryDirectory() as temporary:
-            directory = Path(temporary, "lexical")
-            self.save(directory)
-            return joint_digest(directory / name for name in files_below(directory))
+        return digest_as_saved(self.save)
 
 
 def load_lexical(

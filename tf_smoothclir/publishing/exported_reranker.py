@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
-from tf_smoothclir.storage.digests import files_below, joint_digest
+from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import Tokens
@@ -156,10 +155,7 @@ class ExportedReranker(tf.Module):
 
     def digest(self) -> str:
         """A digest of everything that determines the scores."""
-        with tempfile.TemporaryDirectory() as temporary:
-            directory = Path(temporary, _DIRECTORY)
-            self._stage.save(directory)
-            return joint_digest(directory / name for name in files_below(directory))
+        return digest_as_saved(self._stage.save)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the SavedModel and what searches here read."""

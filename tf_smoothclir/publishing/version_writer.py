@@ -26,7 +26,7 @@ from tf_smoothclir.publishing.manifest import (
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.files import flush_to_disk, locked, scratch_directory
+from tf_smoothclir.storage.files import flush_all, flush_to_disk, locked, scratch_directory
 from tf_smoothclir.utils.errors import input_error
 
 _TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
@@ -109,8 +109,7 @@ def publish_version(
                 verifier.send(role, part, directory, texts)  # loads while the next is written
                 write_warm_up(directory, MODELS[role], warm_up_requests(role, texts))
             _manifest_of(shared, role, part).write(directory)
-        for path in temporary.rglob("*"):
-            flush_to_disk(path)
+        flush_all(temporary)
         verifier.compare()
         for role in DIRECTORIES:
             if role in parts:

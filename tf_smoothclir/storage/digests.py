@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 _BYTES_PER_READ = 4 << 20
@@ -24,6 +25,14 @@ def joint_digest(paths: Iterable[Path]) -> str:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         _add_file(digest, path)
     return digest.hexdigest()
+
+
+def digest_as_saved(save: Callable[[Path], object]) -> str:
+    """Digest of the files that `save` writes into the new directory that it is given."""
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary, "saved")
+        save(directory)
+        return joint_digest(directory / name for name in files_below(directory))
 
 
 def files_below(directory: Path) -> list[str]:

@@ -105,8 +105,7 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
         temporary = scratch / _NEW
         temporary.mkdir()
         yield temporary
-        for file in (*temporary.rglob("*"), temporary):
-            flush_to_disk(file)
+        flush_all(temporary)
         temporary.chmod(0o755)
         if replace and path.is_dir():
             exchange(temporary, path)
@@ -242,6 +241,12 @@ def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None
 
             logging.warning("%s cannot be locked: %s", path, error.strerror)
         yield
+
+
+def flush_all(path: Path) -> None:
+    """Flushes a file, or a directory and everything below it."""
+    for part in (*path.rglob("*"), path):
+        flush_to_disk(part)
 
 
 def flush_to_disk(path: Path) -> None:

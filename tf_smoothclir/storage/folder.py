@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from tf_smoothclir.storage.digests import file_digest, files_below
 from tf_smoothclir.storage.files import (
+    flush_all,
     flush_to_disk,
     new_directory,
     read_json,
@@ -200,8 +201,7 @@ def adding(directory: Path, kind: str, path: Path) -> Iterator[Path]:
         temporary = scratch / path.name
         yield temporary
         notes = _notes(scratch, files_below(scratch))
-        for part in (temporary, *temporary.rglob("*")):
-            flush_to_disk(part)
+        flush_all(temporary)
         there = Folder.read(directory, kind).files if (directory / MANIFEST).exists() else {}
         others = {name: note for name, note in there.items() if name not in notes}
         if others != there:
