@@ -55,7 +55,9 @@ def test_points_are_of_the_number_of_documents_that_score_higher(scores, depth):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fusion_module, "DEPTH", depth)
         found = reciprocal_ranks(np.array([scores], np.float32))
-    expected = [60 / (60 + rank) if rank <= depth else 0 for rank in ranks]
+    expected = [
+        60 / (60 + rank) if rank <= depth and one > 0 else 0 for rank, one in zip(ranks, scores)
+    ]
     np.testing.assert_allclose(found, [expected], rtol=1e-6)
     assert found.dtype == np.float32
 
@@ -66,7 +68,7 @@ def test_ranks_are_fused_whatever_the_scores(share):
     ranks = [1 + np.argsort(np.argsort(-half, axis=1), axis=1) for half in (LEXICAL, DENSE)]
     expected = (1 - share) / (60 + ranks[0]) + share / (60 + ranks[1])
     scale = 60 * 15 * 5.5
-    for change in (lambda scores: scores, np.exp, lambda scores: 1000 * scores - 7):
+    for change in (lambda scores: scores, np.exp, lambda scores: 1000 * scores + 7):
         halves = [change(half).__getitem__ for half in (LEXICAL, DENSE)]
         found = fusion.rows(*halves)(np.arange(4))
         np.testing.assert_allclose(found, scale * expected, rtol=1e-5)

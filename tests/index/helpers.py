@@ -78,12 +78,12 @@ def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None,
 
 
 def brute_force(texts, query, depth):
-    """`(id, score)` by falling score, equal scores by the hash of the id."""
+    """`(id, score)` by falling score, equal scores by the hash of the id; none of 0."""
     hashes = hash_ids([text.id for text in texts])
     vectors = np.array([vector_of(text.text) for text in texts], np.float64)
     scores = [np.float32(np.float64(query) @ vector) for vector in vectors]
     order = sorted(range(len(texts)), key=lambda i: (-scores[i], hashes[i]))
-    return [(texts[i].id, float(scores[i])) for i in order[:depth]]
+    return [(texts[i].id, float(scores[i])) for i in order[:depth] if scores[i]]
 
 
 def found_by(index, query, depth):

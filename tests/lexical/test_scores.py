@@ -342,11 +342,26 @@ def test_feedback_by_hand():
     assert found == pytest.approx(np.array([[9 + 10 * 1, 10 * 0.6, 0, 10 * 0.8]]))
     assert scores.tolist() == [[9, 0, 0, 0]]  # those that are given stay as they are
     # First documents count by their scores: shares 3/4 and 1/4.
-    scores = np.array([[np.log(3), 0, -9, -9]], np.float32)
+    scores = np.array([[1 + np.log(3), 1, -9, -9]], np.float32)
     found = Feedback.of(sp.csr_array(VECTORS), 1.0, depth=2).added_to(scores)
     similar = VECTORS @ (3 / 4 * VECTORS[0] + 1 / 4 * VECTORS[1])
     assert found[0, 2:] == pytest.approx(scores[0, 2:] + similar[2:])
     assert found[0, :2] == pytest.approx(scores[0, :2] + max(similar[:2]))
+
+
+def test_only_a_score_above_zero_begins_a_ranking_and_equal_scores_stay_equal():
+    vectors = sp.csr_array(np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32))
+    feedback = Feedback.of(vectors, 10.0, tie_order=np.array([2, 1, 0, 3]), depth=2)
+    # Of the documents 0 and 1, which equal nothing, only what resembles document 2 counts.
+    found = feedback.added_to(np.array([[0, 0, 5, 0]], np.float32))
+    assert found.tolist() == [[10, 0, 5 + 10, 0]]
+    # Three equal ones: the tie order says that 2 and 1 are first, and 0 gets what they get.
+    found = feedback.added_to(np.array([[5, 5, 5, 0]], np.float32))
+    similar = 1 / 2  # of shares 1/2 and 1/2
+    assert found.tolist() == [[5 + 10 * similar] * 3 + [0]]
+    for nothing in (0, -1):
+        scores = np.full((1, 4), nothing, np.float32)
+        assert feedback.added_to(scores).tolist() == scores.tolist()
 
 
 def features_of(telling, misleading):

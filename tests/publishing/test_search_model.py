@@ -152,14 +152,18 @@ def with_feedback(scores, vectors, weight):
     vectors = vectors.toarray()
     result = []
     for row in scores.astype(np.float64):
-        first = np.argsort(-row, kind="stable")[:FEEDBACK_DEPTH]
+        first = np.argsort(-row, kind="stable")[: min(FEEDBACK_DEPTH, np.sum(row > 0))]
+        if not len(first):
+            result.append(row)
+            continue
         shares = np.exp(row[first] - row[first].max())
         mixture = (shares / shares.sum()) @ vectors[first]
         mixture = mixture.astype(np.float32)
         mixture[np.argsort(-mixture, kind="stable")[TERMS:]] = 0
         similar = vectors @ mixture
-        similar[first] = similar[first].max()
-        result.append(row + weight * similar * row.any())  # feedback on nothing is nothing
+        lifted = row >= row[first[-1]]  # equal scores stay equal
+        similar[lifted] = similar[lifted].max()
+        result.append(row + weight * similar)
     return np.array(result)
 
 

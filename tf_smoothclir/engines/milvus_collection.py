@@ -231,8 +231,8 @@ class MilvusCollection:
     def _hits(self, found, weight: float, cut_points: CutPoints | None) -> list[SearchHit]:
         scores = np.array([weight * hit["distance"] for hit in found], np.float32)
         hashes = hash_ids([hit["id"] for hit in found])
-        order = np.lexsort((hashes, -scores))
-        grades: Sequence = [None] * len(found)
+        order = [place for place in np.lexsort((hashes, -scores)) if scores[place]]
+        grades: Sequence = [None] * len(order)
         if cut_points is not None:
             grades = cut_points.of_hits(scores[order]).tolist()
         return [

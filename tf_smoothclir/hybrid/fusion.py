@@ -14,7 +14,8 @@ validation queries. It is scaled so that lexical scores count as they are, as fe
     a_lexical = 1,  a_dense = s / (1 - s) σ_lexical / σ_dense.
 
 And reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009; there both weights are equal),
-in which the best `DEPTH` documents of each half have points for their ranks, and others have none:
+in which the best `DEPTH` documents of each half with a score above 0 have points for their ranks,
+and others have none:
 
     points = 60 / (60 + rank),  a_lexical = (1 - s) 15 σ_lexical,  a_dense = s 15 σ_lexical.
 
@@ -142,5 +143,5 @@ def reciprocal_ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
         best = highest(own, min(DEPTH, len(own)))
         descending = -own[best]
         ranks = 1 + np.searchsorted(np.sort(descending), descending)
-        row[best] = RANK_CONSTANT / (RANK_CONSTANT + ranks)
+        row[best] = np.where(own[best] > 0, RANK_CONSTANT / (RANK_CONSTANT + ranks), 0)
     return found

@@ -37,7 +37,7 @@ class DocumentIndex:
         self.lexical: LexicalIndex | None = None
         if self.manifest.impacts is not None:
             own = content / LexicalHalf.name
-            self.lexical = LexicalIndex(own, self.manifest.impacts, len(self.documents))
+            self.lexical = LexicalIndex(own, self.manifest.impacts, self.documents.hashes)
 
         self._dense: Callable[[], Ranker | None] = lambda: None
         if (note := self.manifest.vectors) is not None:
@@ -75,12 +75,13 @@ class DocumentIndex:
     def hits(
         self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
     ) -> list[SearchHit]:
-        """Ranked documents as hits.
+        """Ranked documents as hits; a score of zero is none.
 
         Args:
             positions: `[documents]` int64, best first.
             scores: `[documents]` float32.
         """
+        positions, scores = positions[scores != 0], scores[scores != 0]
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:
             grades = cut_points.of_hits(scores).tolist()

@@ -123,7 +123,9 @@ class LexicalWriter:
 class LexicalIndex:
     """The lexical half of an index, memory-mapped."""
 
-    def __init__(self, directory: Path, note: LexicalNote, documents: int):
+    def __init__(self, directory: Path, note: LexicalNote, hashes: np.ndarray):
+        """Opens the files; `hashes` are those of the ids, `[documents]` uint64."""
+        self._hashes, documents = hashes, len(hashes)
         self.postings: Postings = open_postings(directory, _IMPACTS, documents)
         self._vectors: tuple[SparseRows, Postings] | None = None
         if note.feedback:
@@ -143,4 +145,4 @@ class LexicalIndex:
 
     def feedback(self, weight: float) -> Feedback | None:
         """Feedback over the documents; None for weight 0."""
-        return Feedback(*self._vectors, weight) if weight else None
+        return Feedback(*self._vectors, weight, self._hashes) if weight else None

@@ -6,8 +6,9 @@ SIGIR 2001). With documents as TF-IDF vectors v, a score becomes
 
     score(q, d) + weight v(d) · Σ_k p_k v(d_k),  p = softmax of the `depth` highest scores,
 
-where only the `TERMS` heaviest words of the sum count. The first `depth` documents all get the
-highest value among them. So feedback decides what follows them, and keeps their own order.
+where only the `TERMS` heaviest words of the sum count, and only documents with a score above 0 come
+first. The first `depth` documents all get the highest value among them. So feedback decides what
+follows them, and keeps their own order.
 """
 
 from __future__ import annotations
@@ -51,20 +52,41 @@ def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_a
 class Feedback:
     """Adds feedback to the scores of a collection."""
 
-    def __init__(self, vectors: SparseRows, postings: Postings, weight: float, depth: int = DEPTH):
+    def __init__(
+        self,
+        vectors: SparseRows,
+        postings: Postings,
+        weight: float,
+        tie_order: np.ndarray,
+        depth: int = DEPTH,
+    ):
+        """Takes a collection.
+
+        Args:
+            tie_order: `[documents]` numbers; of equal scores, the document with the smaller one
+                comes first.
+        """
         self._vectors = vectors
         self._postings = postings
+        self._tie_order = tie_order
         self.weight = weight
         self.depth = min(depth, len(vectors))
 
     @classmethod
-    def of(cls, vectors: sp.csr_array, weight: float, depth: int = DEPTH) -> Feedback:
-        """Takes a collection as one matrix, `[documents, words]`, of `tf_idf`."""
-        return cls(SparseRows.of(vectors), Postings.of(vectors), weight, depth)
+    def of(
+        cls,
+        vectors: sp.csr_array,
+        weight: float,
+        tie_order: np.ndarray | None = None,
+        depth: int = DEPTH,
+    ) -> Feedback:
+        """Takes a collection as one matrix, `[documents, words]`, of `tf_idf`; ties by row."""
+        tie_order = np.arange(vectors.shape[0]) if tie_order is None else tie_order
+        return cls(SparseRows.of(vectors), Postings.of(vectors), weight, tie_order, depth)
 
     def weighted(self, weight: float) -> Feedback:
         """Feedback with another weight."""
-        return Feedback(self._vectors, self._postings, weight, self.depth)
+        return Feedback(self._vectors, self._postings, weight, self._tie_order, self.depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
         """Scores of the whole collection with feedback, `[queries, documents]` float32."""
@@ -78,32 +100,33 @@ class Feedback:
         Args:
             scores: `[queries, documents]` float32.
         """
-        found = np.zeros(scores.shape, np.float32)
-        for row, own in zip(found, scores):
-            first = self.first_documents(own)
-            self.add_similarities(row, first, own[first])
-        return found
-
-    def first_documents(self, scores: np.ndarray) -> np.ndarray:
-        """The documents that a ranking begins with, best first; ties in their order.
-
-        Args:
-            scores: `[documents]` float32.
-        """
-        first = highest(scores, self.depth)
-        return first[np.argsort(-scores[first], kind="stable")[: self.depth]]
+        similarities = np.zeros(scores.shape, np.float32)
+        for row, of_query in zip(similarities, scores):
+            best = highest(of_query, self.depth)
+            self.add_similarities(row, best, of_query[best])
+        return similarities
 
     def add_similarities(
-        self, similarities: np.ndarray, first: np.ndarray, scores: np.ndarray
+        self, similarities: np.ndarray, best: np.ndarray, scores: np.ndarray
     ) -> None:
-        """Finds how much each document resembles some.
+        """Finds how much each document resembles the first ones; nothing if none has a score.
 
         Args:
             similarities: `[documents]` float32 zeros; gets the result.
+            best: `[best]` int, the documents of the `depth` highest scores, all that equal the
+                last of them, and any others.
+            scores: `[best]` float32, their scores.
         """
-        self._postings.add_to(similarities, *self.terms(first, scores))
-        # One value for all of the first: they keep their own order.
-        similarities[first] = similarities[first].max()
+        best, scores = best[scores > 0], scores[scores > 0]
+        if not len(best):
+            return
+        order = np.lexsort((self._tie_order[best], -scores))
+        first = order[: self.depth]
+        self._postings.add_to(similarities, *self.terms(best[first], scores[first]))
+        # One value for all of the first, so they keep their own order. What equals the last of
+        # them gets it too, so documents of equal scores keep equal scores.
+        lifted = best[scores >= scores[first[-1]]]
+        similarities[lifted] = similarities[lifted].max()
 
     def terms(self, first: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The `TERMS` heaviest words of the mixture of some documents, and their weights."""

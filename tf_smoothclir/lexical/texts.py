@@ -60,7 +60,7 @@ class LexicalTexts:
     @functools.cached_property
     def _feedback(self) -> Feedback:
         """Feedback of weight 1."""
-        return Feedback.of(tf_idf(self.documents.matrix()), 1.0)
+        return Feedback.of(tf_idf(self.documents.matrix()), 1.0, self.retrieval_set.tie_order)
 
     def feedback(self, weight: float) -> Feedback:
         """Feedback of a weight over the documents of the set."""

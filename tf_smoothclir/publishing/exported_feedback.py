@@ -35,7 +35,8 @@ class ExportedFeedback(tf.Module):
         """
         queries = tf.shape(scores)[0]
         best, first = tf.math.top_k(scores, self._depth)
-        weights, terms = self._heaviest_terms(first, tf.nn.softmax(best))
+        shares = tf.nn.softmax(tf.where(best > 0, best, scores.dtype.min))
+        weights, terms = self._heaviest_terms(first, tf.where(best > 0, shares, 0))
         rows = tf.repeat(tf.range(queries), self._terms)
         some = tf.reshape(weights, [-1]) > 0
         similar = self._postings(
@@ -44,12 +45,11 @@ class ExportedFeedback(tf.Module):
             tf.boolean_mask(rows, some),
             queries,
         )
-        highest = tf.reduce_max(tf.gather(similar, first, batch_dims=1), axis=1, keepdims=True)
-        places = tf.stack([tf.broadcast_to(tf.range(queries)[:, None], tf.shape(first)), first], 2)
-        similar = tf.tensor_scatter_nd_update(
-            similar, places, tf.broadcast_to(highest, tf.shape(first))
-        )
-        return scores + self._weight * similar
+        # The first documents, and what equals the last of them.
+        least = tf.reduce_min(tf.where(best > 0, best, best.dtype.max), axis=1, keepdims=True)
+        lifted = (scores >= least) & (scores > 0)
+        highest = tf.reduce_max(tf.where(lifted, similar, 0), axis=1, keepdims=True)
+        return scores + self._weight * tf.where(lifted, highest, similar)
 
     def _heaviest_terms(self, first: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The weights and ids of the words of mixtures of documents, `[queries, terms]`."""

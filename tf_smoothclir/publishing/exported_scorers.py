@@ -102,7 +102,7 @@ def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:
     best, _ = tf.math.top_k(scores, min(DEPTH, scores.shape[1]))
     higher = tf.raw_ops.LowerBound(sorted_inputs=-best, values=-scores)
     points = RANK_CONSTANT / (RANK_CONSTANT + 1 + tf.cast(higher, tf.float32))
-    return tf.where(higher < best.shape[1], points, 0)
+    return tf.where((higher < best.shape[1]) & (scores > 0), points, 0)
 
 
 _POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}

@@ -84,9 +84,12 @@ class SearchModel(tf.Module):
     def serve(self, text):
         """Searches the collection."""
         scores, positions, levels = self._best(text)
-        # Behind the last score that is not zero, documents stand by the hash of their ids alone.
-        found = tf.cumsum(tf.cast(scores != 0, tf.int32), axis=1, reverse=True) > 0
-        found &= tf.expand_dims(levels > NOTHING, 1)
+        # A score of zero says nothing, so such documents, which negative scores may follow, go.
+        found = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
+        _, order = tf.math.top_k(tf.cast(found, tf.int32), self.depth)  # keeps the order of others
+        found, scores, positions = (
+            tf.gather(values, order, batch_dims=1) for values in (found, scores, positions)
+        )
         levels = tf.where(tf.reduce_any(found, axis=1), levels, NOTHING)
         scores = tf.where(found, scores, 0)
         grades = hit_grades(scores, self._cut_points.scores, self._cut_points.shares)
@@ -135,9 +138,8 @@ class SearchModel(tf.Module):
         def search_some(begin, scores, positions, levels):
             read = self._read(queries[begin : begin + step])
             found = self._scorer.all_documents(read)
-            if self._feedback is not None:  # on nothing, it would find what is like chance
-                says_something = tf.reduce_any(found != 0, axis=1, keepdims=True)
-                found = tf.where(says_something, self._feedback(found), 0)
+            if self._feedback is not None:
+                found = self._feedback(found)
             best_scores, best = tf.math.top_k(found, self.depth)
             scores = tf.concat([scores, best_scores], axis=0)
             positions = tf.concat([positions, best], axis=0)

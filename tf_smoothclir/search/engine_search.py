@@ -80,12 +80,8 @@ class EngineSearch:
     def _found(self, queries: list[list[PartOfQuery]], depth: int) -> list[list[SearchHit]]:
         if self._by_ranks:
             points = self._lexical.fusion.points
-            found = [self._documents.search_points(parts, depth, points) for parts in queries]
-        else:
-            found = [self._documents.search_sum(parts, depth) for parts in queries]
-        # The last hits may be documents without a word, whose vector and score are zero.
-        ends = [max((hit.rank for hit in hits if hit.score), default=0) for hits in found]
-        return [hits[:end] for hits, end in zip(found, ends)]
+            return [self._documents.search_points(parts, depth, points) for parts in queries]
+        return [self._documents.search_sum(parts, depth) for parts in queries]
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
         """Products that a half adds to the scores of documents."""

@@ -75,17 +75,5 @@ def with_better(
     return [own if own.says_something else other for own, other in zip(readings, of_tower)]
 
 
-def without_zeros(positions: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Leaves out the last documents of a ranking, whose score is zero: they share nothing.
-
-    Args:
-        positions: `[documents]`, best first.
-        scores: `[documents]`.
-    """
-    others = np.flatnonzero(scores)
-    end = others[-1] + 1 if len(others) else 0
-    return positions[:end], scores[:end]
-
-
 def _reading(evidence: bytes, unknown: bytes) -> QueryReading:
     return QueryReading(evidence.decode(), tuple(unknown.decode().split()))

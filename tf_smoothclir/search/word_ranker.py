@@ -109,11 +109,9 @@ class AskedQuery:
 
     def _similarities(self, feedback: Feedback) -> np.ndarray:
         """Share of feedback in the score of each document, `[documents]` float32."""
-        first = self._candidates(self._lexical, feedback.depth)
-        scores = _sum(*self.parts(first))
-        best = np.argsort(-scores, kind="stable")[: feedback.depth]
+        best = self._candidates(self._lexical, feedback.depth)
         similar = np.zeros(len(self._lexical), np.float32)
-        feedback.add_similarities(similar, first[best], scores[best])
+        feedback.add_similarities(similar, best, _sum(*self.parts(best)))
         similar *= np.float32(feedback.weight)
         return similar
 

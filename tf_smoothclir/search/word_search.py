@@ -18,7 +18,7 @@ from tf_smoothclir.protocols.text_search import (
     SearchHit,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.search.query_reading import EncodeQueries, with_better, without_zeros
+from tf_smoothclir.search.query_reading import EncodeQueries, with_better
 from tf_smoothclir.search.rank_fusion import ranker_of
 from tf_smoothclir.search.word_explanation import WordExplainer
 from tf_smoothclir.search.word_ranker import AskedQuery, Query
@@ -64,9 +64,9 @@ class WordSearch:
                 found.append([])
                 continue
             asked = self._ranker.ask(query)
-            positions, scores = without_zeros(*asked.rank(depth))
+            positions, scores = asked.rank(depth)
             found.append(self._index.hits(positions, scores, self._cut_points))
-            places = {hit.id: place for hit, place in zip(found[-1], positions.tolist())}
+            places = dict(zip((hit.id for hit in found[-1]), positions[scores != 0].tolist()))
             self._latest = _Answer(text, asked, places)  # because hits are explained right after
         return found
 
