@@ -110,7 +110,7 @@ def test_queries_that_were_trained_on_are_counted(models, tiny_dir, caplog, grad
     found = models["dense", "run"].evaluate(**given, judgments=judged)
     assert found.counts["MRR_mr"] == found.counts["full/MRR@10"] == len(judged)
     # Of 20 queries, 12 are in the training split; several queries have the same words.
-    assert "of these 20 queries" in caplog.text
+    assert "of the 20 test queries" in caplog.text
 
 
 @pytest.mark.parametrize(

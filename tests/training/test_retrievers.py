@@ -155,11 +155,18 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
         assert found.cut_points == read_cut_points(run.cut_points)[name]
 
 
-def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands):
+@pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
+def test_evaluate_on_another_set_leaves_the_own_figures(
+    runs, tiny_dir, tmp_path, commands, grades
+):
+    """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
     run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")
     with open(other / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("999\tNouveau\tmot1 mot2 inconnu\n")
+    judgments = (other / "en2fr.rel").read_text().replace("\t2\n", f"\t-{grades[0]}\n")
+    judgments = judgments.replace("\t1\n", f"\t{grades[1]}\n").replace("\t-", "\t")
+    (other / "en2fr.rel").write_text(judgments)
     (run.evaluation / "metrics.json").write_text("the run's own")
     arguments = [f"--run_dir={run.path}", f"--data_dir={other}", f"--cache_dir={tmp_path}/cache"]
     done = commands.run("trainers.evaluate", *arguments)
@@ -169,4 +176,7 @@ def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path
     found = json.loads((out / "metrics.json").read_text())["test"]
     assert len((out / "test" / "full.run.trec").read_text().splitlines()) == 4 * 31
     assert found == pytest.approx(sc.load(run.path).evaluate(other, negatives=3).metrics)
+    assert found["P_mr@5"] > 0
+    # Query 19, of the test split, has the words of query 1, of the training split.
+    assert "was trained on 1 of the 4 test queries" in done.stderr
     assert found != pytest.approx(metrics_of(run)["test"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from absl import logging
 
 from tf_smoothclir.api.ranking_models import RankingModels
 from tf_smoothclir.api.sets import GivenSet
@@ -17,9 +16,13 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.training.grades import highest_grade
+from tf_smoothclir.training.evaluated_sets import (
+    set_of_other_grades,
+    set_of_training,
+    warn_of_known_queries,
+)
 from tf_smoothclir.training.set_retrievers import retriever_of_parts
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 
 
 def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: int) -> Evaluation:
@@ -28,7 +31,7 @@ def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: i
         remedy = f"Give one of {', '.join(SPLITS)}"
         raise input_error(f"split={split!r}", "there is no such split", remedy)
     manifest = models.models.manifest
-    trained_on = manifest.data
+    trained_on, num_grades = manifest.data, len(manifest.thresholds) + 1
     source = given.source
     if source is None and given.directory is not None:
         source = source_of(
@@ -40,30 +43,24 @@ def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: i
             )
         )
     if source is None:
-        retrieval_set = _trained_on(models)
+        retrieval_set = set_of_training(trained_on, num_grades)
     else:
         retrieval_set = _loaded(source, given.splits, trained_on.split_seed)
         if not split:
             split = "test"
             everything = np.full_like(retrieval_set.splits, SPLITS.index(split))
             retrieval_set = dataclasses.replace(retrieval_set, splits=everything)
-        _warn_of_known_queries(models, retrieval_set, split)
+        warn_of_known_queries(trained_on, num_grades, retrieval_set, split)
     found = evaluate_split(
         retrieval_set, _retriever(models, retrieval_set), split, negatives=negatives
     )
-    same_grades = len(manifest.thresholds) + 1 == retrieval_set.num_grades
+    same_grades = num_grades == retrieval_set.num_grades
     return found.graded(manifest.cut_points) if same_grades else found
-
-
-def _trained_on(models: RankingModels) -> RetrievalSet:
-    manifest = models.models.manifest
-    source, seed = source_of(manifest.data), manifest.data.split_seed
-    return RetrievalSet.load(source, num_grades=len(manifest.thresholds) + 1, seed=seed)
 
 
 def _loaded(source: Source, splits: dict[str, str] | None, seed: int) -> RetrievalSet:
     """Loads a set whose grades are those that its judgments have."""
-    found = RetrievalSet.load(source, num_grades=max(1, highest_grade(source)) + 1, seed=seed)
+    found = set_of_other_grades(source, seed)
     if splits is None:
         return found
     places = {name: place for place, name in enumerate(SPLITS)}
@@ -102,25 +99,3 @@ def _first_stage(models: RankingModels, retrieval_set: RetrievalSet) -> Retrieve
         lexical=lexical.model,
         fusion=lexical.fusion,
     )
-
-
-def _warn_of_known_queries(models: RankingModels, retrieval_set: RetrievalSet, split: str) -> None:
-    """Warns if queries that are evaluated are among those that the model was trained on."""
-    try:
-        trained = _trained_on(models)
-    except InputError:
-        return  # the data are gone
-    train = trained.splits == SPLITS.index("train")
-    known = {text.text for text, own in zip(trained.source.queries(), train) if own}
-    evaluated = set(retrieval_set.queries_in(split).tolist())
-    texts = (
-        text.text for row, text in enumerate(retrieval_set.source.queries()) if row in evaluated
-    )
-    number = sum(text in known for text in texts)
-    if number:
-        logging.warning(
-            "evaluate: the model was trained on %d of these %d queries, so its figures are too"
-            " good. evaluate() without data measures the test queries of its own set.",
-            number,
-            len(evaluated),
-        )

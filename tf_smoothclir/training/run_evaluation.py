@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
 from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import make_directory, write_json
+from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_known_queries
 from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -53,18 +55,27 @@ def evaluate_run(
         check_first_stage(first_stage, run, source)
         parts.append(f"over-{first_stage.path.resolve().name}")
         ranking = f"first {rerank_depth} ranks of {first_stage.path}, re-ranked by this run"
-    if not run.was_trained_on(source.fingerprint()):
+    another_set = not run.was_trained_on(source.fingerprint())
+    if another_set:
         parts.append(f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}")
     path = make_directory(Path(output_dir or run.evaluation.joinpath(*parts)), "--output_dir")
-    tokenized_set = tokenized_set_of(source, settings, run, splits)
-    retrieval_set, negatives = tokenized_set.retrieval_set, settings.training.negatives
+    num_grades, negatives = len(settings.model.thresholds) + 1, settings.training.negatives
+    if another_set:
+        retrieval_set = set_of_other_grades(source, data.split_seed)
+        for split in splits:
+            warn_of_known_queries(run.settings().data, num_grades, retrieval_set, split)
+        tokenized_set = tokenize_set(retrieval_set, settings.text, data.cache_dir, run.vocabulary)
+    else:
+        tokenized_set = tokenized_set_of(source, settings, run, splits)
+        retrieval_set = tokenized_set.retrieval_set
     graded = load_scorer(run, tokenized_set, dim, retriever)
     scorer = graded.scorer
+    cut_points = graded.cut_points if retrieval_set.num_grades == num_grades else None
     if first_stage:
         first = load_first_stage(first_stage, retrieval_set, data.cache_dir)
         scorer = TwoStageRetriever(first, scorer, retrieval_set, ranks=rerank_depth)
     evaluations = {
-        split: evaluation.graded(graded.cut_points)
+        split: evaluation.graded(cut_points)
         for split, evaluation in evaluate_splits(
             retrieval_set, scorer, splits, negatives=negatives, trec_dir=path
         ).items()
