@@ -1,5 +1,7 @@
 """Rows of different lengths on disk, read by NumPy and gathered by TensorFlow."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -40,6 +42,15 @@ def test_rows_are_read_back_however_they_were_added(tmp_path, rows_per_call):
     assert isinstance(store.values, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         store.values[0] = 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what is mapped")
+def test_tensors_are_the_mapped_file_not_a_copy_of_it(tmp_path):
+    values, _ = mapped_tensors(write(tmp_path, ROWS))
+    address = np.asarray(memoryview(values)).ctypes.data
+    mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if "rows.v" in line]
+    begins = [int(line.split("-")[0], 16) for line in mapped]
+    assert address in begins
 
 
 def test_files_are_little_endian_without_a_header(tmp_path):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
-
+import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.ragged_store import RaggedStore
 
 
 def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
-    """`(values, offsets)` as tensors; TensorFlow maps the values from disk."""
+    """`(values, offsets)` as tensors; the values stay on disk, mapped into memory."""
     if not len(store.values):
         return tf.constant(store.values, store.dtype), tf.constant(store.offsets)
-    values = tf.raw_ops.ImmutableConst(
-        dtype=tf.as_dtype(store.dtype),
-        shape=[len(store.values)],
-        memory_region_name=os.fspath(store.path),
-    )
-    return values, tf.constant(store.offsets)
+    # DLPack shares arrays that may be written to, which a private mapping may: nothing reaches the
+    # file. (`ImmutableConst`, which is made for this, reads all of it into memory.)
+    values = np.memmap(store.path, store.dtype, mode="c")
+    return tf.experimental.dlpack.from_dlpack(values.__dlpack__()), tf.constant(store.offsets)
 
 
 def gather_rows(
