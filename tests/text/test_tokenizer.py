@@ -1,5 +1,6 @@
 """Tokens of many scripts, hazards of bytes, and a plain-Python oracle over random texts."""
 
+import functools
 import unicodedata
 
 import numpy as np
@@ -26,7 +27,11 @@ def tokens(text, max_tokens=1_000_000) -> list[str]:
 SCRIPTS = {
     "english": ("The Cat's hat.", ["the", "cat", "'", "s", "hat", "."]),
     "german": ("Straße ÜBER Öl", ["straße", "über", "öl"]),
-    "decomposed accents stay in the word": ("E\u0301te\u0301", ["e\u0301te\u0301"]),
+    "decomposed accents are those of letters": ("E\u0301te\u0301", ["été"]),
+    "several accents": ("vie\u0323\u0302t ỆE\u0323\u0302 α\u0313\u0300\u0345", ["việt", "ệệ", "ᾂ"]),
+    "accents that no letter has stay in the word": ("x\u0301e\u0301", ["x\u0301é"]),
+    "decomposed hangul": ("\u1112\u1161\u11ab\u1100\u116e", ["한구"]),
+    "a variation selector": ("\u2764\ufe0f a\ufe00b 葛\U000e0100", ["\u2764", "ab", "葛"]),
     "turkish capital i": ("İI", ["i\u0307i"]),
     "greek with the final sigma": ("ΟΔΟΣ Άγιος", ["οδος", "άγιος"]),
     "arabic": ("السَّلام، عليكم؟", ["السَّلام", "،", "عليكم", "؟"]),
@@ -34,8 +39,8 @@ SCRIPTS = {
     "devanagari with marks": ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
     "thai, one character with its marks": ("กำลังดี", ["ก", "ำ", "ลั", "ง", "ดี"]),
     "han": ("東京タワー。", ["東", "京", "タ", "ワ", "ー", "。"]),
-    "kana with a decomposed voice mark": ("か\u3099な", ["か\u3099", "な"]),
-    "a joiner between a character and its mark": ("か\u200d\u3099な", ["か\u3099", "な"]),
+    "kana with a decomposed voice mark": ("か\u3099な", ["が", "な"]),
+    "a joiner between a character and its mark": ("か\u200d\u3099な", ["が", "な"]),
     "a joiner behind punctuation": (",\u200d\u0301a", [",", "\u0301a"]),
     "a joiner before punctuation": ("a\u200d, b", ["a", ",", "b"]),
     "a zero-width space, not a mark, ends a word": ("ΑΣ\u200bΑ", ["ας", "α"]),
@@ -110,9 +115,18 @@ TEXTS = st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INV
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
+def with_next(letters, mark):
+    """Letters and one more character, which becomes one with the last where Unicode has one."""
+    both = unicodedata.normalize("NFC", "".join(letters[-1:]) + mark)
+    return [*letters[:-1], both] if letters and len(both) == 1 else [*letters, mark]
+
+
 def plain_tokens(text: str) -> list[str]:
     """The definition in the module's docstring, character by character."""
     found, open_word = [], None  # open_word: None, "word", or "single" that may take marks
+    if any(unicodedata.combining(character) for character in text):
+        text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Co", "Cs"))
+        text = "".join(functools.reduce(with_next, text, []))
     for character in text.lower():
         category = unicodedata.category(character)
         if category[0] == "Z" or category == "Cc" or character == "\u200b":

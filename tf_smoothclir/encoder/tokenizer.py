@@ -11,6 +11,8 @@ import re
 import tomllib
 from importlib import resources
 
+from tf_smoothclir.utils.composition import compose, has_marks
+
 _CAPITAL_SIGMA, _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c3", "\u03c2"
 _REPLACEMENT = "\ufffd"
 
@@ -19,6 +21,8 @@ def tokens_of(text: str) -> list[str]:
     """The tokens of a text; of a text of several words, they are those of its words."""
     if text.isascii():
         return text.translate(_replacements()).split()
+    if has_marks(text):  # invisible characters may stand before a mark
+        text = compose(_invisible().sub("", text))
     if _CAPITAL_SIGMA in text:
         text = "".join(_lower_sigmas(text))
     text = text.translate(_replacements())
@@ -118,6 +122,11 @@ def _replacements() -> _Replacements:
 @functools.cache
 def _unspaced() -> re.Pattern:
     return re.compile(f"{_class('unspaced').pattern()}{_class('mark').pattern()}*")
+
+
+@functools.cache
+def _invisible() -> re.Pattern:
+    return re.compile(_class("invisible").pattern())
 
 
 def _lower_sigmas(text: str):

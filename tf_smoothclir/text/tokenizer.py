@@ -5,15 +5,13 @@ the same tokens everywhere, and a stock model server needs no custom op.
 
 Tokens, in any script:
 
+* A letter and the accents after it are one character where Unicode has one (`utils.composition`).
 * Letters are lower-cased. A word is a run of letters, marks, digits and underscores.
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found.
 * White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
-  format characters (joiners, soft hyphens, bidirectional marks) are removed.
-
-Core TensorFlow has no Unicode normalisation (NFC, NFKC): composed and decomposed spellings of a
-letter are different tokens.
+  format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed.
 """
 
 from __future__ import annotations
@@ -23,11 +21,12 @@ from collections.abc import Iterable, Iterator
 import tensorflow as tf
 
 from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.utils import composition
 
 # The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
 # rewriting a match costs far more than skipping a character.
 _SPACE = r"\x{A0}\x{1680}\x{2000}-\x{200B}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\p{Cc}"
-_INVISIBLE = r"\p{Cf}\p{Co}\p{Cs}"
+_INVISIBLE = r"\p{Cf}\p{Co}\p{Cs}\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 # A character of an unspaced script with its marks, or one that is not part of a word. Without a
 # group, RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
@@ -52,6 +51,7 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     # a word with a sigma. Both are spaces here, and so are line ends, which are frequent.
     for space in ("\\x00", "\u200b", "\n"):
         texts = tf.strings.regex_replace(texts, space, " ")
+    texts = compose(texts)
     # `lower` follows the locale of the process, and a Turkish one maps these two differently.
     texts = tf.strings.regex_replace(texts, "I", "i")
     texts = tf.strings.regex_replace(texts, "\u0130", "i\u0307")
@@ -60,6 +60,65 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
     # The other spaces have plain ones around them by now.
     return tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
+
+
+def compose(texts: tf.Tensor) -> tf.Tensor:
+    """Texts whose letters are composed with the marks after them, as `composition.compose` does.
+
+    Args:
+        texts: `[batch]` string, any bytes.
+    """
+    # Any bytes, a mark, any bytes: few texts have one, and only these are taken apart.
+    has_marks = tf.strings.regex_full_match(texts, rf"\C*[{composition.marks()}]\C*")
+    rows = tf.where(has_marks)
+    return tf.cond(
+        tf.size(rows) > 0,
+        lambda: tf.tensor_scatter_nd_update(texts, rows, _composed(tf.gather_nd(texts, rows))),
+        lambda: texts,
+    )
+
+
+def _composed(texts: tf.Tensor) -> tf.Tensor:
+    """Texts, character by character: neighbours become one until there are none to compose."""
+    texts = tf.strings.regex_replace(texts, f"[{_INVISIBLE}]+", "")  # they may precede a mark
+    characters = tf.strings.unicode_decode(texts, "UTF-8")
+    codes, rows = tf.cast(characters.flat_values, tf.int64), characters.value_rowids()
+    table = sorted(
+        (first << 21 | second, both) for (first, second), both in composition.pairs().items()
+    )
+    keys, values = (tf.constant(column, tf.int64) for column in zip(*table))
+    shift = tf.constant(21, tf.int64)  # of code points
+    for _ in range(composition.MOST_MARKS):
+        seconds = tf.where(rows[1:] == rows[:-1], codes[1:], 0)
+        key = tf.bitwise.bitwise_or(tf.bitwise.left_shift(codes[:-1], shift), seconds)
+        place = tf.minimum(tf.searchsorted(keys, key), len(table) - 1)
+        found = tf.gather(keys, place) == key
+        both = tf.where(found, tf.gather(values, place), _hangul(codes[:-1], seconds))
+        first = tf.concat([both, [0]], 0)[: tf.size(codes)]
+        codes = tf.where(first > 0, first, codes)
+        is_left = tf.concat([[True], both == 0], 0)[: tf.size(codes)]
+        codes, rows = tf.boolean_mask(codes, is_left), tf.boolean_mask(rows, is_left)
+    characters = tf.RaggedTensor.from_value_rowids(
+        tf.cast(codes, tf.int32), rows, nrows=tf.size(texts, tf.int64), validate=False
+    )
+    return tf.strings.unicode_encode(characters, "UTF-8")
+
+
+def _hangul(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+    """The syllables of two parts; 0 where there is none."""
+
+    def within(codes, bounds):
+        return (codes >= bounds[0]) & (codes < bounds[1])
+
+    leads, vowels, tails = composition.LEADS, composition.VOWELS, composition.TAILS
+    size, begin = tails[1] - tails[0] + 1, composition.SYLLABLES[0]
+    of_two = (first - leads[0]) * (vowels[1] - vowels[0]) + second - vowels[0]
+    is_open = within(first, composition.SYLLABLES) & ((first - begin) % size == 0)
+    return tf.where(
+        within(first, leads) & within(second, vowels),
+        begin + of_two * size,
+        tf.where(is_open & within(second, tails), first + second - tails[0] + 1, 0),
+    )
 
 
 def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
