@@ -42,7 +42,7 @@ PRESETS = {
     "fast": {},
     "paper": _PAPER,
     "dense": _DENSE,
-    "lexical": {"retriever": "lexical"},
+    "lexical": {"retriever": "lexical", "shared_vocabulary": True},
     "best": {**_DENSE, "retriever": "hybrid"},
 }
 

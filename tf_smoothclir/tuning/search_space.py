@@ -129,12 +129,13 @@ def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
 def threshold_tuples(number: int) -> list[tuple[float, ...]]:
     """The searched thresholds: all rising choices of `number` levels.
 
-    The levels are 0.1, 0.2, ..., 0.9. For more than six thresholds there are `number + 3` levels,
-    evenly spaced between 0 and 1. None is below 0, because untrained towers score about 0.
+    The levels are 0, 0.1, ..., 0.9 and 0.95, as the paper's figures and ours have them. For more
+    than six thresholds there are more, evenly spaced between. None is below 0, because untrained
+    towers score about 0.
     """
-    levels = max(9, number + 3)
-    rising = [round(level / (levels + 1), 6) for level in range(1, levels + 1)]
-    return list(itertools.combinations(rising, number))
+    steps = max(10, number + 4)
+    rising = [round(level / steps, 6) for level in range(steps)]
+    return list(itertools.combinations([*rising, round(1 - 0.5 / steps, 6)], number))
 
 
 def thresholds_text(thresholds: Sequence[float]) -> str:
