@@ -155,8 +155,9 @@ def test_commands_flags_modules_and_targets_exist(flags):
     lines = [(page, line) for page in PAGES if page.stem != "CHANGELOG" for line in code(page)]
     assert sum("smoothclir-train" in line for _, line in lines) > 20
     unknown = [(page.name, name) for page, line in lines for name in unknown_in(line, flags)]
-    # Flags alone, which other commands have too: on pages of papers those of its two commands.
-    flags["reproduce"] |= flags["train"] | flags["--plugin"] | {"fine_tune"}  # of a paper's authors
+    # Flags alone, which other commands have too: on pages of papers those of two commands,
+    # of a paper's authors, and of a benchmark.
+    flags["reproduce"] |= flags["train"] | flags["--plugin"] | {"fine_tune", "run_dir"}
     for page, line in lines:
         if ROOT / "papers" in page.parents and line.startswith("--"):
             unknown += [(page.name, name) for name in unknown_in(f"{REPRODUCE} {line}", flags)]
