@@ -5,7 +5,8 @@ They are those of Liu et al. 2020 and, by the beginnings of their names, of Yu a
 
 Each experiment is a grid of training runs ("cells"), which run on all cores and are kept in
 OUTPUT_DIR/cells. The same command continues interrupted cells and skips finished ones; tables and
-figures share their cells. Short runs of the first seed tune the thresholds on validation.
+figures share their cells. Cells of other versions of the code are trained again, and pages name
+the version that made them. Short runs of the first seed tune the thresholds on validation.
 OUTPUT_DIR/EXPERIMENT gets Markdown, CSV, LaTeX and PNG files, OUTPUT_DIR/report.html all of them.
 Without --data_dir, the experiments use the built-in toy world. They set loss, tower and seed
 themselves: --loss, --tower and --seed have no effect.

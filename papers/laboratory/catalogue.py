@@ -50,6 +50,7 @@ class Experiment:
         metrics: The columns of its table; "full/MRR@10" is for full retrieval.
         costs: Whether the table also shows time and memory.
         matching: What is ranked with of Yu and Allan 2020, besides `systems`.
+        left_out: Names of systems that ask for more than a set has.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Experiment:
     metrics: tuple[str, ...] = METRICS
     costs: bool = False
     matching: tuple[MatchingSystem, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 # Re-ranking of the candidate lists, and the whole collection.

@@ -1,7 +1,8 @@
 """Cells: the training runs behind the tables and figures.
 
-A cell is one training run of an experiment's grid. Its name is made of its settings and its data,
-so that experiments share cells and each is trained once.
+A cell is one training run of an experiment's grid. Its name is made of its settings, its data and
+the sources of the code, so that experiments share cells and each is trained once, and nothing that
+other code has made is taken over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.papers import li2018 as li2018  # cells name their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
+from tf_smoothclir.papers.laboratory.code_version import sources_digest
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_json
@@ -56,8 +59,9 @@ class Cell:
         loss = model.loss if objective == "ranking" else objective
         parts += [self.set_name, loss, model.tower, f"e{model.epsilon:g}"]
         parts += ["t" + "_".join(f"{value:g}" for value in self.segments)]
-        parts += [f"n{training.negatives}", f"s{training.seed}", self._digest()]
-        return re.sub(r"[^\w.+-]+", "_", "-".join(parts))
+        parts += [f"n{training.negatives}", f"s{training.seed}"]
+        values = self.settings.values_with_effect()
+        return cell_name(parts, [values, self.fingerprint, self.tuning])
 
     @property
     def segments(self) -> tuple[float, ...]:
@@ -65,10 +69,11 @@ class Cell:
         model = self.settings.model
         return model.cut_points if "cut_points" in LOSSES[model.loss].settings else model.thresholds
 
-    def _digest(self) -> str:
-        values = self.settings.values_with_effect()
-        content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:10]
+
+def cell_name(parts: Sequence[str], values: Sequence) -> str:
+    """A readable name, unique to values and to the sources of the code, which end it."""
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:10]
+    return re.sub(r"[^\w.+-]+", "_", "-".join([*parts, digest, sources_digest()]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +126,12 @@ class CellDirectory:
     def finished(self) -> bool:
         """Whether the cell is complete."""
         return self._mark.is_file()
+
+    @property
+    def is_of_other_code(self) -> bool:
+        """Whether this cell is not complete, but one that other sources made is."""
+        settings = self.path.name.removesuffix(f"-{sources_digest()}")
+        return not self.finished and any(self.path.parent.glob(f"{settings}*/{self._mark.name}"))
 
     def metrics(self, part: str = "") -> CellMetrics:
         """Reads the metrics of a finished cell, or of a part of it; see `System`."""

@@ -13,6 +13,7 @@ from tf_smoothclir.evaluation.report import RULE_NAMES
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.papers.laboratory import curve_plots, system_plots, tables
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
+from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.plan import TUNED_ON, Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import (
     ALPHA,
@@ -75,7 +76,7 @@ def write_set(
         written = _YU2020[experiment.name](experiment, study_set, study, directory)
     else:
         written = _trained(experiment, study_set, study, directory)
-    written.notes += _unfinished(experiment, study_set, study)
+    written.notes += [*_unfinished(experiment, study_set, study), code_note()]
     # If they are comparable, the paper's numbers are in our tables already.
     compares = study_set.published if experiment.name == "table1" else study_set.comparable
     blocks = written.tables + ([] if compares else paper_blocks(experiment))
@@ -91,11 +92,13 @@ def write_set(
 
 
 def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> list[str]:
-    """A note that names the rows whose runs failed or are still to come, if any."""
+    """Notes that name the rows whose runs failed or are still to come, and those left out."""
     rows = {row.name: study.matching_cells(study_set, row) for row in experiment.matching}
     rows |= {row.name: study.cells(study_set, row) for row in study.trained_systems(experiment)}
     found = [name for name, cells in rows.items() if not all(cell.finished for cell in cells)]
-    return [f"Not finished with all seeds: {'; '.join(found)}."] if found else []
+    notes = [f"Not finished with all seeds: {'; '.join(found)}."] * bool(found)
+    more = "; ".join(experiment.left_out)
+    return notes + [f"Left out, because they ask for more than the set has: {more}."] * bool(more)
 
 
 def paper_blocks(experiment: Experiment) -> list[tables.Table]:
@@ -158,7 +161,7 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
     ]
     systems = [system for system in found if system is not None]
     if not systems:
-        return Written([], notes=["Every run has failed."])
+        return Written([], notes=["Every run has failed."] * bool(found))
     title, plot = f"{experiment.title}, {study_set.name}", directory / f"{study_set.name}.png"
     column, notes = experiment.first_column, _setting_notes(systems, study_set, study)
     if experiment.name == "figure3":

@@ -30,6 +30,7 @@ class StudySet:
         fingerprint: Of the set's content.
         published: Document language, such as "fr", if the set is the paper's own; else "".
         differences: How its settings differ from the paper's.
+        enough: Setting -> from what value on it is as good as all that the set has.
     """
 
     name: str
@@ -37,11 +38,22 @@ class StudySet:
     fingerprint: str
     published: str = ""
     differences: tuple[str, ...] = ()
+    enough: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def comparable(self) -> str:
         """`published`, if metrics on the set compare with the paper's; else ""."""
         return "" if self.differences else self.published
+
+    def suited(self, experiment: Experiment) -> Experiment:
+        """The experiment without the systems that ask for more than the set has."""
+        asking = [
+            system.name
+            for system in experiment.systems
+            if any(system.changes.get(name, 0) >= most for name, most in self.enough.items())
+        ]
+        systems = tuple(system for system in experiment.systems if system.name not in asking)
+        return dataclasses.replace(experiment, systems=systems, left_out=tuple(asking))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,10 +122,8 @@ class Study:
         chosen = self.chosen(study_set, system)
         if chosen is None:
             return []
-        changes = {**system.changes, system.tuned: chosen}
-        if "epochs" in changes:
-            changes["epochs"] = min(changes["epochs"], study_set.settings.training.epochs)
-        return [self._cell(study_set, {**changes, "seed": seed}) for seed in self.seeds]
+        of_seeds = ({system.tuned: chosen, "seed": seed} for seed in self.seeds)
+        return [self._cell(study_set, system.settings(study_set.settings, one)) for one in of_seeds]
 
     def final_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
@@ -171,18 +181,16 @@ class Study:
         found, more = {}, reachable(self.grids[system.tuned], limit)
         while more:
             for values in more:
-                found[values] = self._cell(
-                    study_set, {**changes, system.tuned: values}, tuning=True
-                )
+                settings = changed(study_set.settings, {**changes, system.tuned: values})
+                found[values] = self._cell(study_set, settings, tuning=True)
             if not all(cell.finished for cell in found.values()):
                 break
             more = beyond_edge(_best(study_set, found), found, limit)
         return found
 
     def _cell(
-        self, study_set: StudySet, changes: Mapping, *, tuning: bool = False
+        self, study_set: StudySet, settings: RunSettings, *, tuning: bool = False
     ) -> CellDirectory:
-        settings = changed(study_set.settings, changes)
         cell = Cell(settings, study_set.name, study_set.fingerprint, tuning)
         return CellDirectory(self.output_dir, cell)
 

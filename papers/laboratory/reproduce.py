@@ -13,11 +13,13 @@ from tf_smoothclir.papers.laboratory import page
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS, Experiment
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
+from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.outputs import not_comparable, paper_blocks, write_set
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
 from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory_table
+from tf_smoothclir.papers.yu2020.rotations import check_folds
 from tf_smoothclir.storage.files import make_directory, write_text
 from tf_smoothclir.training.run_config import software_versions
 
@@ -37,6 +39,9 @@ def run_request(request: Request, command: str) -> list[str]:
     )
     study = Study(request.output_dir, request.seeds, grids, request.tune_epochs, request.matching)
     sets = open_sets(request.base, data)
+    if request.matching.folds and any(EXPERIMENTS[name].matching for name in request.names):
+        for one in sets:
+            check_folds(request.matching.folds, one.enough["max_queries"])
     return reproduce(request.names, sets, study, processes=request.workers, command=command)
 
 
@@ -58,14 +63,14 @@ def reproduce(
 
 def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]:
     """Runs the tuning cells, then the others; returns those that failed."""
-    failed = []
-    while cells := [c for one in sets for c in study.tuning_cells(one, experiments)]:
+    failed, on_sets = [], [(one, [*map(one.suited, experiments)]) for one in sets]
+    while cells := [c for on_set in on_sets for c in study.tuning_cells(*on_set)]:
         tried = {cell.path for cell in failed}
         cells = [cell for cell in cells if not cell.finished and cell.path not in tried]
         if not cells:
             break
         failed += run_cells(cells, processes)
-    final = [c for one in sets for c in study.final_cells(one, experiments)]
+    final = [c for on_set in on_sets for c in study.final_cells(*on_set)]
     return failed + run_cells(final, processes)
 
 
@@ -83,16 +88,18 @@ def _sections(experiment: Experiment, sets, study: Study, command: str):
     """Yields (key, section): one for each set, or one if the experiment needs no set."""
     directory = _directory(study.output_dir, experiment)
     title, claim = experiment.title, experiment.claim
+    text = f"{claim}\n\n{code_note()}"
     if experiment.name == "theory":
-        yield "theory", page.Section(title, claim, tables=[write_theory_table(directory)])
+        yield "theory", page.Section(title, text, tables=[write_theory_table(directory)])
         return
     if experiment.name in _DRAWN:
         png, _ = _DRAWN[experiment.name](directory)
-        yield experiment.name, page.Section(title, claim, plots=[png])
+        yield experiment.name, page.Section(title, text, plots=[png])
         return
     for one in sets:
-        written = write_set(experiment, one, study, directory, command)
-        cells = study.tuning_cells(one, [experiment]) + study.final_cells(one, [experiment])
+        suited = one.suited(experiment)
+        written = write_set(suited, one, study, directory, command)
+        cells = study.tuning_cells(one, [suited]) + study.final_cells(one, [suited])
         failed = [f"Failed: {_failure(cell)}" for cell in cells if not cell.finished]
         text = "\n\n".join([claim, *written.notes, *failed])
         tables = [table.for_page() for table in written.tables]

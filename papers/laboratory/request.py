@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
@@ -13,12 +14,13 @@ from tf_smoothclir.command_line import setting_flags
 from tf_smoothclir.papers import li2018 as li2018  # registers their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.yu2020.options import WORD_VECTORS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, WORD_VECTORS, MatchingOptions
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
 _OWN = {"module_name": setting_flags.COMMAND}
 _OUTPUT_DIR = flags.DEFINE_string(
@@ -135,6 +137,12 @@ RULES = (
         "towers are trained on the splits of the set, so on queries that folds test",
         "Leave one of the two out",
     ),
+    Rule(
+        ("word_vectors", "query_embeddings", "document_embeddings"),
+        lambda kind, *files: kind in (GIVEN, MAPPED) and not all(files),
+        "there are no vectors",
+        "Give --query_embeddings and --document_embeddings, and their --dim",
+    ),
     *(
         Rule(
             ("tune_epochs", theta),
@@ -190,6 +198,7 @@ class Request:
         if len(base.model.thresholds) != 2:
             reason = "the experiments of the paper use grades 0, 1 and 2"
             raise input_error("--thresholds", reason, "Give two")
+        _check_systems(names, base)
         for directory in _DATA_DIRS.value:
             setting_flags.check_data_dir(directory)
         return cls(
@@ -218,6 +227,18 @@ def _base_settings() -> RunSettings:
     base = RunSettings.from_groups({"data": data, **given})
     check_combinations(base, varied=_DECIDED)
     return base
+
+
+def _check_systems(names: Sequence[str], base: RunSettings) -> None:
+    """Checks what each run will be trained with, before the first one is."""
+    tuning = {"epochs": _TUNE_EPOCHS.value or base.training.epochs}
+    for name in names:
+        for system in EXPERIMENTS[name].systems:
+            try:
+                check_combinations(system.settings(base))
+                check_combinations(changed(base, {**(system.tuned_with or {}), **tuning}))
+            except InputError as error:
+                raise InputError(f"{name}, {system.name}: {error}") from error
 
 
 def _experiments(arguments: list[str]) -> list[str]:

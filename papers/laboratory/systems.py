@@ -7,12 +7,13 @@ import itertools
 from collections.abc import Mapping
 
 from tf_smoothclir.settings.base import value_text
-from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
+from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed
+from tf_smoothclir.settings.run import RunSettings
 
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
 # Of 3PartL2.
 CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
-QUERIES = (500, 1000, 2000, 4000, 8000, 0)  # of all splits; 0 is the whole set
+QUERIES = (500, 1000, 2000, 4000, 8000, 0)  # of all splits; 0 is all that --max_queries leaves
 NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
 
 
@@ -35,6 +36,11 @@ class System:
     tuned_with: Mapping[str, object] | None = None
     tuned: str = "thresholds"
     part: str = ""
+
+    def settings(self, base: RunSettings, more: Mapping[str, object] | None = None) -> RunSettings:
+        """The settings of its runs, `more` among them."""
+        epochs = min(self.changes.get("epochs", base.training.epochs), base.training.epochs)
+        return changed(base, {**self.changes, "epochs": epochs, **(more or {})})
 
 
 _SOSL = {"loss": "sosl", "tower": "average_pooling"}
@@ -199,7 +205,8 @@ SMOOTHNESS = tuple(
 )
 MORE_NEGATIVES = tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES)
 FEWER_QUERIES = tuple(
-    System(f"{count or 'all'}", {**_SOSL, "max_queries": count}, _SOSL) for count in QUERIES
+    System(f"{count or 'all'}", {**_SOSL, **({"max_queries": count} if count else {})}, _SOSL)
+    for count in QUERIES
 )
 # Beside the systems of Yu and Allan 2020.
 YU2020_SYSTEMS = tuple(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.liu2020 import theory
 from tf_smoothclir.papers.liu2020.theory_search import (
@@ -63,5 +64,5 @@ def write_theory_table(
         holds = found <= bound * (1 + 1e-6)  # differences of rounded gradients
         rows.append([name, formula, f"{bound:.6g}", f"{found:.6g}", "yes" if holds else "NO"])
     write_text(Path(output_dir) / "theory.csv", csv_table(columns, rows))
-    write_text(Path(output_dir) / "theory.md", markdown_table(columns, rows))
+    write_text(Path(output_dir) / "theory.md", f"{markdown_table(columns, rows)}\n{code_note()}\n")
     return PageTable(columns, rows)

@@ -15,6 +15,7 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.alignment import aligned, mined_dictionary
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
+from tf_smoothclir.papers.laboratory.code_version import sources_digest
 from tf_smoothclir.papers.yu2020.options import MAPPED, PAIRS, TOWERS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, open_to_write
@@ -63,7 +64,7 @@ def _digest(kind: str, settings: RunSettings, tokenized_set: TokenizedSet) -> st
     retrieval_set = tokenized_set.retrieval_set
     content = [
         *(dataclasses.asdict(group) for group in (settings.model, settings.text)),
-        *(settings.training.seed, retrieval_set.source.fingerprint()),
+        *(settings.training.seed, retrieval_set.source.fingerprint(), sources_digest()),
         hashlib.sha256(np.ascontiguousarray(retrieval_set.splits)).hexdigest(),
         *([dataclasses.asdict(settings.training)] * (kind == TOWERS)),
     ]

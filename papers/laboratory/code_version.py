@@ -1,0 +1,48 @@
+"""Which code makes cells and pages: they are not taken over from other code."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import subprocess
+from pathlib import Path
+
+import tf_smoothclir
+from tf_smoothclir import papers
+
+# Where the package is installed, these are folders of it; cells do not depend on them.
+_BESIDE = ("export", "extras", "papers", "trainers")
+
+
+@functools.cache
+def sources_digest() -> str:
+    """The first 12 hexadecimal digits of the SHA-256 of all sources of library and papers."""
+    digest = hashlib.sha256()
+    for package in (tf_smoothclir, papers):
+        root = Path(package.__file__).parent
+        beside = _BESIDE if package is tf_smoothclir else ()
+        names = {path.relative_to(root).as_posix(): path for path in root.rglob("*.py")}
+        for name in sorted(names):
+            if name.partition("/")[0] not in beside:
+                content = names[name].read_bytes()
+                digest.update(f"{package.__name__}/{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:12]
+
+
+def code_note() -> str:
+    """The version of the code, for a page, with the commit where it is that of a git checkout."""
+    note = f"Code: tf_smoothclir {tf_smoothclir.__version__}, sources {sources_digest()}"
+    if _git("ls-files", "--error-unmatch", "__init__.py"):
+        note += f", commit {_git('rev-parse', '--short=12', 'HEAD')}"
+        note += " with changes" if _git("status", "--porcelain", "--", ":/*.py") else ""
+    return f"{note}."
+
+
+def _git(*arguments: str) -> str:
+    """What git says of the package; nothing where there is no git, or no checkout."""
+    command = ["git", "-C", Path(tf_smoothclir.__file__).parent, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
