@@ -2,12 +2,15 @@
 
 import dataclasses
 import shutil
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.papers.laboratory.fakes import finish
+from tf_smoothclir.papers.laboratory import cells as module
+from tf_smoothclir.papers.laboratory import code_version, outputs
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.papers.laboratory.grids import beyond_edge, highest_score, reachable
@@ -22,6 +25,9 @@ CUTS = ((0.0, 0.4, 0.7), (0.2, 0.55, 0.9))
 GRIDS = {"thresholds": GRID, "cut_points": CUTS}
 SOSL, THREE_PART = EXPERIMENTS["table2"].systems[:2]
 ONE = StudySet("tiny", RunSettings(), "fingerprint")
+
+
+PARTS, RIVALS = ("towers", "table", "hybrid"), ("SOSL", "3PartL2", "MSE", "PO")
 
 
 def candidates(study, system=SOSL):
@@ -91,6 +97,83 @@ def test_cells_with_possibly_different_results_have_different_names():
     # Others have a short run, and one with other data.
     more = Cell(settings[0], "tiny", "f", True).name, Cell(settings[0], "tiny", "other").name
     assert len({*names, *more}) == 1 + len(others) + 2
+
+
+def test_a_cell_that_other_code_made_is_another_one(tmp_path, monkeypatch):
+    study = Study(tmp_path, (13,), {}, 0)
+    before, other = (study.cells(ONE, system)[0] for system in (SOSL, THREE_PART))
+    finish(before, validation=0.5, test=0.5)
+    assert (before.finished, before.is_of_other_code, other.is_of_other_code) == (1, 0, 0)
+    monkeypatch.setattr(module, "sources_digest", lambda: "0123456789ab")
+    after, other = (study.cells(ONE, system)[0] for system in (SOSL, THREE_PART))
+    assert (after.finished, after.is_of_other_code, other.is_of_other_code) == (0, 1, 0)
+    assert after.path != before.path
+
+
+def test_the_digest_of_the_code_follows_every_source(tmp_path, monkeypatch):
+    def digest():
+        return code_version.sources_digest.__wrapped__()
+
+    assert digest() == code_version.sources_digest()
+    files = [
+        tmp_path / name for name in ("package/__init__.py", "package/room/one.py", "papers/two.py")
+    ]
+    for path in files:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    package, papers = (
+        {"__file__": str(tmp_path / n / "__init__.py"), "__name__": n}
+        for n in ("package", "papers")
+    )
+    package = types.SimpleNamespace(**package, __version__="1")
+    monkeypatch.setattr(code_version, "tf_smoothclir", package)
+    monkeypatch.setattr(code_version, "papers", types.SimpleNamespace(**papers))
+    found = [digest()]
+    for path in files:
+        path.write_text("pass")
+        found.append(digest())
+    assert len({*found}) == 4
+    assert code_version.code_note().startswith("Code: tf_smoothclir 1, sources ")
+    assert "commit" not in code_version.code_note()  # no checkout
+
+
+@pytest.mark.parametrize(
+    ("name", "enough", "left_out"),
+    [
+        ("gap", {"max_queries": 2000}, ["2000", "4000", "8000"]),  # of 2000, "all" has as many
+        (
+            "queries",
+            {"max_train_queries": 600},
+            [f"{r}, {n}" for n in (1000, 2000, 4000) for r in PARTS],
+        ),
+        ("figure5", {"negatives": 81}, ["90", "100"]),
+        (
+            "related",
+            {"related_per_query": 1.75},
+            [f"{loss}, {n}" for n in ("1.75", "2.5") for loss in RIVALS],
+        ),
+        ("table2", {"max_queries": 1, "max_train_queries": 1, "negatives": 1}, []),
+    ],
+)
+def test_systems_that_ask_for_more_than_a_set_has_are_left_out_and_named(
+    tmp_path, name, enough, left_out
+):
+    """Their rows would be equal to others, with other names."""
+    one, study = dataclasses.replace(ONE, enough=enough), Study(tmp_path, (13,), {}, 0)
+    suited = one.suited(EXPERIMENTS[name])
+    assert list(suited.left_out) == left_out
+    names = [system.name for system in EXPERIMENTS[name].systems]
+    assert [system.name for system in suited.systems] == [n for n in names if n not in left_out]
+    for cell in study.final_cells(one, [suited]):
+        finish(cell, validation=0.1, test=0.1)
+    notes = [f"Left out, because they ask for more than the set has: {'; '.join(left_out)}."]
+    assert outputs._unfinished(suited, one, study) == notes * bool(left_out)
+
+
+def test_fewer_queries_are_none_that_the_command_leaves_out():
+    few = changed(RunSettings(), {"max_queries": 700})
+    found = [s.settings(few).data.max_queries for s in EXPERIMENTS["gap"].systems]
+    assert (found[0], found[-1]) == (500, 700)
 
 
 def test_grids_have_only_rising_values_and_those_of_the_authors():

@@ -9,6 +9,7 @@ import pytest
 
 from tf_smoothclir.papers.laboratory import reproduce as module
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
+from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.plan import Study
 from tf_smoothclir.papers.laboratory.sets import open_sets
 from tf_smoothclir.settings.presets import changed
@@ -87,6 +88,9 @@ def test_tables_plots_and_a_report_are_written_with_the_metrics_of_the_runs(outp
     page = (output_dir / "report.html").read_text()
     assert [part in page for part in ("Table 1", "Table 2", "Figure 3", COMMAND)] == [True] * 4
     assert (output_dir / "commands.txt").read_text() == f"{COMMAND}\n"
+    of_table = (output_dir / "table2" / f"{SET}.md").read_text()
+    assert f"* {code_note()}\n" in of_table
+    assert code_note() in page
     metrics = metrics_in(cell_of(output_dir, "mse"))
     ours = rows_in(output_dir / "table2" / f"{SET}.csv", source="ours", system="MSE")
     assert {row["metric"]: float(row["mean"]) for row in ours} == metrics
