@@ -38,31 +38,21 @@ from tf_smoothclir.settings.training import METRICS
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A table or a figure.
+    """A table or a figure."""
 
-    Attributes:
-        name: Its name on the command line.
-        title: Heading.
-        claim: What the paper concludes from it, and how ours differs.
-        first_column: What the systems differ in.
-        systems: What is trained; may be empty.
-        compared: Whether the first system is a baseline that the others are tested against.
-        metrics: The columns of its table; "full/MRR@10" is for full retrieval.
-        costs: Whether the table also shows time and memory.
-        matching: What is ranked with of Yu and Allan 2020, besides `systems`.
-        left_out: Names of systems that ask for more than a set has.
-    """
-
-    name: str
-    title: str
-    claim: str
-    first_column: str = ""
-    systems: tuple[System, ...] = ()
+    name: str  # its name on the command line
+    title: str  # heading
+    claim: str  # what the paper concludes from it, and how ours differs
+    first_column: str = ""  # what the systems differ in
+    systems: tuple[System, ...] = ()  # what is trained; may be empty
+    # whether the first system is a baseline that the others are tested against
     compared: bool = False
+    # the columns of its table; "full/MRR@10" is for full retrieval
     metrics: tuple[str, ...] = METRICS
-    costs: bool = False
+    costs: bool = False  # whether the table also shows time and memory
+    # what is ranked with of Yu and Allan 2020, besides `systems`
     matching: tuple[MatchingSystem, ...] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # names of systems that ask for more than a set has
 
 
 # Re-ranking of the candidate lists, and the whole collection.

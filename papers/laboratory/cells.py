@@ -36,18 +36,12 @@ SCORE_BINS = 80
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One training run.
+    """One training run."""
 
-    Attributes:
-        settings: All settings of the run.
-        set_name: Name of the retrieval set.
-        fingerprint: Of the set's content.
-        tuning: Whether the run only helps to choose thresholds; only its metrics are kept then.
-    """
-
-    settings: RunSettings
-    set_name: str
-    fingerprint: str
+    settings: RunSettings  # all settings of the run
+    set_name: str  # name of the retrieval set
+    fingerprint: str  # of the set's content
+    # whether the run only helps to choose thresholds; only its metrics are kept then
     tuning: bool = False
 
     @property
@@ -78,23 +72,14 @@ def cell_name(parts: Sequence[str], values: Sequence) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class CellMetrics:
-    """What a cell's `metrics.json` says that tables need; see `training.run_report`.
+    """What a cell's `metrics.json` says that tables need; see `training.run_report`."""
 
-    Attributes:
-        splits: Split -> metric -> mean over the queries.
-        counts: Split -> metric -> number of queries in the mean.
-        rules: Name of a rule -> its text.
-        seconds: Training time.
-        epochs: Number of epochs.
-        peak_mb: Peak memory of the process.
-    """
-
-    splits: dict[str, dict[str, float]]
-    counts: dict[str, dict[str, int]]
-    rules: dict[str, str]
-    seconds: float
-    epochs: int
-    peak_mb: float
+    splits: dict[str, dict[str, float]]  # split -> metric -> mean over the queries
+    counts: dict[str, dict[str, int]]  # split -> metric -> number of queries in the mean
+    rules: dict[str, str]  # name of a rule -> its text
+    seconds: float  # training time
+    epochs: int  # number of epochs
+    peak_mb: float  # peak memory of the process
 
     @classmethod
     def read(cls, path: Path, part: str = "") -> CellMetrics:

@@ -46,33 +46,22 @@ _EMPTY = ("", "-", "–", "—", "nan")
 
 @dataclasses.dataclass(frozen=True)
 class PageTable:
-    """A table of texts.
+    """A table of texts."""
 
-    Attributes:
-        columns: Their names.
-        rows: Each with a text for every column; "**0.5**" is bold.
-    """
-
-    columns: list[str]
-    rows: list[list[str]]
+    columns: list[str]  # their names
+    rows: list[list[str]]  # each with a text for every column; "**0.5**" is bold
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of the report.
+    """A part of the report."""
 
-    Attributes:
-        title: Heading.
-        text: Plain text; an empty line starts a new paragraph.
-        commands: The command lines that produce what the section shows.
-        tables: What it tabulates.
-        plots: PNG files; a file's name, with spaces for underscores, becomes its alternative text.
-    """
-
-    title: str
-    text: str = ""
+    title: str  # heading
+    text: str = ""  # plain text; an empty line starts a new paragraph
+    # the command lines that produce what the section shows
     commands: list[str] = dataclasses.field(default_factory=list)
-    tables: list[PageTable] = dataclasses.field(default_factory=list)
+    tables: list[PageTable] = dataclasses.field(default_factory=list)  # what it tabulates
+    # PNG files; a file's name, with spaces for underscores, becomes its alternative text
     plots: list[Path] = dataclasses.field(default_factory=list)
 
     @classmethod

@@ -22,22 +22,14 @@ TUNED_ON = "validation"
 
 @dataclasses.dataclass(frozen=True)
 class StudySet:
-    """A retrieval set and the settings that its runs share.
+    """A retrieval set and the settings that its runs share."""
 
-    Attributes:
-        name: Of the set; unique in a study, used in file names.
-        settings: The base settings, which systems change.
-        fingerprint: Of the set's content.
-        published: Document language, such as "fr", if the set is the paper's own; else "".
-        differences: How its settings differ from the paper's.
-        enough: Setting -> from what value on it is as good as all that the set has.
-    """
-
-    name: str
-    settings: RunSettings
-    fingerprint: str
-    published: str = ""
-    differences: tuple[str, ...] = ()
+    name: str  # of the set; unique in a study, used in file names
+    settings: RunSettings  # the base settings, which systems change
+    fingerprint: str  # of the set's content
+    published: str = ""  # document language, such as "fr", if the set is the paper's own; else ""
+    differences: tuple[str, ...] = ()  # how its settings differ from the paper's
+    # setting -> from what value on it is as good as all that the set has
     enough: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
@@ -58,20 +50,15 @@ class StudySet:
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """How experiments are run.
+    """How experiments are run."""
 
-    Attributes:
-        output_dir: Where all files go.
-        seeds: Each system is trained once with each seed; thresholds are tuned with the first.
-        grids: Setting -> values to choose from; empty: no tuning, the base settings' values hold.
-        tune_epochs: Epochs of a tuning run.
-        matching: How the systems of Yu and Allan 2020 are trained and measured.
-    """
-
-    output_dir: Path
+    output_dir: Path  # where all files go
+    # each system is trained once with each seed; thresholds are tuned with the first
     seeds: tuple[int, ...]
+    # setting -> values to choose from; empty: no tuning, the base settings' values hold
     grids: Mapping[str, tuple[tuple[float, ...], ...]]
-    tune_epochs: int
+    tune_epochs: int  # epochs of a tuning run
+    # how the systems of Yu and Allan 2020 are trained and measured
     matching: MatchingOptions = dataclasses.field(default_factory=MatchingOptions)
 
     @property

@@ -157,18 +157,13 @@ RULES = (
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a command asks for; everything is checked, nothing is loaded.
-
-    Attributes:
-        base: The settings that the experiments change.
-        thetas: Values of θ_1 and of θ_2; empty: none are tuned.
-    """
+    """What a command asks for; everything is checked, nothing is loaded."""
 
     names: list[str]
-    base: RunSettings
+    base: RunSettings  # the settings that the experiments change
     seeds: tuple[int, ...]
     matching: MatchingOptions
-    thetas: tuple[tuple[float, ...], ...]
+    thetas: tuple[tuple[float, ...], ...]  # values of θ_1 and of θ_2; empty: none are tuned
     tune_epochs: int
     directories: list[str]
     tfds_names: list[str]

@@ -19,25 +19,16 @@ ALPHA = 0.05  # a difference is marked if its Holm-corrected p is below
 
 @dataclasses.dataclass(frozen=True)
 class SystemMetrics:
-    """A system's metrics on the test split, for each seed that it was trained with.
+    """A system's metrics on the test split, for each seed that it was trained with."""
 
-    Attributes:
-        name: Of the system.
-        cells: One for each seed.
-        values: Metric -> `[seeds]`, means over the queries; full retrieval is "full/...".
-        queries: Metric -> number of queries in a mean.
-        epoch_seconds: `[seeds]`, training time of an epoch.
-        peak_mb: `[seeds]`, peak memory of the process.
-        part: As in `System`.
-    """
-
-    name: str
-    cells: tuple[CellDirectory, ...]
+    name: str  # of the system
+    cells: tuple[CellDirectory, ...]  # one for each seed
+    # metric -> `[seeds]`, means over the queries; full retrieval is "full/..."
     values: dict[str, np.ndarray]
-    queries: dict[str, int]
-    epoch_seconds: np.ndarray
-    peak_mb: np.ndarray
-    part: str = ""
+    queries: dict[str, int]  # metric -> number of queries in a mean
+    epoch_seconds: np.ndarray  # `[seeds]`, training time of an epoch
+    peak_mb: np.ndarray  # `[seeds]`, peak memory of the process
+    part: str = ""  # as in `System`
 
     @property
     def thresholds(self) -> tuple[float, ...]:

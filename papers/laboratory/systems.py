@@ -19,22 +19,18 @@ NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """One row of a table, or one curve or point of a figure.
+    """One row of a table, or one curve or point of a figure."""
 
-    Attributes:
-        name: As shown in the table.
-        changes: Setting -> value, the changes to the base settings; "epochs" never raises them.
-        tuned_with: Setting -> value, the changes for which `tuned` is tuned on validation; None if
-            nothing is tuned.
-        tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
-        part: What of a run the figures are of: a half of a hybrid ("dense", "lexical"), vectors
-            that are cut ("dense-64"); "" for what it ranks with.
-    """
-
-    name: str
+    name: str  # as shown in the table
+    # setting -> value, the changes to the base settings; "epochs" never raises them
     changes: Mapping[str, object]
+    # setting -> value, the changes for which `tuned` is tuned on validation; None if nothing is
+    # tuned
     tuned_with: Mapping[str, object] | None = None
+    # the setting with the scores between the grades: "thresholds" or "cut_points"
     tuned: str = "thresholds"
+    # what of a run the figures are of: a half of a hybrid ("dense", "lexical"), vectors that are
+    # cut ("dense-64"); "" for what it ranks with
     part: str = ""
 
     def settings(self, base: RunSettings, more: Mapping[str, object] | None = None) -> RunSettings:

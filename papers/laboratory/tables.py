@@ -30,21 +30,13 @@ _CSV_COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A metric in a table.
+    """A metric in a table."""
 
-    Attributes:
-        mean: Mean over the seeds.
-        low: Value of the lowest seed.
-        high: Value of the highest seed.
-        best: Whether the mean is the best of its column.
-        differs: Whether the difference from the first row is significant.
-    """
-
-    mean: float
-    low: float
-    high: float
-    best: bool = False
-    differs: bool = False
+    mean: float  # mean over the seeds
+    low: float  # value of the lowest seed
+    high: float  # value of the highest seed
+    best: bool = False  # whether the mean is the best of its column
+    differs: bool = False  # whether the difference from the first row is significant
 
     def __str__(self) -> str:
         """A text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
@@ -56,17 +48,11 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table."""
 
-    Attributes:
-        caption: What it shows.
-        columns: Their names.
-        rows: Each a tuple with a text or a `Value` for every column.
-    """
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
+    caption: str  # what it shows
+    columns: tuple[str, ...]  # their names
+    rows: tuple[tuple[object, ...], ...]  # each a tuple with a text or a `Value` for every column
 
     def markdown(self) -> str:
         """The caption and a Markdown table; the best values are bold."""

@@ -10,16 +10,10 @@ from tf_smoothclir.papers.laboratory.tables import Table
 
 @dataclasses.dataclass
 class Written:
-    """What an experiment shows of a set.
+    """What an experiment shows of a set."""
 
-    Attributes:
-        tables: Our tables.
-        plots: PNG files.
-        notes: The conditions of the measurement, one sentence or two each.
-        csv: The unrounded values.
-    """
-
-    tables: list[Table]
-    plots: list[Path] = dataclasses.field(default_factory=list)
+    tables: list[Table]  # our tables
+    plots: list[Path] = dataclasses.field(default_factory=list)  # PNG files
+    # the conditions of the measurement, one sentence or two each
     notes: list[str] = dataclasses.field(default_factory=list)
-    csv: str = ""
+    csv: str = ""  # the unrounded values

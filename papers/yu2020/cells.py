@@ -28,21 +28,13 @@ from tf_smoothclir.training.train import retrieval_set_of
 
 @dataclasses.dataclass(frozen=True)
 class MatchingCell:
-    """One system on one set with one seed.
+    """One system on one set with one seed."""
 
-    Attributes:
-        settings: Of data, text, word vectors, negatives and seed.
-        set_name: Name of the retrieval set.
-        fingerprint: Of the set's content.
-        system: What ranks.
-        options: How it is trained and measured.
-    """
-
-    settings: RunSettings
-    set_name: str
-    fingerprint: str
-    system: MatchingSystem
-    options: MatchingOptions
+    settings: RunSettings  # of data, text, word vectors, negatives and seed
+    set_name: str  # name of the retrieval set
+    fingerprint: str  # of the set's content
+    system: MatchingSystem  # what ranks
+    options: MatchingOptions  # how it is trained and measured
 
     segments = ()  # no thresholds
     tuning = False

@@ -29,19 +29,12 @@ _ROWS_AT_ONCE = 256
 
 @dataclasses.dataclass(frozen=True)
 class Similarities:
-    """The distribution of the cosines of pairs of words.
+    """The distribution of the cosines of pairs of words."""
 
-    Attributes:
-        counts: `[bins]` int64, from -1 to 1.
-        mean: Of all pairs.
-        deviation: Standard deviation.
-        skew: Third standardised moment.
-    """
-
-    counts: np.ndarray
-    mean: float
-    deviation: float
-    skew: float
+    counts: np.ndarray  # `[bins]` int64, from -1 to 1
+    mean: float  # of all pairs
+    deviation: float  # standard deviation
+    skew: float  # third standardised moment
 
     def share_from(self, eta: float) -> float:
         """The share of pairs in the bins from `eta` on."""

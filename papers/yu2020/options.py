@@ -21,29 +21,18 @@ MOST_COMMON = {"query": 0.08, "document": 0.15}
 
 @dataclasses.dataclass(frozen=True)
 class MatchingOptions:
-    """How the systems are trained and measured.
+    """How the systems are trained and measured."""
 
-    Attributes:
-        word_vectors: Name of one of `WORD_VECTORS`.
-        folds: Folds of a rotating cross-validation; 0 keeps the splits of the set.
-        epochs: At most (paper: 50).
-        patience: Epochs without a better one after which training ends; 0 never.
-        query_words: Words of a query that networks read.
-        document_words: Words of a document (paper: 500).
-        pyramid_epochs: `epochs` of MatchPyramid, Conv-KNRM and late interaction; 0 leaves them out.
-        pyramid_query_words: `query_words` of these.
-        pyramid_document_words: `document_words` of these.
-    """
-
-    word_vectors: str = PAIRS
-    folds: int = 0
-    epochs: int = 50
-    patience: int = 5
-    query_words: int = 20
-    document_words: int = 500
+    word_vectors: str = PAIRS  # name of one of `WORD_VECTORS`
+    folds: int = 0  # folds of a rotating cross-validation; 0 keeps the splits of the set
+    epochs: int = 50  # at most (paper: 50)
+    patience: int = 5  # epochs without a better one after which training ends; 0 never
+    query_words: int = 20  # words of a query that networks read
+    document_words: int = 500  # words of a document (paper: 500)
+    # `epochs` of MatchPyramid, Conv-KNRM and late interaction; 0 leaves them out
     pyramid_epochs: int = 5
-    pyramid_query_words: int = 20
-    pyramid_document_words: int = 500
+    pyramid_query_words: int = 20  # `query_words` of these
+    pyramid_document_words: int = 500  # `document_words` of these
 
     def that_matter_to(self, system: MatchingSystem) -> MatchingOptions:
         """The options that have an effect on a system, and defaults for the rest."""

@@ -18,6 +18,7 @@ from tf_smoothclir.utils.errors import InputError
 def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
     assert [system.name for system in systems.PAPER] == list(TABLE_3)
     assert len(TABLE_3) == 13
+    assert {system.eta for system in systems.PAPER} == {0.3}  # the paper's best
     ours = [*systems.OURS, *EXPERIMENTS["yu2020_table3"].systems]
     assert all(system.name.endswith("(ours)") for system in ours)
     for name in ("yu2020_table1", "yu2020_table2", "yu2020_table3"):
