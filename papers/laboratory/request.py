@@ -74,15 +74,6 @@ _THETA_2 = flags.DEFINE_list(
 )
 _MATCHING_FLAGS = {
     "epochs": ("matching_epochs", "At most so many epochs of DRMM and K-NRM (paper: 50)."),
-    "patience": (
-        "matching_patience",
-        "Epochs of a matching model without a better one after which training ends. 0: never.",
-    ),
-    "query_words": ("matching_query_words", "Words of a query that DRMM and K-NRM read."),
-    "document_words": (
-        "matching_document_words",
-        "Words of a document that DRMM and K-NRM read (paper: 500).",
-    ),
     "pyramid_epochs": (
         "pyramid_epochs",
         "At most so many epochs of MatchPyramid, Conv-KNRM and late interaction. 0 leaves their"
@@ -130,12 +121,6 @@ RULES = (
         lambda _, distribution: distribution != "none",
         "the experiments train each run in one process",
         "Leave it out",
-    ),
-    Rule(
-        ("word_vectors", "matching_folds"),
-        lambda kind, folds: kind == "towers" and folds > 0,
-        "towers are trained on the splits of the set, so on queries that folds test",
-        "Leave one of the two out",
     ),
     Rule(
         ("word_vectors", "query_embeddings", "document_embeddings"),

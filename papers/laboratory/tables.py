@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
@@ -76,6 +77,17 @@ class Table:
         return range(len(self.columns))
 
 
+@dataclasses.dataclass
+class Written:
+    """What an experiment shows of a set."""
+
+    tables: list[Table]  # our tables
+    plots: list[Path] = dataclasses.field(default_factory=list)  # PNG files
+    # the conditions of the measurement, one sentence or two each
+    notes: list[str] = dataclasses.field(default_factory=list)
+    csv: str = ""  # the unrounded values
+
+
 def _bold(cell: object, pattern: str, escape=str) -> str:
     text = escape(f"{cell:,}" if isinstance(cell, int) else cell)
     return pattern.format(text) if isinstance(cell, Value) and cell.best else text
@@ -95,14 +107,24 @@ def system_table(
     best = {m: max(system.values[m].mean() for system in systems) for m in metrics}
     rows = []
     for system in systems:
-        values = [
-            Value(v.mean(), v.min(), v.max(), v.mean() == best[m], (system.name, m) in marked)
-            for m, v in ((m, system.values[m]) for m in metrics)
-        ]
+        values = metric_values(system, metrics, best, marked)
         rows.append((system.name, threshold_text(system), *values, *_costs(system) * costs))
         if paper and system.name in paper:
             rows.append((f"{system.name} (paper)", "", *_paper_values(paper[system.name])))
     return Table(caption, (first_column, "θ", *metrics, *_COSTS * costs), tuple(rows))
+
+
+def metric_values(
+    system: SystemMetrics,
+    metrics: Sequence[str],
+    best: Mapping[str, float],
+    marked: Collection[tuple[str, str]],
+) -> list[Value]:
+    """The values of a row; means that are those of `best` are bold."""
+    return [
+        Value(v.mean(), v.min(), v.max(), v.mean() == best.get(m), (system.name, m) in marked)
+        for m, v in ((m, system.values[m]) for m in metrics)
+    ]
 
 
 def _costs(system: SystemMetrics) -> tuple[str, str]:

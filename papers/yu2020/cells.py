@@ -16,7 +16,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_splits, metrics_content
 from tf_smoothclir.papers.laboratory.cells import CellDirectory, cell_name
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import PAIRS, TOWERS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
@@ -47,7 +47,6 @@ class MatchingCell:
         values = [dataclasses.asdict(group) for group in (self.system, options)]
         values += [dataclasses.asdict(settings.text), settings.training.negatives]
         values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != PAIRS)
-        values += [dataclasses.asdict(settings.training)] * (self.options.word_vectors == TOWERS)
         values += [settings.data.max_queries] * (settings.data.max_queries > 0)
         parts = ["yu2020", self.set_name, self.system.name, f"s{settings.training.seed}"]
         return cell_name(parts, [values, self.fingerprint])

@@ -12,8 +12,7 @@ from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.papers.laboratory.tables import Table, Value
-from tf_smoothclir.papers.laboratory.written import Written
+from tf_smoothclir.papers.laboratory.tables import Table, Value, Written
 from tf_smoothclir.papers.yu2020.outputs import (
     matching_data,
     notes_of,
