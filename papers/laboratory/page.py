@@ -7,7 +7,6 @@ import dataclasses
 import html
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from tf_smoothclir.storage.files import read_json, write_json, write_text
@@ -88,12 +87,8 @@ def write_page(
 ) -> Path:
     """Writes report.html."""
     named = [(f"section-{number}", section) for number, section in enumerate(sections, start=1)]
-    commands = {command: "" for section in sections for command in section.commands}
-    commands = {command: f"command-{n}" for n, command in enumerate(commands, start=1)}
-    titles = {place: section.title for place, section in named}
-    titles |= {"commands": "Commands"} if commands else {}
     contents = "".join(
-        f'<li><a href="#{place}">{_escape(title)}</a></li>\n' for place, title in titles.items()
+        f'<li><a href="#{place}">{_escape(section.title)}</a></li>\n' for place, section in named
     )
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -102,8 +97,7 @@ def write_page(
         f"<header>\n<h1>{_escape(title)}</h1>\n{_paragraphs(note)}</header>\n",
         f'<nav aria-label="Contents">\n<ol>\n{contents}</ol>\n</nav>\n' if sections else "",
         "<main>\n",
-        *(_section(place, section, commands) for place, section in named),
-        _commands(commands) if commands else "",
+        *(_section(place, section) for place, section in named),
         "</main>\n</body>\n</html>\n",
     ]
     path = Path(output_dir) / "report.html"
@@ -111,27 +105,15 @@ def write_page(
     return path
 
 
-def _section(place: str, section: Section, commands: Mapping[str, str]) -> str:
-    """A section; its commands are links to where each command of the page is, once."""
+def _section(place: str, section: Section) -> str:
     parts = [
         f'<section id="{place}">\n<h2>{_escape(section.title)}</h2>\n',
         _paragraphs(section.text),
     ]
-    if section.commands:
-        places = (commands[command] for command in dict.fromkeys(section.commands))
-        links = (f'<a href="#{place}">{place.replace("-", " ")}</a>' for place in places)
-        parts.append(f"<p>Made by {', '.join(links)}.</p>\n")
+    parts += [f"<pre><code>{_escape(c)}</code></pre>\n" for c in dict.fromkeys(section.commands)]
     parts += [_table(table, section.title) for table in section.tables]
     parts += [_plot(Path(path), section.title) for path in section.plots]
     return "".join([*parts, "</section>\n"])
-
-
-def _commands(commands: Mapping[str, str]) -> str:
-    items = (
-        f'<li id="{place}"><pre><code>{_escape(command)}</code></pre></li>\n'
-        for command, place in commands.items()
-    )
-    return f'<section id="commands">\n<h2>Commands</h2>\n<ol>\n{"".join(items)}</ol>\n</section>\n'
 
 
 def _paragraphs(text: str) -> str:

@@ -20,7 +20,7 @@ from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory_table
 from tf_smoothclir.papers.yu2020.rotations import check_folds
-from tf_smoothclir.storage.files import make_directory, write_text
+from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_config import software_versions
 
 if TYPE_CHECKING:  # it defines flags
@@ -56,7 +56,6 @@ def reproduce(
         for key, section in _sections(experiment, sets, study, command):
             section.commands.append(command)
             section.write(_directory(study.output_dir, experiment) / f"{key}{_SECTION}")
-    _remember(study.output_dir / "commands.txt", command)
     page.write_page(study.output_dir, _all_sections(study.output_dir), note=_note())
     return [_failure(cell) for cell in failed]
 
@@ -121,9 +120,3 @@ def _all_sections(output_dir: Path) -> list[page.Section]:
         for path in sorted(paths, key=lambda path: (path.name == f"{_PAPER}{_SECTION}", path.name)):
             found.append(page.Section.read(path))
     return found
-
-
-def _remember(path: Path, command: str) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    if command not in lines:
-        write_text(path, "\n".join([*lines, command]) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,56 +23,52 @@ from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 
-_OWN = {"module_name": setting_flags.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", "runs/reproduce", "Where cells, tables and plots go.", **_OWN
+
+def _own(kind: str):
+    """What defines a flag of the command's own."""
+    return functools.partial(getattr(flags, f"DEFINE_{kind}"), module_name=setting_flags.COMMAND)
+
+
+_string, _strings, _integer, _list, _enum = map(
+    _own, ("string", "multi_string", "integer", "list", "enum")
 )
-_DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
-_TFDS_NAMES = flags.DEFINE_multi_string(
-    "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.", **_OWN
-)
-_LANGUAGES = flags.DEFINE_multi_string(
+_OUTPUT_DIR = _string("output_dir", "runs/reproduce", "Where cells, tables and plots go.")
+_DATA_DIRS = _strings("data_dir", [], "Directory of a retrieval set.")
+_TFDS_NAMES = _strings("tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.")
+_LANGUAGES = _strings(
     "document_language",
     [],
     "Document language. Needed only for a directory with several languages;"
     " without a directory, it names toy worlds.",
-    **_OWN,
 )
-_CACHE_DIR = flags.DEFINE_string(
-    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir.", **_OWN
+_CACHE_DIR = _string(
+    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir."
 )
-_TOY_ENTITIES = flags.DEFINE_integer(
-    "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300, **_OWN
+_TOY_ENTITIES = _integer(
+    "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300
 )
-_MAX_QUERIES = flags.DEFINE_integer(
+_MAX_QUERIES = _integer(
     "max_queries",
     0,
     "Use only this many judged queries of each set (the authors: 25,000). 0: all queries.",
     lower_bound=0,
-    **_OWN,
 )
-_SEEDS = flags.DEFINE_list(
-    "seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.", **_OWN
-)
-_WORKERS = flags.DEFINE_integer(
+_SEEDS = _list("seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.")
+_WORKERS = _integer(
     "workers",
     os.cpu_count() or 1,
     "Runs that train at the same time; they share the cores.",
     lower_bound=1,
-    **_OWN,
 )
-_TUNE_EPOCHS = flags.DEFINE_integer(
+_TUNE_EPOCHS = _integer(
     "tune_epochs",
     5,
     "Epochs of a run that tunes thresholds; with too few, other thresholds win than after a full"
     " run. 0: no tuning; all systems use --thresholds and --cut_points.",
     lower_bound=0,
-    **_OWN,
 )
-_THETA_1 = flags.DEFINE_list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to tune over.", **_OWN)
-_THETA_2 = flags.DEFINE_list(
-    "theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to tune over.", **_OWN
-)
+_THETA_1 = _list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to tune over.")
+_THETA_2 = _list("theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to tune over.")
 _MATCHING_FLAGS = {
     "epochs": ("matching_epochs", "At most so many epochs of DRMM and K-NRM (paper: 50)."),
     "pyramid_epochs": (
@@ -92,17 +89,16 @@ _MATCHING_FLAGS = {
 }
 _DEFAULTS = MatchingOptions()
 _MATCHING = {
-    field: flags.DEFINE_integer(name, getattr(_DEFAULTS, field), text, lower_bound=0, **_OWN)
+    field: _integer(name, getattr(_DEFAULTS, field), text, lower_bound=0)
     for field, (name, text) in _MATCHING_FLAGS.items()
 }
-_WORD_VECTORS = flags.DEFINE_enum(
+_WORD_VECTORS = _enum(
     "word_vectors",
     _DEFAULTS.word_vectors,
     sorted(WORD_VECTORS),
     "Word vectors of the experiments of yu2020. "
     + ". ".join(f"{name}: {text}" for name, text in WORD_VECTORS.items())
     + ".",
-    **_OWN,
 )
 GROUPS = ("text", "model", "training", "retrieval", *plugins.groups())
 _DECIDED = ("loss", "tower", "seed", "objective")  # by the experiments

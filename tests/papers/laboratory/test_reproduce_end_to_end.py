@@ -87,7 +87,6 @@ def test_tables_plots_and_a_report_are_written_with_the_metrics_of_the_runs(outp
     assert losses_in(output_dir) == LOSSES
     page = (output_dir / "report.html").read_text()
     assert [part in page for part in ("Table 1", "Table 2", "Figure 3", COMMAND)] == [True] * 4
-    assert (output_dir / "commands.txt").read_text() == f"{COMMAND}\n"
     of_table = (output_dir / "table2" / f"{SET}.md").read_text()
     assert f"* {code_note()}\n" in of_table
     assert code_note() in page
