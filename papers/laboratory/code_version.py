@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
+import platform
 import subprocess
 from pathlib import Path
 
 import tf_smoothclir
 from tf_smoothclir import papers
+from tf_smoothclir.training.run_config import software_versions
 
 # Where the package is installed, these are folders of it; cells do not depend on them.
 _BESIDE = ("export", "extras", "papers", "trainers")
@@ -31,11 +34,13 @@ def sources_digest() -> str:
 
 def code_note() -> str:
     """The version of the code, for a page, with the commit where it is that of a git checkout."""
-    note = f"Code: tf_smoothclir {tf_smoothclir.__version__}, sources {sources_digest()}"
+    note = f"Code: tf_smoothclir {{tf_smoothclir}}, sources {sources_digest()}"
     if _git("ls-files", "--error-unmatch", "__init__.py"):
         note += f", commit {_git('rev-parse', '--short=12', 'HEAD')}"
         note += " with changes" if _git("status", "--porcelain", "--", ":/*.py") else ""
-    return f"{note}."
+    note += "; TensorFlow {tensorflow}, Python {python}; "
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}."
+    return note.format(**software_versions()) + machine
 
 
 def _git(*arguments: str) -> str:

@@ -61,7 +61,7 @@ NOT_COMPARABLE = "paper, WikiCLIR: not comparable"
 
 def write_set(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path, command: str
-) -> tables.Written:
+) -> None:
     """Writes `<set>.md`, `.csv`, `.tex` and `.png` of an experiment that needs sets."""
     if experiment.name in li2018.WRITERS:
         writer = li2018.WRITERS[experiment.name]
@@ -72,19 +72,27 @@ def write_set(
         written = _YU2020[experiment.name](experiment, study_set, study, directory)
     else:
         written = _trained(experiment, study_set, study, directory)
-    written.notes += [*_unfinished(experiment, study_set, study), code_note()]
+    written.notes += _unfinished(experiment, study_set, study)
     # If they are comparable, the paper's numbers are in our tables already.
     compares = study_set.published if experiment.name == "table1" else study_set.comparable
-    blocks = written.tables + ([] if compares else paper_blocks(experiment))
-    path = directory / study_set.name
-    heading = f"# {experiment.title}, {study_set.name}\n\n{experiment.claim}\n\n"
-    parts = [block.markdown() for block in blocks]
+    written.tables += [] if compares else paper_blocks(experiment)
+    write_page(directory / study_set.name, experiment, written, command, study_set.name)
+
+
+def write_page(
+    path: Path, experiment: Experiment, written: tables.Written, command: str, set_name: str = ""
+) -> None:
+    """Writes `.md` and `.csv`, and tables as `.tex`."""
+    heading = ", ".join(filter(None, [experiment.title, set_name]))
+    notes = [*written.notes, code_note()]
+    parts = [f"# {heading}\n", f"{experiment.claim}\n"]
+    parts += [block.markdown() for block in written.tables]
     parts += [f"![{experiment.title}]({plot.name})\n" for plot in written.plots]
-    parts += ["".join(f"* {note}\n" for note in written.notes), f"```\n{command}\n```\n"]
-    _write(path, "md", heading + "\n".join(part for part in parts if part))
+    parts += ["".join(f"* {note}\n" for note in notes), f"```\n{command}\n```\n"]
+    _write(path, "md", "\n".join(parts))
     _write(path, "csv", written.csv)
-    _write(path, "tex", "\n".join(block.latex() for block in blocks))
-    return written
+    if written.tables:
+        _write(path, "tex", "\n".join(block.latex() for block in written.tables))
 
 
 def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> list[str]:
@@ -113,12 +121,6 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
     if not named:
         return []
     return [tables.paper_table(NOT_COMPARABLE, experiment.first_column, named)]
-
-
-def not_comparable(experiment: Experiment) -> str:
-    """What the paper measured on, for headings."""
-    is_theirs = experiment.name in _YU2020
-    return yu2020_numbers.NOT_COMPARABLE if is_theirs else NOT_COMPARABLE
 
 
 def _write(path: Path, kind: str, text: str) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
@@ -66,11 +65,6 @@ class Table:
         rows = [[_bold(cell, r"\textbf{{{}}}", latex_escape) for cell in row] for row in self.rows]
         columns = "".join("r" if is_number else "l" for is_number in numeric)
         return f"% {self.caption}\n{latex_table(self.columns, [rows], columns)}"
-
-    def for_page(self) -> PageTable:
-        """The table for the report page."""
-        rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
-        return PageTable(list(self.columns), rows)
 
     @property
     def _indices(self) -> range:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import dataclasses
 
 import tensorflow as tf
+from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.papers.li2018 import constraints
-from tf_smoothclir.papers.li2018.discriminator import SOURCES, Discriminator
+from tf_smoothclir.papers.li2018.discriminator import SOURCES, discriminator
 from tf_smoothclir.papers.li2018.encoders import Encoders
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
@@ -67,11 +68,10 @@ class AdversarialTask(HelpedTask):
         self.encoders = encoders
         self._training_queries = training_queries
         self._sosl = SmoothOrdinalSearchLoss(settings.model.thresholds)
-        self.discriminator: Discriminator | None = None
+        self.discriminator: keras.Model | None = None
         if own.discriminator_steps:
             seed = settings.training.seed + _SEED_OF_DISCRIMINATOR
-            self.discriminator = Discriminator(model.query_tower.dim, seed)
-            self.discriminator.build()
+            self.discriminator = discriminator(model.query_tower.dim, seed)
             self._discriminator_optimizer = make_optimizer("adam", own.discriminator_rate)
             self._discriminator_optimizer.build(self.discriminator.trainable_variables)
             more = optimizer_variables(self._discriminator_optimizer)

@@ -11,7 +11,7 @@ from tests.towers.test_average_pooling import flat, padded
 from tf_smoothclir.papers.li2018 import constraints
 from tf_smoothclir.papers.li2018.bae import bae_loss, correlation, first_texts, merged_bags
 from tf_smoothclir.papers.li2018.bag_towers import LinearTower, WordTanhTower
-from tf_smoothclir.papers.li2018.discriminator import Discriminator
+from tf_smoothclir.papers.li2018.discriminator import discriminator
 from tf_smoothclir.papers.li2018.probe import probe_accuracy
 from tf_smoothclir.papers.li2018.s2net import s2net_loss
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
@@ -57,8 +57,7 @@ def test_translation_likelihood_and_accuracies_by_hand():
 
 
 def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
-    layer = Discriminator(4)
-    layer.build()
+    layer = discriminator(4)
     random = np.random.default_rng(0)
     texts = [tf.constant(random.normal(size=(n, 4)), tf.float32) for n in (3, 3, 6)]
     with tf.GradientTape() as tape:
