@@ -11,11 +11,7 @@ import dataclasses
 
 from tf_smoothclir.papers.laboratory import systems
 from tf_smoothclir.papers.laboratory.systems import System
-from tf_smoothclir.papers.li2018.systems import (
-    POOLED_SYSTEMS,
-    TABLE_2_SYSTEMS,
-    TABLE_3_SYSTEMS,
-)
+from tf_smoothclir.papers.li2018.systems import POOLED_SYSTEMS, TABLE_2_SYSTEMS, TABLE_3_SYSTEMS
 from tf_smoothclir.papers.liu2020.paper_numbers import FIGURE_5
 from tf_smoothclir.papers.yu2020 import systems as yu2020
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem

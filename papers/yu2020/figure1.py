@@ -13,12 +13,7 @@ from tf_smoothclir.papers.laboratory.catalogue import Experiment
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.papers.laboratory.tables import Table, Value, Written
-from tf_smoothclir.papers.yu2020.outputs import (
-    matching_data,
-    notes_of,
-    read_rows,
-    vectors_note,
-)
+from tf_smoothclir.papers.yu2020.outputs import matching_data, notes_of, read_rows, vectors_note
 from tf_smoothclir.papers.yu2020.systems import ETAS
 from tf_smoothclir.utils.tables import csv_table
 
@@ -81,7 +76,7 @@ def write_figure1(
     notes = [
         "Pairs: every content word of the training queries with every content word of the"
         " documents, where both have a vector; each pair of words once. Within one language: the"
-        " nearest document word of each query word (TbT-QT) in place of the query word.",
+        " nearest document word of each query word (TbT-QT) in place of the query word."
     ]
     notes += notes_of(systems, study_set, study) if systems else [vectors_note(study)]
     table = _moments(kinds)

@@ -27,7 +27,7 @@ SOSL, THREE_PART = EXPERIMENTS["table2"].systems[:2]
 ONE = StudySet("tiny", RunSettings(), "fingerprint")
 
 
-PARTS, RIVALS = ("towers", "table", "hybrid"), ("SOSL", "3PartL2", "MSE", "PO")
+RIVALS = ("SOSL", "3PartL2", "MSE", "PO")
 
 
 def candidates(study, system=SOSL):
@@ -111,69 +111,40 @@ def test_a_cell_that_other_code_made_is_another_one(tmp_path, monkeypatch):
 
 
 def test_the_digest_of_the_code_follows_every_source(tmp_path, monkeypatch):
-    def digest():
-        return code_version.sources_digest.__wrapped__()
-
-    assert digest() == code_version.sources_digest()
-    files = [
-        tmp_path / name for name in ("package/__init__.py", "package/room/one.py", "papers/two.py")
-    ]
-    for path in files:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("")
-    package, papers = (
-        {"__file__": str(tmp_path / n / "__init__.py"), "__name__": n}
-        for n in ("package", "papers")
-    )
-    package = types.SimpleNamespace(**package, __version__="1")
-    monkeypatch.setattr(code_version, "tf_smoothclir", package)
-    monkeypatch.setattr(code_version, "papers", types.SimpleNamespace(**papers))
-    found = [digest()]
-    for path in files:
-        path.write_text("pass")
-        found.append(digest())
-    assert len({*found}) == 4
-    assert code_version.code_note().startswith("Code: tf_smoothclir 1, sources ")
-    assert "commit" not in code_version.code_note()  # no checkout
+    package = types.SimpleNamespace(__name__="papers", __file__=str(tmp_path / "__init__.py"))
+    for name in ("papers", "tf_smoothclir"):
+        monkeypatch.setattr(code_version, name, package)
+    digests = set()
+    for name, text in (("__init__.py", ""), ("__init__.py", "1"), ("a.py", "1"), ("b/a.py", "1")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        digests.add(code_version.sources_digest.__wrapped__())
+    assert len(digests) == 4
+    note = code_version.code_note()
+    assert note.startswith("Code: tf_smoothclir 0")
+    assert "commit" not in note  # no checkout
 
 
 @pytest.mark.parametrize(
-    ("name", "enough", "left_out"),
+    ("name", "setting", "enough", "left_out"),
     [
-        ("gap", {"max_queries": 2000}, ["2000", "4000", "8000"]),  # of 2000, "all" has as many
-        (
-            "queries",
-            {"max_train_queries": 600},
-            [f"{r}, {n}" for n in (1000, 2000, 4000) for r in PARTS],
-        ),
-        ("figure5", {"negatives": 81}, ["90", "100"]),
-        (
-            "related",
-            {"related_per_query": 1.75},
-            [f"{loss}, {n}" for n in ("1.75", "2.5") for loss in RIVALS],
-        ),
-        ("table2", {"max_queries": 1, "max_train_queries": 1, "negatives": 1}, []),
+        ("gap", "max_queries", 2000, ["2000", "4000", "8000"]),  # "all" has 2000 too
+        ("queries", "max_train_queries", 3000, ["towers, 4000", "table, 4000", "hybrid, 4000"]),
+        ("figure5", "negatives", 81, ["90", "100"]),
+        ("related", "related_per_query", 2.5, [f"{one}, 2.5" for one in RIVALS]),
     ],
 )
-def test_systems_that_ask_for_more_than_a_set_has_are_left_out_and_named(
-    tmp_path, name, enough, left_out
+def test_rows_that_ask_for_more_than_a_set_has_are_left_out_and_named(
+    tmp_path, name, setting, enough, left_out
 ):
-    """Their rows would be equal to others, with other names."""
-    one, study = dataclasses.replace(ONE, enough=enough), Study(tmp_path, (13,), {}, 0)
-    suited = one.suited(EXPERIMENTS[name])
-    assert list(suited.left_out) == left_out
-    names = [system.name for system in EXPERIMENTS[name].systems]
-    assert [system.name for system in suited.systems] == [n for n in names if n not in left_out]
-    for cell in study.final_cells(one, [suited]):
-        finish(cell, validation=0.1, test=0.1)
-    notes = [f"Left out, because they ask for more than the set has: {'; '.join(left_out)}."]
-    assert outputs._unfinished(suited, one, study) == notes * bool(left_out)
-
-
-def test_fewer_queries_are_none_that_the_command_leaves_out():
-    few = changed(RunSettings(), {"max_queries": 700})
-    found = [s.settings(few).data.max_queries for s in EXPERIMENTS["gap"].systems]
-    assert (found[0], found[-1]) == (500, 700)
+    """They would be equal to others that have another name."""
+    one, asked = dataclasses.replace(ONE, enough={setting: enough}), EXPERIMENTS[name]
+    suited = one.suited(asked)
+    assert [s.name for s in asked.systems if s not in suited.systems] == left_out
+    note = outputs._unfinished(suited, one, Study(tmp_path, (13,), {}, 0))[-1]
+    assert note == f"Left out, because they ask for more than the set has: {'; '.join(left_out)}."
+    few = changed(RunSettings(), {"max_queries": 700})  # of the command: no row has more
+    assert asked.systems[-1].settings(few).data.max_queries == 700
 
 
 def test_grids_have_only_rising_values_and_those_of_the_authors():
