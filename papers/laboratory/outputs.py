@@ -101,8 +101,10 @@ def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> li
     rows |= {row.name: study.cells(study_set, row) for row in study.trained_systems(experiment)}
     found = [name for name, cells in rows.items() if not all(cell.finished for cell in cells)]
     notes = [f"Not finished with all seeds: {'; '.join(found)}."] * bool(found)
-    more = "; ".join(experiment.left_out)
-    return notes + [f"Left out, because they ask for more than the set has: {more}."] * bool(more)
+    if experiment.left_out:
+        why = "because the set has no more than they ask for"
+        notes.append(f"Left out, {why}: {'; '.join(experiment.left_out)}.")
+    return notes
 
 
 def paper_blocks(experiment: Experiment) -> list[tables.Table]:
