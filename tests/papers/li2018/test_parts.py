@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.towers.test_average_pooling import flat, padded
 from tf_smoothclir.papers.li2018 import constraints
-from tf_smoothclir.papers.li2018.bae import bae_loss, correlation, first_texts, merged_bags
+from tf_smoothclir.papers.li2018.bae import bae_loss, first_texts, merged_bags
 from tf_smoothclir.papers.li2018.bag_towers import LinearTower, WordTanhTower
 from tf_smoothclir.papers.li2018.discriminator import discriminator
 from tf_smoothclir.papers.li2018.probe import probe_accuracy
@@ -125,15 +125,6 @@ def test_bags_are_binary_and_merged_without_unknown_words():
     np.testing.assert_array_equal(found, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 1]])
     odd = merged_bags(first_texts(tokens, tf.constant(3)), 5, merged=2)
     np.testing.assert_array_equal(odd, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]])
-
-
-def test_correlation_is_that_of_numpy_and_0_for_constants():
-    one, other = np.random.default_rng(0).normal(size=(2, 7, 3)).astype(np.float32)
-    expected = sum(np.corrcoef(one[:, k], other[:, k])[0, 1] for k in range(3))
-    assert float(correlation(tf.constant(one), tf.constant(other))) == pytest.approx(
-        expected, rel=1e-4
-    )
-    assert float(correlation(tf.ones([4, 3]), tf.constant(other[:4]))) == 0
 
 
 def test_bae_rebuilds_both_bags_from_each_and_from_both_and_wants_codes_to_correlate():

@@ -11,15 +11,10 @@ from tests.oracles import interaction as oracle
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.interaction.networks.word_tables import Cosines, WordTables
 from tf_smoothclir.papers.yu2020 import ranking, systems
-from tf_smoothclir.papers.yu2020.networks import drmm, kernels
+from tf_smoothclir.papers.yu2020.networks import drmm, kernels, match_pyramid
 from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
-from tf_smoothclir.papers.yu2020.networks.match_pyramid import (
-    INTERACTIONS,
-    MatchPyramid,
-    interaction_map,
-)
 
 QUERY, DOCUMENT = [2, 3, 6, 7], [4, 6, 2, 9, 10, 14, 2]
 NETWORKS = {
@@ -27,8 +22,10 @@ NETWORKS = {
     "drmm": Drmm,
     "conv_knrm": lambda tables: ConvKnrm(tables, filters=8),
     **{
-        f"match_pyramid-{kind}": lambda tables, kind=kind: MatchPyramid(tables, kind, kernels=4)
-        for kind in INTERACTIONS
+        f"match_pyramid-{kind}": lambda tables, kind=kind: match_pyramid.MatchPyramid(
+            tables, kind, kernels=4
+        )
+        for kind in match_pyramid.INTERACTIONS
     },
     **{  # as Figure 1 makes them
         f"match_pyramid-exact-{eta:g}": lambda tables, eta=eta: ranking.build(
@@ -37,7 +34,7 @@ NETWORKS = {
         for eta in (0.1, 0.65)
     },
 }
-KNOWN = tf.constant([[True]]), tf.constant([[True] * 3])
+KNOWN = tf.constant([[True] * 3])
 texts = st.lists(st.integers(1, 11), min_size=0, max_size=7)
 
 
@@ -83,14 +80,18 @@ def test_match_pyramid_is_a_loop_over_cells(name, query):
     network = build(name)
     _, kind, *eta = name.split("-")
     found = similarities(query)
-    maps = [oracle.interaction_map(found, one, float(*eta or [0.3])) for one in INTERACTIONS[kind]]
+    maps = [
+        oracle.interaction_map(found, one, float(*eta or [0.3]))
+        for one in match_pyramid.INTERACTIONS[kind]
+    ]
     parts = [list(map(np.asarray, some)) for some in (network.convolutions, network.biases)]
     expected = oracle.match_pyramid_score(maps, *parts, weights_of(network))
     assert scores(network, [query], [DOCUMENT]) == pytest.approx([expected], abs=1e-4)
 
 
 def test_a_cosine_of_eta_counts_as_an_exact_match():
-    found = interaction_map(Cosines(tf.constant([[[0.25, 0.5, 0.75]]]), *KNOWN), "exact", 0.5)
+    cosines = Cosines(tf.constant([[[0.25, 0.5, 0.75]]]), tf.constant([[True]]), KNOWN)
+    found = match_pyramid.interaction_map(cosines, "exact", 0.5)
     assert found.numpy().tolist() == [[[0, 1, 1]]]
 
 
