@@ -11,7 +11,8 @@ from tests.oracles import interaction as oracle
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.interaction.networks.word_tables import Cosines, WordTables
 from tf_smoothclir.papers.yu2020 import ranking, systems
-from tf_smoothclir.papers.yu2020.networks import drmm, kernels, match_pyramid
+from tf_smoothclir.papers.yu2020.networks import drmm, kernels
+from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid
 from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
@@ -22,10 +23,10 @@ NETWORKS = {
     "drmm": Drmm,
     "conv_knrm": lambda tables: ConvKnrm(tables, filters=8),
     **{
-        f"match_pyramid-{kind}": lambda tables, kind=kind: match_pyramid.MatchPyramid(
+        f"match_pyramid-{kind}": lambda tables, kind=kind: pyramid.MatchPyramid(
             tables, kind, kernels=4
         )
-        for kind in match_pyramid.INTERACTIONS
+        for kind in pyramid.INTERACTIONS
     },
     **{  # as Figure 1 makes them
         f"match_pyramid-exact-{eta:g}": lambda tables, eta=eta: ranking.build(
@@ -82,7 +83,7 @@ def test_match_pyramid_is_a_loop_over_cells(name, query):
     found = similarities(query)
     maps = [
         oracle.interaction_map(found, one, float(*eta or [0.3]))
-        for one in match_pyramid.INTERACTIONS[kind]
+        for one in pyramid.INTERACTIONS[kind]
     ]
     parts = [list(map(np.asarray, some)) for some in (network.convolutions, network.biases)]
     expected = oracle.match_pyramid_score(maps, *parts, weights_of(network))
@@ -91,7 +92,7 @@ def test_match_pyramid_is_a_loop_over_cells(name, query):
 
 def test_a_cosine_of_eta_counts_as_an_exact_match():
     cosines = Cosines(tf.constant([[[0.25, 0.5, 0.75]]]), tf.constant([[True]]), KNOWN)
-    found = match_pyramid.interaction_map(cosines, "exact", 0.5)
+    found = pyramid.interaction_map(cosines, "exact", 0.5)
     assert found.numpy().tolist() == [[[0, 1, 1]]]
 
 
