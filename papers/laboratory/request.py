@@ -200,6 +200,13 @@ def _base_settings() -> RunSettings:
         cache_dir=_CACHE_DIR.value and os.path.abspath(_CACHE_DIR.value),
     )
     given = {group: setting_flags.settings_from_flags(group, varied=_DECIDED) for group in GROUPS}
+    for group in given.values():
+        for field in dataclasses.fields(group):
+            path = field.metadata["is_path"] and getattr(group, field.name)
+            if path and not os.path.exists(path):
+                raise input_error(
+                    f"--{field.name}={path}", "there is no such file", "Check the path"
+                )
     base = RunSettings.from_groups({"data": data, **given})
     check_combinations(base, varied=_DECIDED)
     return base

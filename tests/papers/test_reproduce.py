@@ -34,6 +34,7 @@ def test_mistakes_are_found_before_tensorflow_is_loaded(tmp_path):
         ("yu2020_table3 --word_vectors=mapped", "there are no vectors"),
         ("table1 li2018_table2 --epochs=1", "li2018_table2, XCNN: --objective=xcnn --opening_epo"),
         ("li2018_pooled --epochs=2", "li2018_pooled, two stages: --objective=adversarial --openi"),
+        ("choices --query_embeddings=no.vec", "/no.vec: there is no such file. Check the path."),
         ("table3 --token_weights=learned", "table3, DSSM-CNN: --token_weights=learned --tower=cnn"),
         ("table2 --tune_epochs=0 --theta_1=0", "--tune_epochs=0 --theta_1=0: --tune_epochs=0"),
     ],
