@@ -203,10 +203,9 @@ def _base_settings() -> RunSettings:
     for group in given.values():
         for field in dataclasses.fields(group):
             path = field.metadata["is_path"] and getattr(group, field.name)
-            if path and not os.path.exists(path):
-                raise input_error(
-                    f"--{field.name}={path}", "there is no such file", "Check the path"
-                )
+            if path and "://" not in path and not os.path.exists(path):
+                where = f"--{field.name}={path}"
+                raise input_error(where, "there is no such file", "Check the path")
     base = RunSettings.from_groups({"data": data, **given})
     check_combinations(base, varied=_DECIDED)
     return base
