@@ -165,7 +165,7 @@ def test_commands_flags_modules_and_targets_exist(flags):
 
 
 def test_pages_of_results_name_the_experiments_that_make_them():
-    for page in (ROOT / "papers").rglob("*.md"):
+    for page in PAGES:
         for line in code(page):
             names = re.findall(rf"{REPRODUCE}((?: [a-z]\w*)+)", line)
             assert {*" ".join(names).split()} <= {*EXPERIMENTS, "all"}, page
