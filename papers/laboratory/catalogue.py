@@ -34,7 +34,7 @@ class Experiment:
     costs: bool = False  # whether the table also shows time and memory
     # what is ranked with of Yu and Allan 2020, besides `systems`
     matching: tuple[MatchingSystem, ...] = ()
-    left_out: tuple[str, ...] = ()  # names of systems that ask for more than a set has
+    left_out: tuple[str, ...] = ()  # names of systems that `StudySet.suited` left out
 
 
 # Re-ranking of the candidate lists, and the whole collection.
@@ -158,7 +158,7 @@ _ALL = (
         " file in the order of the queries; here they are whole lists of a few queries, in a new"
         " order each epoch. One module means one vocabulary, one table and one set of layers. The"
         " first two rows start from --query_embeddings and --document_embeddings, all others from"
-        " random vectors; without these flags, the third row is the first.",
+        " random vectors; without these flags, the third row is left out.",
         "setting",
         systems.CHOICES,
         compared=True,

@@ -102,7 +102,7 @@ def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> li
     found = [name for name, cells in rows.items() if not all(cell.finished for cell in cells)]
     notes = [f"Not finished with all seeds: {'; '.join(found)}."] * bool(found)
     if experiment.left_out:
-        why = "because the set has no more than they ask for"
+        why = "because the set has no more than they ask for, or another row has the same runs"
         notes.append(f"Left out, {why}: {'; '.join(experiment.left_out)}.")
     return notes
 

@@ -38,14 +38,21 @@ class StudySet:
         return "" if self.differences else self.published
 
     def suited(self, experiment: Experiment) -> Experiment:
-        """The experiment without the systems that ask for more than the set has."""
-        asking = [
-            system.name
-            for system in experiment.systems
-            if any(system.changes.get(name, 0) >= most for name, most in self.enough.items())
-        ]
-        systems = tuple(system for system in experiment.systems if system.name not in asking)
-        return dataclasses.replace(experiment, systems=systems, left_out=tuple(asking))
+        """The experiment without systems that would have the figures of another one.
+
+        They ask for more than the set has, or the command's flags make them equal to another.
+        """
+        kept, left_out = {}, []
+        for one in experiment.systems:
+            tuned = sorted(one.tuned_with.items()) if one.tuned_with is not None else None
+            runs = one.settings(self.settings), one.tuned, repr(tuned), one.part
+            asks = any(one.changes.get(name, 0) >= most for name, most in self.enough.items())
+            if asks or runs in kept:
+                left_out.append(one.name)
+            else:
+                kept[runs] = one
+        systems = tuple(kept.values())
+        return dataclasses.replace(experiment, systems=systems, left_out=tuple(left_out))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -131,6 +131,7 @@ def test_the_digest_of_the_code_follows_every_source(tmp_path, monkeypatch):
         ("queries", "max_train_queries", 3000, ["towers, 4000", "table, 4000", "hybrid, 4000"]),
         ("figure5", "negatives", 81, ["90", "100"]),
         ("related", "related_per_query", 2.5, [f"{one}, 2.5" for one in RIVALS]),
+        ("choices", "max_queries", 9, ["random word vectors"]),  # there are no others
     ],
 )
 def test_rows_that_ask_for_more_than_a_set_has_are_left_out_and_named(
