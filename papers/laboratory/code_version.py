@@ -24,9 +24,10 @@ def sources_digest() -> str:
     for package in (tf_smoothclir, papers):
         root = Path(package.__file__).parent
         beside = _BESIDE if package is tf_smoothclir else ()
-        names = {path.relative_to(root).as_posix(): path for path in root.rglob("*.py")}
+        names = {path.relative_to(root).as_posix(): path for path in root.rglob("*.*")}
         for name in sorted(names):
-            if name.partition("/")[0] not in beside:
+            is_source = names[name].suffix in (".py", ".toml")  # tables of words and characters too
+            if is_source and name.partition("/")[0] not in beside:
                 content = names[name].read_bytes()
                 digest.update(f"{package.__name__}/{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
@@ -37,7 +38,7 @@ def code_note() -> str:
     note = f"Code: tf_smoothclir {{tf_smoothclir}}, sources {sources_digest()}"
     if _git("ls-files", "--error-unmatch", "__init__.py"):
         note += f", commit {_git('rev-parse', '--short=12', 'HEAD')}"
-        note += " with changes" if _git("status", "--porcelain", "--", ":/*.py") else ""
+        note += " with changes" if _git("status", "--porcelain", "--", ":/*.py", ":/*.toml") else ""
     note += "; TensorFlow {tensorflow}, Python {python}; "
     machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}."
     return note.format(**software_versions()) + machine

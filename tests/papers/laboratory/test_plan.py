@@ -114,7 +114,7 @@ def test_the_digest_of_the_code_follows_every_source(tmp_path, monkeypatch):
     for name in ("papers", "tf_smoothclir"):
         monkeypatch.setattr(code_version, name, package)
     digests = set()
-    for name, text in (("__init__.py", ""), ("__init__.py", "1"), ("a.py", "1"), ("b/a.py", "1")):
+    for name, text in (("__init__.py", ""), ("__init__.py", "1"), ("a.py", "1"), ("b/a.toml", "1")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         digests.add(code_version.sources_digest.__wrapped__())
