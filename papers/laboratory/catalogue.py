@@ -9,27 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.papers.laboratory.systems import (
-    ABLATION,
-    CHOICES,
-    CLIPPING,
-    DEPARTURES,
-    FEWER_QUERIES,
-    FEWER_RELATED,
-    LEARNING_CURVES,
-    LOSSES,
-    MORE_NEGATIVES,
-    OPTIONS,
-    SMOOTHNESS,
-    TOWERS,
-    YU2020_SYSTEMS,
-    System,
-)
-from tf_smoothclir.papers.li2018.systems import (
-    POOLED_SYSTEMS,
-    TABLE_2_SYSTEMS,
-    TABLE_3_SYSTEMS,
-)
+from tf_smoothclir.papers.laboratory import systems
+from tf_smoothclir.papers.laboratory.systems import System
+from tf_smoothclir.papers.li2018.systems import POOLED_SYSTEMS, TABLE_2_SYSTEMS, TABLE_3_SYSTEMS
 from tf_smoothclir.papers.liu2020.paper_numbers import FIGURE_5
 from tf_smoothclir.papers.yu2020 import systems as yu2020
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
@@ -38,29 +20,21 @@ from tf_smoothclir.settings.training import METRICS
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A table or a figure.
+    """A table or a figure."""
 
-    Attributes:
-        name: Its name on the command line.
-        title: Heading.
-        claim: What the paper concludes from it, and how ours differs.
-        first_column: What the systems differ in.
-        systems: What is trained; may be empty.
-        compared: Whether the first system is a baseline that the others are tested against.
-        metrics: The columns of its table; "full/MRR@10" is for full retrieval.
-        costs: Whether the table also shows time and memory.
-        matching: What is ranked with of Yu and Allan 2020, besides `systems`.
-    """
-
-    name: str
-    title: str
-    claim: str
-    first_column: str = ""
-    systems: tuple[System, ...] = ()
+    name: str  # its name on the command line
+    title: str  # heading
+    claim: str  # what the paper concludes from it, and how ours differs
+    first_column: str = ""  # what the systems differ in
+    systems: tuple[System, ...] = ()  # what is trained; may be empty
+    # whether the first system is a baseline that the others are tested against
     compared: bool = False
+    # the columns of its table; "full/MRR@10" is for full retrieval
     metrics: tuple[str, ...] = METRICS
-    costs: bool = False
+    costs: bool = False  # whether the table also shows time and memory
+    # what is ranked with of Yu and Allan 2020, besides `systems`
     matching: tuple[MatchingSystem, ...] = ()
+    left_out: tuple[str, ...] = ()  # names of systems that `StudySet.suited` left out
 
 
 # Re-ranking of the candidate lists, and the whole collection.
@@ -80,7 +54,7 @@ _ALL = (
         " a multiple of MSE. Cumulative logits, not in the paper, are McCullagh's proportional odds"
         " with scores divided by 0.1.",
         "loss",
-        LOSSES,
+        systems.LOSSES,
         compared=True,
     ),
     Experiment(
@@ -91,7 +65,7 @@ _ALL = (
         " 0.001, falling by 5% per epoch, and the LSTM has batches of 64 and no more than 15"
         " epochs. CNN and LSTM are those of the authors' code (--published_towers).",
         "tower",
-        TOWERS,
+        systems.TOWERS,
         compared=True,
     ),
     Experiment(
@@ -111,7 +85,7 @@ _ALL = (
         "The paper, on training pairs: SOSL separates the three grades well; 3PartL2 mixes NR and"
         " SR; MSE and PO mix SR and MR and place few MR in their segment.",
         "loss",
-        LOSSES,
+        systems.LOSSES,
     ),
     Experiment(
         "figure4",
@@ -119,7 +93,7 @@ _ALL = (
         "The paper: any ε from 0.25 to 1.75 is better than the plain cosine (ε = 0), and the choice"
         " matters little. SOSL, thresholds of each ε by grid search on validation.",
         "ε",
-        SMOOTHNESS,
+        systems.SMOOTHNESS,
         compared=True,
     ),
     Experiment(
@@ -130,7 +104,7 @@ _ALL = (
         " not name the set. SOSL with its thresholds of Table 2; training and evaluation lists have"
         " the same number of negatives.",
         "negatives",
-        MORE_NEGATIVES,
+        systems.MORE_NEGATIVES,
         metrics=tuple(FIGURE_5),
     ),
     Experiment(
@@ -141,7 +115,7 @@ _ALL = (
         " limit among the norms that occur. SOSL, thresholds of each ε as in Figure 4; norms are"
         " those before clipping.",
         "similarity",
-        CLIPPING,
+        systems.CLIPPING,
         compared=True,
     ),
     Experiment(
@@ -151,7 +125,7 @@ _ALL = (
         " judgments of grade 1 of one set are thinned to a mean (--related_per_query), in training"
         " and evaluation; 'all' is the whole set. Thresholds of each loss as in Table 2.",
         "loss, SR/Q",
-        FEWER_RELATED,
+        systems.FEWER_RELATED,
     ),
     Experiment(
         "queries",
@@ -161,7 +135,7 @@ _ALL = (
         " (--max_train_queries). Collection, validation and test queries are always whole. Towers"
         " and table are the halves of the hybrid.",
         "retriever, training queries",
-        LEARNING_CURVES,
+        systems.LEARNING_CURVES,
         metrics=_WITH_FULL,
     ),
     Experiment(
@@ -170,7 +144,7 @@ _ALL = (
         "Each default of the flags that differs from --preset=paper, alone: what it costs or"
         " brings, and its time.",
         "setting",
-        DEPARTURES,
+        systems.DEPARTURES,
         compared=True,
         metrics=_WITH_FULL,
         costs=True,
@@ -184,9 +158,9 @@ _ALL = (
         " file in the order of the queries; here they are whole lists of a few queries, in a new"
         " order each epoch. One module means one vocabulary, one table and one set of layers. The"
         " first two rows start from --query_embeddings and --document_embeddings, all others from"
-        " random vectors; without these flags, the third row is the first.",
+        " random vectors; without these flags, the third row is left out.",
         "setting",
-        CHOICES,
+        systems.CHOICES,
         compared=True,
         metrics=_WITH_FULL,
         costs=True,
@@ -204,7 +178,7 @@ _ALL = (
         " of 0.01/t over as many epochs, δ = 0.05. Training takes larger steps, so the bound need"
         " not hold for it. SOSL with its thresholds of Table 2.",
         "queries",
-        FEWER_QUERIES,
+        systems.FEWER_QUERIES,
     ),
     Experiment(
         "options",
@@ -213,7 +187,7 @@ _ALL = (
         " setting: re-ranking of the candidate lists, and full/MRR@10 over the whole collection."
         " All systems have the thresholds of --thresholds.",
         "setting",
-        OPTIONS,
+        systems.OPTIONS,
         compared=True,
         metrics=_WITH_FULL,
         costs=True,
@@ -227,7 +201,7 @@ _ALL = (
         " than they name): re-ranking of candidate lists, and full/MRR@10 over the whole"
         " collection. Rows of one training have its time and memory.",
         "setting",
-        ABLATION,
+        systems.ABLATION,
         compared=True,
         metrics=_WITH_FULL,
         costs=True,
@@ -251,7 +225,7 @@ _ALL = (
         " every model. Each query ranks its listed documents. Rows that the paper does not have end"
         " with (ours).",
         "system",
-        YU2020_SYSTEMS,
+        systems.YU2020_SYSTEMS,
         matching=(*yu2020.PAPER, *yu2020.OURS),
     ),
     Experiment(

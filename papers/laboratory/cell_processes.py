@@ -29,6 +29,9 @@ def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirect
     todo = [cell for cell in by_name.values() if not cell.finished]
     if not todo:
         return []
+    if again := sum(cell.is_of_other_code for cell in todo):
+        text = "%d of %d cells are there of other versions of the code, and are trained again."
+        logging.warning(text, again, len(by_name))
     threads = max(1, (os.cpu_count() or 1) // processes)
     title = f"{len(todo)} of {len(by_name)} cells"
     with progress_bar(len(todo), title, "cells") as bar, process_group() as running:

@@ -1,7 +1,8 @@
 """Cells: the training runs behind the tables and figures.
 
-A cell is one training run of an experiment's grid. Its name is made of its settings and its data,
-so that experiments share cells and each is trained once.
+A cell is one training run of an experiment's grid. Its name is made of its settings, its data and
+the sources of the code, so that experiments share cells and each is trained once, and nothing that
+other code has made is taken over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.papers import li2018 as li2018  # cells name their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
+from tf_smoothclir.papers.laboratory.code_version import sources_digest
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_json
@@ -33,18 +36,12 @@ SCORE_BINS = 80
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One training run.
+    """One training run."""
 
-    Attributes:
-        settings: All settings of the run.
-        set_name: Name of the retrieval set.
-        fingerprint: Of the set's content.
-        tuning: Whether the run only helps to choose thresholds; only its metrics are kept then.
-    """
-
-    settings: RunSettings
-    set_name: str
-    fingerprint: str
+    settings: RunSettings  # all settings of the run
+    set_name: str  # name of the retrieval set
+    fingerprint: str  # of the set's content
+    # whether the run only helps to choose thresholds; only its metrics are kept then
     tuning: bool = False
 
     @property
@@ -56,8 +53,9 @@ class Cell:
         loss = model.loss if objective == "ranking" else objective
         parts += [self.set_name, loss, model.tower, f"e{model.epsilon:g}"]
         parts += ["t" + "_".join(f"{value:g}" for value in self.segments)]
-        parts += [f"n{training.negatives}", f"s{training.seed}", self._digest()]
-        return re.sub(r"[^\w.+-]+", "_", "-".join(parts))
+        parts += [f"n{training.negatives}", f"s{training.seed}"]
+        values = self.settings.values_with_effect()
+        return cell_name(parts, [values, self.fingerprint, self.tuning])
 
     @property
     def segments(self) -> tuple[float, ...]:
@@ -65,31 +63,23 @@ class Cell:
         model = self.settings.model
         return model.cut_points if "cut_points" in LOSSES[model.loss].settings else model.thresholds
 
-    def _digest(self) -> str:
-        values = self.settings.values_with_effect()
-        content = json.dumps([values, self.fingerprint, self.tuning], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:10]
+
+def cell_name(parts: Sequence[str], values: Sequence) -> str:
+    """A readable name, unique to values and to the sources of the code, which end it."""
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:10]
+    return re.sub(r"[^\w.+-]+", "_", "-".join([*parts, digest, sources_digest()]))
 
 
 @dataclasses.dataclass(frozen=True)
 class CellMetrics:
-    """What a cell's `metrics.json` says that tables need; see `training.run_report`.
+    """What a cell's `metrics.json` says that tables need; see `training.run_report`."""
 
-    Attributes:
-        splits: Split -> metric -> mean over the queries.
-        counts: Split -> metric -> number of queries in the mean.
-        rules: Name of a rule -> its text.
-        seconds: Training time.
-        epochs: Number of epochs.
-        peak_mb: Peak memory of the process.
-    """
-
-    splits: dict[str, dict[str, float]]
-    counts: dict[str, dict[str, int]]
-    rules: dict[str, str]
-    seconds: float
-    epochs: int
-    peak_mb: float
+    splits: dict[str, dict[str, float]]  # split -> metric -> mean over the queries
+    counts: dict[str, dict[str, int]]  # split -> metric -> number of queries in the mean
+    rules: dict[str, str]  # name of a rule -> its text
+    seconds: float  # training time
+    epochs: int  # number of epochs
+    peak_mb: float  # peak memory of the process
 
     @classmethod
     def read(cls, path: Path, part: str = "") -> CellMetrics:
@@ -121,6 +111,12 @@ class CellDirectory:
     def finished(self) -> bool:
         """Whether the cell is complete."""
         return self._mark.is_file()
+
+    @property
+    def is_of_other_code(self) -> bool:
+        """Whether this cell is not complete, but one that other sources made is."""
+        settings = self.path.name.removesuffix(f"-{sources_digest()}")
+        return not self.finished and any(self.path.parent.glob(f"{settings}*/{self._mark.name}"))
 
     def metrics(self, part: str = "") -> CellMetrics:
         """Reads the metrics of a finished cell, or of a part of it; see `System`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,6 @@ from tf_smoothclir.training.histograms import lower_edge
 
 _STYLES = ("-", ":", "--")
 _LEARNED_METRIC = "NDCG@5"
-_RELATED_METRICS = ("P_mr@1", "P_r@5", "NDCG@5", "MAP")
-_QUERIES_METRICS = ("P_mr@1", "NDCG@5", "full/MRR@10")
 _LOOKS = (("o", "-"), ("s", "--"), ("^", "-."), ("v", ":"))
 
 
@@ -71,16 +70,6 @@ def plot_learning(path: Path, title: str, systems: Sequence[SystemMetrics]) -> N
     save_png(figure, path, dpi=150)
 
 
-def plot_related(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws metrics of each loss against the mean number of documents of grade 1 per query."""
-    _plot_metrics(path, title, systems, _RELATED_METRICS, "SR/Q")
-
-
-def plot_queries(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
-    """Draws metrics of each retriever against the number of training queries."""
-    _plot_metrics(path, title, systems, _QUERIES_METRICS, "training queries")
-
-
 def _plot_metrics(
     path: Path, title: str, systems: Sequence[SystemMetrics], metrics: Sequence[str], label: str
 ) -> None:
@@ -101,3 +90,11 @@ def _plot_metrics(
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.suptitle(title)
     save_png(figure, path, dpi=150)
+
+
+plot_related = functools.partial(
+    _plot_metrics, metrics=("P_mr@1", "P_r@5", "NDCG@5", "MAP"), label="SR/Q"
+)
+plot_queries = functools.partial(
+    _plot_metrics, metrics=("P_mr@1", "NDCG@5", "full/MRR@10"), label="training queries"
+)

@@ -7,23 +7,21 @@ from pathlib import Path
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
-from tf_smoothclir.evaluation.compare import Difference
-from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.report import RULE_NAMES
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.papers.laboratory import curve_plots, system_plots, tables
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
+from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.plan import TUNED_ON, Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import (
     ALPHA,
+    TEST_SEED,
     SystemMetrics,
-    differences_from_first,
-    per_query_means,
     read_system_metrics,
+    save_differences,
     significant,
 )
 from tf_smoothclir.papers.laboratory.systems import NEGATIVES
-from tf_smoothclir.papers.laboratory.written import Written
 from tf_smoothclir.papers.li2018 import tables as li2018
 from tf_smoothclir.papers.liu2020 import generalization
 from tf_smoothclir.papers.liu2020.paper_numbers import FIGURE_5, LANGUAGES, TABLE_1, paper_values
@@ -41,7 +39,6 @@ _STATISTICS = {
     "document_length_mean": "document length, mean (words)",
     "document_length_median": "document length, median (words)",
 }
-TEST_SEED = 13  # of the randomisation test
 _VARIED = {"figure4": "smoothness ε", "figure5": "sampled negatives per query"}
 _CURVES = {
     "table3": curve_plots.plot_learning,
@@ -64,7 +61,7 @@ NOT_COMPARABLE = "paper, WikiCLIR: not comparable"
 
 def write_set(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path, command: str
-) -> Written:
+) -> None:
     """Writes `<set>.md`, `.csv`, `.tex` and `.png` of an experiment that needs sets."""
     if experiment.name in li2018.WRITERS:
         writer = li2018.WRITERS[experiment.name]
@@ -78,24 +75,36 @@ def write_set(
     written.notes += _unfinished(experiment, study_set, study)
     # If they are comparable, the paper's numbers are in our tables already.
     compares = study_set.published if experiment.name == "table1" else study_set.comparable
-    blocks = written.tables + ([] if compares else paper_blocks(experiment))
-    path = directory / study_set.name
-    heading = f"# {experiment.title}, {study_set.name}\n\n{experiment.claim}\n\n"
-    parts = [block.markdown() for block in blocks]
+    written.tables += [] if compares else paper_blocks(experiment)
+    write_page(directory / study_set.name, experiment, written, command, study_set.name)
+
+
+def write_page(
+    path: Path, experiment: Experiment, written: tables.Written, command: str, set_name: str = ""
+) -> None:
+    """Writes `.md` and `.csv`, and tables as `.tex`."""
+    heading = ", ".join(filter(None, [experiment.title, set_name]))
+    notes = [*written.notes, code_note()]
+    parts = [f"# {heading}\n", f"{experiment.claim}\n"]
+    parts += [block.markdown() for block in written.tables]
     parts += [f"![{experiment.title}]({plot.name})\n" for plot in written.plots]
-    parts += ["".join(f"* {note}\n" for note in written.notes), f"```\n{command}\n```\n"]
-    _write(path, "md", heading + "\n".join(part for part in parts if part))
+    parts += ["".join(f"* {note}\n" for note in notes), f"```\n{command}\n```\n"]
+    _write(path, "md", "\n".join(parts))
     _write(path, "csv", written.csv)
-    _write(path, "tex", "\n".join(block.latex() for block in blocks))
-    return written
+    if written.tables:
+        _write(path, "tex", "\n".join(block.latex() for block in written.tables))
 
 
 def _unfinished(experiment: Experiment, study_set: StudySet, study: Study) -> list[str]:
-    """A note that names the rows whose runs failed or are still to come, if any."""
+    """Notes that name the rows whose runs failed or are still to come, and those left out."""
     rows = {row.name: study.matching_cells(study_set, row) for row in experiment.matching}
     rows |= {row.name: study.cells(study_set, row) for row in study.trained_systems(experiment)}
     found = [name for name, cells in rows.items() if not all(cell.finished for cell in cells)]
-    return [f"Not finished with all seeds: {'; '.join(found)}."] if found else []
+    notes = [f"Not finished with all seeds: {'; '.join(found)}."] * bool(found)
+    if experiment.left_out:
+        why = "because the set has no more than they ask for, or another row has the same runs"
+        notes.append(f"Left out, {why}: {'; '.join(experiment.left_out)}.")
+    return notes
 
 
 def paper_blocks(experiment: Experiment) -> list[tables.Table]:
@@ -116,17 +125,11 @@ def paper_blocks(experiment: Experiment) -> list[tables.Table]:
     return [tables.paper_table(NOT_COMPARABLE, experiment.first_column, named)]
 
 
-def not_comparable(experiment: Experiment) -> str:
-    """What the paper measured on, for headings."""
-    is_theirs = experiment.name in _YU2020
-    return yu2020_numbers.NOT_COMPARABLE if is_theirs else NOT_COMPARABLE
-
-
 def _write(path: Path, kind: str, text: str) -> None:
     write_text(path.with_name(f"{path.name}.{kind}"), text)
 
 
-def _statistics(study_set: StudySet) -> Written:
+def _statistics(study_set: StudySet) -> tables.Written:
     columns = ("", study_set.name)
     rows = _statistics_rows(collection_statistics(source_of(study_set.settings.data)))
     if study_set.published:
@@ -135,7 +138,7 @@ def _statistics(study_set: StudySet) -> Written:
         columns += (f"paper, {LANGUAGES[study_set.published]}",)
         rows = [(*row, theirs.get(row[0], "")) for row in rows]
     table = tables.Table("Statistics", columns, tuple(rows))
-    return Written([table], csv=tables.plain_csv(table))
+    return tables.Written([table], csv=tables.plain_csv(table))
 
 
 def _statistics_rows(found: CollectionStatistics) -> list[tuple]:
@@ -152,25 +155,29 @@ def _statistics_rows(found: CollectionStatistics) -> list[tuple]:
     return rows[1:]  # the first one is the name, which the heading has
 
 
-def _trained(experiment: Experiment, study_set: StudySet, study: Study, directory: Path) -> Written:
+def _trained(
+    experiment: Experiment, study_set: StudySet, study: Study, directory: Path
+) -> tables.Written:
     found = [
         read_system_metrics(s.name, study.cells(study_set, s), s.part) for s in experiment.systems
     ]
     systems = [system for system in found if system is not None]
     if not systems:
-        return Written([], notes=["Every run has failed."])
+        return tables.Written([], notes=["Every run has failed."] * bool(found))
     title, plot = f"{experiment.title}, {study_set.name}", directory / f"{study_set.name}.png"
     column, notes = experiment.first_column, _setting_notes(systems, study_set, study)
     if experiment.name == "figure3":
         return _densities(plot, title, column, systems, notes)
     if experiment.name == "gap":
         return _gaps(plot, title, column, systems, notes)
-    written = Written([], notes=[*_metric_notes(systems, study), *notes])
+    written = tables.Written([], notes=[*_metric_notes(systems, study), *notes])
     differences = []
     # Without the baseline, the next system would silently take its place.
     if experiment.compared and found[0] is not None and len(systems) > 1:
         significance = directory / f"{study_set.name}-significance"
-        differences = _compare(systems, experiment.metrics, significance, study)
+        differences, _ = save_differences(
+            systems, experiment.metrics, systems[0].name, significance, study.scores_note
+        )
         written.notes.append(_test_note(f"{column} {systems[0].name}"))
     marked, paper = significant(differences), paper_values(experiment.name)
     written.tables.append(
@@ -199,27 +206,7 @@ def _trained(experiment: Experiment, study_set: StudySet, study: Study, director
     return written
 
 
-def _compare(
-    systems: Sequence[SystemMetrics], metrics: Sequence[str], directory: Path, study: Study
-) -> list[Difference]:
-    """Tests each system against the first and writes the outcome of the tests."""
-    means, best_grade = per_query_means(systems, metrics)
-    differences = differences_from_first(means, TEST_SEED, metrics)
-    baseline = systems[0].name
-    rules = legend(
-        differences,
-        means,
-        baseline=baseline,
-        best_grade=best_grade,
-        seed=TEST_SEED,
-        samples=SAMPLES,
-    )
-    rules["seeds"] = study.scores_note
-    Comparison(differences, baseline, tuple(means), rules).save(directory)
-    return differences
-
-
-def _densities(plot: Path, title: str, column: str, systems, notes: list[str]) -> Written:
+def _densities(plot: Path, title: str, column: str, systems, notes: list[str]) -> tables.Written:
     """Draws Figure 3, and tabulates how far the grades overlap in it."""
     system_plots.plot_score_densities(plot, f"{title}, training pairs", systems)
     overlaps = [system_plots.grade_overlaps(system) for system in systems]
@@ -231,15 +218,15 @@ def _densities(plot: Path, title: str, column: str, systems, notes: list[str]) -
             for system, of in zip(systems, overlaps)
         ),
     )
-    return Written([table], [plot], notes, tables.plain_csv(table))
+    return tables.Written([table], [plot], notes, tables.plain_csv(table))
 
 
-def _gaps(plot: Path, title: str, column: str, systems, notes: list[str]) -> Written:
+def _gaps(plot: Path, title: str, column: str, systems, notes: list[str]) -> tables.Written:
     """Draws and tabulates the gap between training and test loss."""
     gaps = [generalization.gap_of(system) for system in systems]
     generalization.plot_gaps(plot, title, gaps)
     table = generalization.gap_table(column, gaps)
-    return Written([table], [plot], notes, tables.plain_csv(table))
+    return tables.Written([table], [plot], notes, tables.plain_csv(table))
 
 
 def _metric_notes(systems: Sequence[SystemMetrics], study: Study) -> list[str]:

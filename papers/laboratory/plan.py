@@ -22,44 +22,50 @@ TUNED_ON = "validation"
 
 @dataclasses.dataclass(frozen=True)
 class StudySet:
-    """A retrieval set and the settings that its runs share.
+    """A retrieval set and the settings that its runs share."""
 
-    Attributes:
-        name: Of the set; unique in a study, used in file names.
-        settings: The base settings, which systems change.
-        fingerprint: Of the set's content.
-        published: Document language, such as "fr", if the set is the paper's own; else "".
-        differences: How its settings differ from the paper's.
-    """
-
-    name: str
-    settings: RunSettings
-    fingerprint: str
-    published: str = ""
-    differences: tuple[str, ...] = ()
+    name: str  # of the set; unique in a study, used in file names
+    settings: RunSettings  # the base settings, which systems change
+    fingerprint: str  # of the set's content
+    published: str = ""  # document language, such as "fr", if the set is the paper's own; else ""
+    differences: tuple[str, ...] = ()  # how its settings differ from the paper's
+    # setting -> from what value on it is as good as all that the set has
+    enough: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def comparable(self) -> str:
         """`published`, if metrics on the set compare with the paper's; else ""."""
         return "" if self.differences else self.published
 
+    def suited(self, experiment: Experiment) -> Experiment:
+        """The experiment without systems that would have the figures of another one.
+
+        They ask for more than the set has, or the command's flags make them equal to another.
+        """
+        kept, left_out = {}, []
+        for one in experiment.systems:
+            tuned = sorted(one.tuned_with.items()) if one.tuned_with is not None else None
+            runs = one.settings(self.settings), one.tuned, repr(tuned), one.part
+            asks = any(one.changes.get(name, 0) >= most for name, most in self.enough.items())
+            if asks or runs in kept:
+                left_out.append(one.name)
+            else:
+                kept[runs] = one
+        systems = tuple(kept.values())
+        return dataclasses.replace(experiment, systems=systems, left_out=tuple(left_out))
+
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """How experiments are run.
+    """How experiments are run."""
 
-    Attributes:
-        output_dir: Where all files go.
-        seeds: Each system is trained once with each seed; thresholds are tuned with the first.
-        grids: Setting -> values to choose from; empty: no tuning, the base settings' values hold.
-        tune_epochs: Epochs of a tuning run.
-        matching: How the systems of Yu and Allan 2020 are trained and measured.
-    """
-
-    output_dir: Path
+    output_dir: Path  # where all files go
+    # each system is trained once with each seed; thresholds are tuned with the first
     seeds: tuple[int, ...]
+    # setting -> values to choose from; empty: no tuning, the base settings' values hold
     grids: Mapping[str, tuple[tuple[float, ...], ...]]
-    tune_epochs: int
+    tune_epochs: int  # epochs of a tuning run
+    # how the systems of Yu and Allan 2020 are trained and measured
     matching: MatchingOptions = dataclasses.field(default_factory=MatchingOptions)
 
     @property
@@ -110,10 +116,8 @@ class Study:
         chosen = self.chosen(study_set, system)
         if chosen is None:
             return []
-        changes = {**system.changes, system.tuned: chosen}
-        if "epochs" in changes:
-            changes["epochs"] = min(changes["epochs"], study_set.settings.training.epochs)
-        return [self._cell(study_set, {**changes, "seed": seed}) for seed in self.seeds]
+        of_seeds = ({system.tuned: chosen, "seed": seed} for seed in self.seeds)
+        return [self._cell(study_set, system.settings(study_set.settings, one)) for one in of_seeds]
 
     def final_cells(
         self, study_set: StudySet, experiments: Sequence[Experiment]
@@ -171,18 +175,16 @@ class Study:
         found, more = {}, reachable(self.grids[system.tuned], limit)
         while more:
             for values in more:
-                found[values] = self._cell(
-                    study_set, {**changes, system.tuned: values}, tuning=True
-                )
+                settings = changed(study_set.settings, {**changes, system.tuned: values})
+                found[values] = self._cell(study_set, settings, tuning=True)
             if not all(cell.finished for cell in found.values()):
                 break
             more = beyond_edge(_best(study_set, found), found, limit)
         return found
 
     def _cell(
-        self, study_set: StudySet, changes: Mapping, *, tuning: bool = False
+        self, study_set: StudySet, settings: RunSettings, *, tuning: bool = False
     ) -> CellDirectory:
-        settings = changed(study_set.settings, changes)
         cell = Cell(settings, study_set.name, study_set.fingerprint, tuning)
         return CellDirectory(self.output_dir, cell)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
@@ -13,74 +15,62 @@ from tf_smoothclir.command_line import setting_flags
 from tf_smoothclir.papers import li2018 as li2018  # registers their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.yu2020.options import WORD_VECTORS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, WORD_VECTORS, MatchingOptions
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
-_OWN = {"module_name": setting_flags.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", "runs/reproduce", "Where cells, tables and plots go.", **_OWN
+
+def _own(kind: str):
+    """What defines a flag of the command's own."""
+    return functools.partial(getattr(flags, f"DEFINE_{kind}"), module_name=setting_flags.COMMAND)
+
+
+_string, _strings, _integer, _list, _enum = map(
+    _own, ("string", "multi_string", "integer", "list", "enum")
 )
-_DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
-_TFDS_NAMES = flags.DEFINE_multi_string(
-    "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.", **_OWN
-)
-_LANGUAGES = flags.DEFINE_multi_string(
+_OUTPUT_DIR = _string("output_dir", "runs/reproduce", "Where cells, tables and plots go.")
+_DATA_DIRS = _strings("data_dir", [], "Directory of a retrieval set.")
+_TFDS_NAMES = _strings("tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.")
+_LANGUAGES = _strings(
     "document_language",
     [],
     "Document language. Needed only for a directory with several languages;"
     " without a directory, it names toy worlds.",
-    **_OWN,
 )
-_CACHE_DIR = flags.DEFINE_string(
-    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir.", **_OWN
+_CACHE_DIR = _string(
+    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir."
 )
-_TOY_ENTITIES = flags.DEFINE_integer(
-    "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300, **_OWN
+_TOY_ENTITIES = _integer(
+    "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300
 )
-_MAX_QUERIES = flags.DEFINE_integer(
+_MAX_QUERIES = _integer(
     "max_queries",
     0,
     "Use only this many judged queries of each set (the authors: 25,000). 0: all queries.",
     lower_bound=0,
-    **_OWN,
 )
-_SEEDS = flags.DEFINE_list(
-    "seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.", **_OWN
-)
-_WORKERS = flags.DEFINE_integer(
+_SEEDS = _list("seeds", ["13"], "Seeds such as 13,14,15; each system is trained once with each.")
+_WORKERS = _integer(
     "workers",
     os.cpu_count() or 1,
     "Runs that train at the same time; they share the cores.",
     lower_bound=1,
-    **_OWN,
 )
-_TUNE_EPOCHS = flags.DEFINE_integer(
+_TUNE_EPOCHS = _integer(
     "tune_epochs",
     5,
     "Epochs of a run that tunes thresholds; with too few, other thresholds win than after a full"
     " run. 0: no tuning; all systems use --thresholds and --cut_points.",
     lower_bound=0,
-    **_OWN,
 )
-_THETA_1 = flags.DEFINE_list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to tune over.", **_OWN)
-_THETA_2 = flags.DEFINE_list(
-    "theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to tune over.", **_OWN
-)
+_THETA_1 = _list("theta_1", ["0", "0.2", "0.4"], "Values of θ_1 to tune over.")
+_THETA_2 = _list("theta_2", ["0.5", "0.7", "0.9"], "Values of θ_2 to tune over.")
 _MATCHING_FLAGS = {
     "epochs": ("matching_epochs", "At most so many epochs of DRMM and K-NRM (paper: 50)."),
-    "patience": (
-        "matching_patience",
-        "Epochs of a matching model without a better one after which training ends. 0: never.",
-    ),
-    "query_words": ("matching_query_words", "Words of a query that DRMM and K-NRM read."),
-    "document_words": (
-        "matching_document_words",
-        "Words of a document that DRMM and K-NRM read (paper: 500).",
-    ),
     "pyramid_epochs": (
         "pyramid_epochs",
         "At most so many epochs of MatchPyramid, Conv-KNRM and late interaction. 0 leaves their"
@@ -99,17 +89,16 @@ _MATCHING_FLAGS = {
 }
 _DEFAULTS = MatchingOptions()
 _MATCHING = {
-    field: flags.DEFINE_integer(name, getattr(_DEFAULTS, field), text, lower_bound=0, **_OWN)
+    field: _integer(name, getattr(_DEFAULTS, field), text, lower_bound=0)
     for field, (name, text) in _MATCHING_FLAGS.items()
 }
-_WORD_VECTORS = flags.DEFINE_enum(
+_WORD_VECTORS = _enum(
     "word_vectors",
     _DEFAULTS.word_vectors,
     sorted(WORD_VECTORS),
     "Word vectors of the experiments of yu2020. "
     + ". ".join(f"{name}: {text}" for name, text in WORD_VECTORS.items())
     + ".",
-    **_OWN,
 )
 GROUPS = ("text", "model", "training", "retrieval", *plugins.groups())
 _DECIDED = ("loss", "tower", "seed", "objective")  # by the experiments
@@ -130,10 +119,10 @@ RULES = (
         "Leave it out",
     ),
     Rule(
-        ("word_vectors", "matching_folds"),
-        lambda kind, folds: kind == "towers" and folds > 0,
-        "towers are trained on the splits of the set, so on queries that folds test",
-        "Leave one of the two out",
+        ("word_vectors", "query_embeddings", "document_embeddings"),
+        lambda kind, *files: kind in (GIVEN, MAPPED) and not all(files),
+        "there are no vectors",
+        "Give --query_embeddings and --document_embeddings, and their --dim",
     ),
     *(
         Rule(
@@ -149,18 +138,13 @@ RULES = (
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a command asks for; everything is checked, nothing is loaded.
-
-    Attributes:
-        base: The settings that the experiments change.
-        thetas: Values of θ_1 and of θ_2; empty: none are tuned.
-    """
+    """What a command asks for; everything is checked, nothing is loaded."""
 
     names: list[str]
-    base: RunSettings
+    base: RunSettings  # the settings that the experiments change
     seeds: tuple[int, ...]
     matching: MatchingOptions
-    thetas: tuple[tuple[float, ...], ...]
+    thetas: tuple[tuple[float, ...], ...]  # values of θ_1 and of θ_2; empty: none are tuned
     tune_epochs: int
     directories: list[str]
     tfds_names: list[str]
@@ -190,6 +174,7 @@ class Request:
         if len(base.model.thresholds) != 2:
             reason = "the experiments of the paper use grades 0, 1 and 2"
             raise input_error("--thresholds", reason, "Give two")
+        _check_systems(names, base)
         for directory in _DATA_DIRS.value:
             setting_flags.check_data_dir(directory)
         return cls(
@@ -215,9 +200,27 @@ def _base_settings() -> RunSettings:
         cache_dir=_CACHE_DIR.value and os.path.abspath(_CACHE_DIR.value),
     )
     given = {group: setting_flags.settings_from_flags(group, varied=_DECIDED) for group in GROUPS}
+    for group in given.values():
+        for field in dataclasses.fields(group):
+            path = field.metadata["is_path"] and getattr(group, field.name)
+            if path and "://" not in path and not os.path.exists(path):
+                where = f"--{field.name}={path}"
+                raise input_error(where, "there is no such file", "Check the path")
     base = RunSettings.from_groups({"data": data, **given})
     check_combinations(base, varied=_DECIDED)
     return base
+
+
+def _check_systems(names: Sequence[str], base: RunSettings) -> None:
+    """Checks what each run will be trained with, before the first one is."""
+    tuning = {"epochs": _TUNE_EPOCHS.value or base.training.epochs}
+    for name in names:
+        for system in EXPERIMENTS[name].systems:
+            try:
+                check_combinations(system.settings(base))
+                check_combinations(changed(base, {**(system.tuned_with or {}), **tuning}))
+            except InputError as error:
+                raise InputError(f"{name}, {system.name}: {error}") from error
 
 
 def _experiments(arguments: list[str]) -> list[str]:

@@ -11,9 +11,11 @@ import numpy as np
 
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.selection import RELATED
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
 from tf_smoothclir.papers.laboratory.plan import StudySet
+from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.liu2020.paper_numbers import differences_from_paper, is_published
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -77,21 +79,27 @@ def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]
 def _open(settings: RunSettings) -> StudySet:
     source = source_of(settings.data)
     retrieval_set = retrieval_set_of(source, settings, SPLITS)
+    if settings.of(AdversarialSettings).translated_by == "human":
+        next(source.translated_queries(), None)  # an error now rather than in every run
     tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
     data, language = settings.data, source.document_language
     layout = data.tfds_name.startswith("wiki_clir/") or (
         bool(data.data_dir) and language in document_languages(Path(data.data_dir))
     )
-    published = is_published(
-        language,
-        layout=layout,
-        queries=len(np.unique(retrieval_set.query_rows)),
-        documents=len(retrieval_set.document_ids),
-    )
+    _, judged = np.unique(retrieval_set.query_rows, return_counts=True)
+    queries, documents = len(judged), len(retrieval_set.document_ids)
+    published = is_published(language, layout=layout, queries=queries, documents=documents)
+    enough = {
+        "max_queries": queries,
+        "max_train_queries": len(retrieval_set.queries_in("train")),
+        "related_per_query": float(np.sum(retrieval_set.grades == RELATED) / queries),
+        "negatives": documents - judged.min() + 1,
+    }
     return StudySet(
         re.sub(r"[^\w.+-]+", "_", source.name),
         settings,
         source.fingerprint(),
         language if published else "",
         tuple(differences_from_paper(settings)),
+        enough,
     )

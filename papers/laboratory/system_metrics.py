@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
+from tf_smoothclir.evaluation.comparison_report import Comparison, legend
+from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
 from tf_smoothclir.settings.training import METRICS
 
 SPLIT = "test"
 FULL_MRR = "full/MRR@10"
+TEST_SEED = 13  # of the randomisation test
 ALPHA = 0.05  # a difference is marked if its Holm-corrected p is below
 
 
 @dataclasses.dataclass(frozen=True)
 class SystemMetrics:
-    """A system's metrics on the test split, for each seed that it was trained with.
+    """A system's metrics on the test split, for each seed that it was trained with."""
 
-    Attributes:
-        name: Of the system.
-        cells: One for each seed.
-        values: Metric -> `[seeds]`, means over the queries; full retrieval is "full/...".
-        queries: Metric -> number of queries in a mean.
-        epoch_seconds: `[seeds]`, training time of an epoch.
-        peak_mb: `[seeds]`, peak memory of the process.
-        part: As in `System`.
-    """
-
-    name: str
-    cells: tuple[CellDirectory, ...]
+    name: str  # of the system
+    cells: tuple[CellDirectory, ...]  # one for each seed
+    # metric -> `[seeds]`, means over the queries; full retrieval is "full/..."
     values: dict[str, np.ndarray]
-    queries: dict[str, int]
-    epoch_seconds: np.ndarray
-    peak_mb: np.ndarray
-    part: str = ""
+    queries: dict[str, int]  # metric -> number of queries in a mean
+    epoch_seconds: np.ndarray  # `[seeds]`, training time of an epoch
+    peak_mb: np.ndarray  # `[seeds]`, peak memory of the process
+    part: str = ""  # as in `System`
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -121,11 +116,20 @@ def _mean(runs: Sequence[RunMetrics], metrics: Sequence[str]) -> RunMetrics:
     return dataclasses.replace(runs[0], per_query=per_query)
 
 
-def differences_from_first(
-    systems: Mapping[str, RunMetrics], seed: int, metrics: Sequence[str] = METRICS
-) -> list[Difference]:
-    """How each system differs from the first; empty if there is no other system."""
-    return compare(systems, seed=seed, metrics=metrics) if len(systems) > 1 else []
+def save_differences(
+    systems: Sequence[SystemMetrics],
+    metrics: Sequence[str],
+    baseline: str,
+    directory: Path,
+    seeds: str,
+) -> tuple[list[Difference], dict[str, RunMetrics]]:
+    """Tests systems against one of them and writes the outcome; also gives `per_query_means`."""
+    means, best_grade = per_query_means(systems, metrics)
+    differences = compare(means, baseline=baseline, seed=TEST_SEED, metrics=metrics)
+    of_test = {"best_grade": best_grade, "seed": TEST_SEED, "samples": SAMPLES}
+    rules = legend(differences, means, baseline=baseline, **of_test)
+    Comparison(differences, baseline, tuple(means), {**rules, "seeds": seeds}).save(directory)
+    return differences, means
 
 
 def significant(differences: Sequence[Difference]) -> set[tuple[str, str]]:

@@ -7,34 +7,36 @@ import itertools
 from collections.abc import Mapping
 
 from tf_smoothclir.settings.base import value_text
-from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS
+from tf_smoothclir.settings.presets import PAPER_TOWERS, PRESETS, changed
+from tf_smoothclir.settings.run import RunSettings
 
 EPSILONS = tuple(step / 4 for step in range(9))  # 0 to 2
 # Of 3PartL2.
 CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))
-QUERIES = (500, 1000, 2000, 4000, 8000, 0)  # of all splits; 0 is the whole set
+QUERIES = (500, 1000, 2000, 4000, 8000, 0)  # of all splits; 0 is all that --max_queries leaves
 NEGATIVES = tuple(range(20, 101, 10))  # the paper's nine sets
 
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """One row of a table, or one curve or point of a figure.
+    """One row of a table, or one curve or point of a figure."""
 
-    Attributes:
-        name: As shown in the table.
-        changes: Setting -> value, the changes to the base settings; "epochs" never raises them.
-        tuned_with: Setting -> value, the changes for which `tuned` is tuned on validation; None if
-            nothing is tuned.
-        tuned: The setting with the scores between the grades: "thresholds" or "cut_points".
-        part: What of a run the figures are of: a half of a hybrid ("dense", "lexical"), vectors
-            that are cut ("dense-64"); "" for what it ranks with.
-    """
-
-    name: str
+    name: str  # as shown in the table
+    # setting -> value, the changes to the base settings; "epochs" never raises them
     changes: Mapping[str, object]
+    # setting -> value, the changes for which `tuned` is tuned on validation; None if nothing is
+    # tuned
     tuned_with: Mapping[str, object] | None = None
+    # the setting with the scores between the grades: "thresholds" or "cut_points"
     tuned: str = "thresholds"
+    # what of a run the figures are of: a half of a hybrid ("dense", "lexical"), vectors that are
+    # cut ("dense-64"); "" for what it ranks with
     part: str = ""
+
+    def settings(self, base: RunSettings, more: Mapping[str, object] | None = None) -> RunSettings:
+        """The settings of its runs, `more` among them."""
+        epochs = min(self.changes.get("epochs", base.training.epochs), base.training.epochs)
+        return changed(base, {**self.changes, "epochs": epochs, **(more or {})})
 
 
 _SOSL = {"loss": "sosl", "tower": "average_pooling"}
@@ -199,7 +201,8 @@ SMOOTHNESS = tuple(
 )
 MORE_NEGATIVES = tuple(System(str(n), {**_SOSL, "negatives": n}, _SOSL) for n in NEGATIVES)
 FEWER_QUERIES = tuple(
-    System(f"{count or 'all'}", {**_SOSL, "max_queries": count}, _SOSL) for count in QUERIES
+    System(f"{count or 'all'}", {**_SOSL, **({"max_queries": count} if count else {})}, _SOSL)
+    for count in QUERIES
 )
 # Beside the systems of Yu and Allan 2020.
 YU2020_SYSTEMS = tuple(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
-from tf_smoothclir.papers.laboratory.page import PageTable
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
@@ -30,21 +30,13 @@ _CSV_COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A metric in a table.
+    """A metric in a table."""
 
-    Attributes:
-        mean: Mean over the seeds.
-        low: Value of the lowest seed.
-        high: Value of the highest seed.
-        best: Whether the mean is the best of its column.
-        differs: Whether the difference from the first row is significant.
-    """
-
-    mean: float
-    low: float
-    high: float
-    best: bool = False
-    differs: bool = False
+    mean: float  # mean over the seeds
+    low: float  # value of the lowest seed
+    high: float  # value of the highest seed
+    best: bool = False  # whether the mean is the best of its column
+    differs: bool = False  # whether the difference from the first row is significant
 
     def __str__(self) -> str:
         """A text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
@@ -56,17 +48,11 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table."""
 
-    Attributes:
-        caption: What it shows.
-        columns: Their names.
-        rows: Each a tuple with a text or a `Value` for every column.
-    """
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
+    caption: str  # what it shows
+    columns: tuple[str, ...]  # their names
+    rows: tuple[tuple[object, ...], ...]  # each a tuple with a text or a `Value` for every column
 
     def markdown(self) -> str:
         """The caption and a Markdown table; the best values are bold."""
@@ -80,14 +66,20 @@ class Table:
         columns = "".join("r" if is_number else "l" for is_number in numeric)
         return f"% {self.caption}\n{latex_table(self.columns, [rows], columns)}"
 
-    def for_page(self) -> PageTable:
-        """The table for the report page."""
-        rows = [[_bold(cell, "**{}**") for cell in row] for row in self.rows]
-        return PageTable(list(self.columns), rows)
-
     @property
     def _indices(self) -> range:
         return range(len(self.columns))
+
+
+@dataclasses.dataclass
+class Written:
+    """What an experiment shows of a set."""
+
+    tables: list[Table]  # our tables
+    plots: list[Path] = dataclasses.field(default_factory=list)  # PNG files
+    # the conditions of the measurement, one sentence or two each
+    notes: list[str] = dataclasses.field(default_factory=list)
+    csv: str = ""  # the unrounded values
 
 
 def _bold(cell: object, pattern: str, escape=str) -> str:
@@ -109,14 +101,24 @@ def system_table(
     best = {m: max(system.values[m].mean() for system in systems) for m in metrics}
     rows = []
     for system in systems:
-        values = [
-            Value(v.mean(), v.min(), v.max(), v.mean() == best[m], (system.name, m) in marked)
-            for m, v in ((m, system.values[m]) for m in metrics)
-        ]
+        values = metric_values(system, metrics, best, marked)
         rows.append((system.name, threshold_text(system), *values, *_costs(system) * costs))
         if paper and system.name in paper:
             rows.append((f"{system.name} (paper)", "", *_paper_values(paper[system.name])))
     return Table(caption, (first_column, "θ", *metrics, *_COSTS * costs), tuple(rows))
+
+
+def metric_values(
+    system: SystemMetrics,
+    metrics: Sequence[str],
+    best: Mapping[str, float],
+    marked: Collection[tuple[str, str]],
+) -> list[Value]:
+    """The values of a row; means that are those of `best` are bold."""
+    return [
+        Value(v.mean(), v.min(), v.max(), v.mean() == best.get(m), (system.name, m) in marked)
+        for m, v in ((m, system.values[m]) for m in metrics)
+    ]
 
 
 def _costs(system: SystemMetrics) -> tuple[str, str]:

@@ -89,9 +89,8 @@ class BaeTask(HelpedTask):
             parts=("rebuilding_loss", "correlation"),
         )
 
-    def batch_losses(self, batch, tape, exchange):
+    def batch_losses(self, batch):
         """Rebuilds both bags from either and from both."""
-        del tape, exchange
         towers = self.model.query_tower, self.model.document_tower
         tables = [tf.convert_to_tensor(tf_variable(tower.embeddings)) for tower in towers]
         relevant = first_texts(batch.documents, tf.shape(batch.grades)[0])
@@ -99,14 +98,19 @@ class BaeTask(HelpedTask):
             merged_bags(tokens, tower.vocabulary_size)
             for tokens, tower in zip((batch.query, relevant), towers)
         ]
-        sums = [tf.matmul(bag, table) for bag, table in zip(bags, tables)]
-        code = tf.convert_to_tensor(self._biases.code)
-        codes = [sums[0] + code, sums[1] + code, sums[0] + sums[1] + code]
-        biases = [tf.convert_to_tensor(b) for b in (self._biases.query, self._biases.document)]
-        rebuilding = tf.add_n([_rebuilt(one, bags, tables, biases) for one in codes])
-        found = correlation(codes[0], codes[1])
-        parts = {"rebuilding_loss": rebuilding, "correlation": found}
-        return rebuilding - CORRELATION * found, parts
+        own = self._biases
+        code, *biases = map(tf.convert_to_tensor, (own.code, own.query, own.document))
+        return bae_loss(bags, tables, code, biases)
+
+
+def bae_loss(bags, tables, code: tf.Tensor, biases) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    """L, and its parts by name; both sides' bags `[bags, words]`, tables W, biases b, and c."""
+    sums = [tf.matmul(bag, table) for bag, table in zip(bags, tables)]
+    codes = [sums[0] + code, sums[1] + code, sums[0] + sums[1] + code]
+    rebuilding = tf.add_n([_rebuilt(one, bags, tables, biases) for one in codes])
+    correlated = correlation(codes[0], codes[1])
+    parts = {"rebuilding_loss": rebuilding, "correlation": correlated}
+    return rebuilding - CORRELATION * correlated, parts
 
 
 def first_texts(tokens, number: tf.Tensor):

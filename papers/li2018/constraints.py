@@ -7,10 +7,11 @@ z_s, z_t and z_d are the vectors of a query, its translation and a document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
+from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.two_tower.similarity import stable_norm
 
 
@@ -75,6 +76,24 @@ def source_accuracies(logits: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         tf.reduce_mean(tf.cast(tf.equal(tf.argmax(of, axis=1), n), tf.float32))
         for n, of in enumerate(logits)
     ]
+
+
+def encoder_loss(
+    parts: Mapping[str, tf.Tensor],
+    own: AdversarialSettings,
+    training_queries: int,
+    first_stage: tf.Tensor,
+) -> tf.Tensor:
+    """What the encoders go down besides the likelihood (section 3.4).
+
+    Args:
+        parts: The means over a batch, by name; the norms stand beside sums over all queries.
+        first_stage: 1 where the constraints of translations count too, else 0.
+    """
+    loss = own.gamma2 * parts["matching_loss"]
+    loss += own.regularization / training_queries * parts["norms"]
+    loss += first_stage * own.gamma1 * parts["translation_loss"]
+    return loss + first_stage * own.gamma3 * parts["monolingual_loss"]
 
 
 def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:

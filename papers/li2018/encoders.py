@@ -32,11 +32,7 @@ class Encoders:
         borrower.build()
         borrower.start_like(lender)
         borrower.gradient_policy = lender.gradient_policy
-        self.towers = {
-            "query": model.query_tower,
-            "translation": borrower,
-            "document": lender,
-        }
+        self.towers = {"query": model.query_tower, "translation": borrower, "document": lender}
         self.matrices = [m for tower in self.towers.values() for m in tower.matrices()]
         lent = {id(table) for table in lender.tables().values()}
         self.borrower_weights = [

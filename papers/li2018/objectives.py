@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.li2018.bae import BaeTask
 from tf_smoothclir.papers.li2018.encoders import Encoders
+from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.opening_queries import OpeningQueries
 from tf_smoothclir.papers.li2018.probe import SourceProbe
 from tf_smoothclir.papers.li2018.s2net import S2NetTask
@@ -53,23 +55,8 @@ def adversarial_task(inputs: ObjectiveInputs) -> AdversarialTask:
     )
 
 
-def s2net_task(inputs: ObjectiveInputs) -> S2NetTask:
-    """The task of S2Net."""
-    return S2NetTask(*_of_pairs(inputs))
-
-
-def bae_task(inputs: ObjectiveInputs) -> BaeTask:
-    """The task of the bilingual autoencoder."""
-    return BaeTask(*_of_pairs(inputs))
-
-
-def xcnn_task(inputs: ObjectiveInputs) -> XcnnTask:
-    """The task of XCNN."""
-    return XcnnTask(*_of_pairs(inputs))
-
-
-def _of_pairs(inputs: ObjectiveInputs) -> tuple:
-    """What a task takes that learns from queries and their best documents."""
+def _of_pairs(task: type[HelpedTask], inputs: ObjectiveInputs) -> HelpedTask:
+    """The task of a class that learns from queries and their best documents."""
     settings, tokenized_set = inputs.settings, inputs.tokenized_set
     own, openings = settings.of(AdversarialSettings), None
     if own.opening_epochs:
@@ -82,7 +69,12 @@ def _of_pairs(inputs: ObjectiveInputs) -> tuple:
         opening_epochs=own.opening_epochs,
         best_only=True,
     )
-    return inputs.model, settings, batches, tokenized_set
+    return task(inputs.model, settings, batches, tokenized_set)
+
+
+s2net_task, bae_task, xcnn_task = (
+    functools.partial(_of_pairs, task) for task in (S2NetTask, BaeTask, XcnnTask)
+)
 
 
 class _Files(NamedTuple):

@@ -32,17 +32,12 @@ _FEWEST_WORDS = 3
 
 @dataclasses.dataclass(frozen=True)
 class OpeningQueries:
-    """Queries made of documents.
+    """Queries made of documents."""
 
-    Attributes:
-        queries: In the language of the queries.
-        translations: The same in the language of the documents: openings of documents.
-        relevant: `[queries, POSITIVES]` int32, document rows, never that of the query's own;
-            `NONE_FOUND` behind the last document that shares a word with the query.
-    """
-
-    queries: TokenRows
-    translations: TokenRows
+    queries: TokenRows  # in the language of the queries
+    translations: TokenRows  # the same in the language of the documents: openings of documents
+    # `[queries, POSITIVES]` int32, document rows, never that of the query's own; `NONE_FOUND`
+    # behind the last document that shares a word with the query
     relevant: np.ndarray
 
     @classmethod

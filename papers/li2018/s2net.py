@@ -38,9 +38,8 @@ def s2net_loss(similarities: tf.Tensor, beta: float) -> tf.Tensor:
 class S2NetTask(HelpedTask):
     """The `Task` of S2Net."""
 
-    def batch_losses(self, batch, tape, exchange):
+    def batch_losses(self, batch):
         """Compares each query with the documents of all pairs of the batch."""
-        del tape, exchange
         queries = self.model.query_tower(batch.query, training=True)
         documents = self.model.document_tower(batch.documents, training=True)
         relevant, _ = tf.split(documents, 2, axis=0)

@@ -15,7 +15,6 @@ from tf_smoothclir.papers.laboratory import tables
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics, read_system_metrics
-from tf_smoothclir.papers.laboratory.written import Written
 from tf_smoothclir.papers.li2018.measures import (
     COLUMNS,
     GRADE_1,
@@ -51,7 +50,7 @@ _MEASURES = (
 
 def write_table_1(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
+) -> tables.Written:
     """Counts the set as the paper counts its own."""
     del experiment, study, directory
     found = collection_statistics(source_of(study_set.settings.data))
@@ -66,14 +65,14 @@ def write_table_1(
     theirs = tuple((name, *counts) for name, counts in PAPER_COLLECTIONS.items())
     table = tables.Table("Collection", columns, (row,))
     notes = ["N_w: lower-cased words that occur at least twice. N_q: queries of all three splits."]
-    return Written(
+    return tables.Written(
         [table, tables.Table(_PAPER, columns, theirs)], [], notes, tables.plain_csv(table)
     )
 
 
 def write_table_2(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
+) -> tables.Written:
     """Compares the systems with each other, and with queries in the language of the documents."""
     del directory
     systems = _trained(experiment, study_set, study)
@@ -106,14 +105,14 @@ def write_table_2(
         " system.",
         f"-m: below {MT}; -x: below {XCNN}; +x: above {XCNN}. {_MARKS}",
     ]
-    return Written(
+    return tables.Written(
         [ours, tables.Table(_PAPER, names, theirs)], [], notes, _csv(study_set.name, measures)
     )
 
 
 def write_table_3(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
+) -> tables.Written:
     """Compares the whole model with parts of it, and shows the course of the game."""
     systems = _trained(experiment, study_set, study)
     measures = {name: measures_of(system) for name, system in systems.items()}
@@ -153,7 +152,7 @@ def write_table_3(
         plots = [directory / f"{study_set.name}.png"]
         plot_game(plots[0], f"{experiment.title}, {study_set.name}", systems)
     theirs = tables.Table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
-    return Written([ours, theirs], plots, notes, _csv(study_set.name, measures))
+    return tables.Written([ours, theirs], plots, notes, _csv(study_set.name, measures))
 
 
 WRITERS = {

@@ -14,13 +14,14 @@ from __future__ import annotations
 import dataclasses
 
 import tensorflow as tf
+from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.papers.li2018 import constraints
-from tf_smoothclir.papers.li2018.discriminator import SOURCES, Discriminator
+from tf_smoothclir.papers.li2018.discriminator import SOURCES, discriminator
 from tf_smoothclir.papers.li2018.encoders import Encoders
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
@@ -65,13 +66,12 @@ class AdversarialTask(HelpedTask):
             parts=(*_PARTS, *_GAME * (own.discriminator_steps > 0)),
         )
         self.encoders = encoders
-        self._norm_weight = own.regularization / training_queries
+        self._training_queries = training_queries
         self._sosl = SmoothOrdinalSearchLoss(settings.model.thresholds)
-        self.discriminator: Discriminator | None = None
+        self.discriminator: keras.Model | None = None
         if own.discriminator_steps:
             seed = settings.training.seed + _SEED_OF_DISCRIMINATOR
-            self.discriminator = Discriminator(model.query_tower.dim, seed)
-            self.discriminator.build()
+            self.discriminator = discriminator(model.query_tower.dim, seed)
             self._discriminator_optimizer = make_optimizer("adam", own.discriminator_rate)
             self._discriminator_optimizer.build(self.discriminator.trainable_variables)
             more = optimizer_variables(self._discriminator_optimizer)
@@ -81,11 +81,10 @@ class AdversarialTask(HelpedTask):
                 helpers=[*self.variables.helpers, *tf_weights(self.discriminator)],
             )
 
-    def batch_losses(self, batch, tape, exchange):
+    def batch_losses(self, batch):
         """Steps the discriminator, and returns the losses of the encoders against it."""
         vectors = self.encoders(batch)
-        with tape.stop_recording():
-            game = self._train_discriminator(vectors, tf.shape(batch.grades)[0], exchange)
+        game = self._train_discriminator(vectors)
         parts = self.parts(vectors, batch.grades)
         return self.total(parts, vectors), {**parts, **game}
 
@@ -108,9 +107,7 @@ class AdversarialTask(HelpedTask):
     def total(self, parts: dict[str, tf.Tensor], vectors: dict[str, tf.Tensor]) -> tf.Tensor:
         """The loss of the encoders: their own, and what the discriminator adds to it."""
         own, first = self._own, self._first_stage
-        loss = own.gamma2 * parts["matching_loss"] + self._norm_weight * parts["norms"]
-        loss += first * own.gamma1 * parts["translation_loss"]
-        loss += first * own.gamma3 * parts["monolingual_loss"]
+        loss = constraints.encoder_loss(parts, own, self._training_queries, first)
         if own.adversarial_weight:
             loss += first * own.adversarial_weight * self._adversarial_loss(vectors)
         return loss
@@ -137,7 +134,7 @@ class AdversarialTask(HelpedTask):
             return constraints.confusion_loss(logits)
         return constraints.source_log_likelihood(logits)
 
-    def _train_discriminator(self, vectors, pairs, exchange) -> dict[str, tf.Tensor]:
+    def _train_discriminator(self, vectors) -> dict[str, tf.Tensor]:
         """Steps the discriminator k times on fixed vectors."""
         if self.discriminator is None:
             return {}
@@ -152,7 +149,5 @@ class AdversarialTask(HelpedTask):
             gradients = tape.gradient(loss, trained)
             measured = (likelihood, *constraints.source_accuracies(logits))
             found = found or dict(zip(_GAME, measured))
-            if exchange:
-                gradients, _, _ = exchange(gradients, [loss], pairs, pairs)
             self._discriminator_optimizer.apply_gradients(zip(gradients, trained))
         return found

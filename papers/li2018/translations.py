@@ -24,15 +24,10 @@ from tf_smoothclir.storage.files import open_to_write
 
 @dataclasses.dataclass(frozen=True)
 class TokenRows:
-    """Texts as token ids, one after the other.
+    """Texts as token ids, one after the other."""
 
-    Attributes:
-        values: `[tokens]` int32.
-        offsets: `[texts + 1]` int64, where each text begins and ends.
-    """
-
-    values: np.ndarray
-    offsets: np.ndarray
+    values: np.ndarray  # `[tokens]` int32
+    offsets: np.ndarray  # `[texts + 1]` int64, where each text begins and ends
 
     @property
     def lengths(self) -> np.ndarray:
@@ -72,15 +67,11 @@ class TokenRows:
 
 @dataclasses.dataclass(frozen=True)
 class WordTranslations:
-    """The best translation of each word, in either direction; `NO_WORD` where there is none.
+    """The best translation of each word, in either direction; `NO_WORD` where there is none."""
 
-    Attributes:
-        of_queries: `[query words]` int32, document words; query words as `QueryReader` has them.
-        of_documents: `[document words]` int32, words of the query vocabulary.
-    """
-
+    # `[query words]` int32, document words; query words as `QueryReader` has them
     of_queries: np.ndarray
-    of_documents: np.ndarray
+    of_documents: np.ndarray  # `[document words]` int32, words of the query vocabulary
 
     @classmethod
     def learn(cls, texts: LexicalTexts, seed: int) -> WordTranslations:

@@ -29,36 +29,22 @@ _DRAWS = 64
 
 
 class TripletBatch(NamedTuple):
-    """A batch; tokens as towers take them.
+    """A batch; tokens as towers take them."""
 
-    Attributes:
-        query: `[batch]` texts.
-        translation: `[batch]` texts.
-        documents: `[2 * batch]` texts: the relevant ones, then the others.
-        grades: `[batch, 2]` int32, of both documents.
-    """
-
-    query: Any
-    translation: Any
-    documents: Any
-    grades: tf.Tensor
+    query: Any  # `[batch]` texts
+    translation: Any  # `[batch]` texts
+    documents: Any  # `[2 * batch]` texts: the relevant ones, then the others
+    grades: tf.Tensor  # `[batch, 2]` int32, of both documents
 
 
 @dataclasses.dataclass(frozen=True)
 class Triplets:
-    """The triplets of an epoch, in its order; all fields `[triplets]`.
+    """The triplets of an epoch, in its order; all fields `[triplets]`."""
 
-    Attributes:
-        queries: Rows of queries, those made of documents behind those of the set.
-        relevant: Rows of the relevant documents.
-        others: Rows of the other documents.
-        grades: `[triplets, 2]` int32, of both documents; 0 where nobody judged.
-    """
-
-    queries: np.ndarray
-    relevant: np.ndarray
-    others: np.ndarray
-    grades: np.ndarray
+    queries: np.ndarray  # rows of queries, those made of documents behind those of the set
+    relevant: np.ndarray  # rows of the relevant documents
+    others: np.ndarray  # rows of the other documents
+    grades: np.ndarray  # `[triplets, 2]` int32, of both documents; 0 where nobody judged
 
     @classmethod
     def joined(cls, parts: Sequence[Triplets]) -> Triplets:

@@ -23,9 +23,8 @@ class XcnnTask(HelpedTask):
 
     remedy = "Lower --learning_rate"
 
-    def batch_losses(self, batch, tape, exchange):
+    def batch_losses(self, batch):
         """The loss of the stage, which the other stage's does not enter."""
-        del tape, exchange
         queries = self.model.query_tower(batch.query, training=True)
         openings = self.model.document_tower(batch.translation, training=True)
         documents = self.model.document_tower(batch.documents, training=True)

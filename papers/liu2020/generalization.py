@@ -26,21 +26,13 @@ DELTA = 0.05
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """The losses of a system, means over its seeds.
+    """The losses of a system, means over its seeds."""
 
-    Attributes:
-        system: Its name.
-        pairs: n, number of training pairs.
-        training: Mean SOSL of the training pairs.
-        test: Mean SOSL of the pairs of the test queries' candidate lists.
-        bound: What `test - training` stays below with probability 1 - δ, for the theorem's SGD.
-    """
-
-    system: str
-    pairs: int
-    training: float
-    test: float
-    bound: float
+    system: str  # its name
+    pairs: int  # n, number of training pairs
+    training: float  # mean SOSL of the training pairs
+    test: float  # mean SOSL of the pairs of the test queries' candidate lists
+    bound: float  # what `test - training` stays below with probability 1 - δ, for the theorem's SGD
 
 
 def gap_of(system: SystemMetrics) -> Gap:

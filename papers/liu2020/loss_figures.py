@@ -6,7 +6,6 @@ the values, and automatic differentiation through them the gradients.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from matplotlib.colors import SymLogNorm
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.storage.files import write_text
+from tf_smoothclir.papers.laboratory.tables import Written
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.tables import csv_table
 
@@ -40,7 +39,7 @@ def _gradients(function: Callable, points: np.ndarray) -> np.ndarray:
     return tape.gradient(values, points).numpy()
 
 
-def figure1(output_dir: str | os.PathLike) -> list[Path]:
+def figure1(output_dir: Path) -> Written:
     """Draws how the gradient of SCS behaves near the zero vector (Figure 1).
 
     Above, as in the paper: heat maps of ∂r_ε((x1, x2), (1, 1))/∂x1 for ε = 0.05, 0.2, 0.5. Below:
@@ -118,7 +117,7 @@ def _norm_curves(axes, norms: np.ndarray, curves: dict[float, np.ndarray]) -> No
     axes.legend()
 
 
-def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.0, 0.5)) -> list[Path]:
+def figure2(output_dir: Path, thresholds: Sequence[float] = (0.0, 0.5)) -> Written:
     """Draws SOSL and MSE against the score for each grade (Figure 2), with the paper's thresholds.
 
     The segment of the grade, where SOSL is zero, is shaded. MSE aims at the middle of the segment,
@@ -151,12 +150,11 @@ def figure2(output_dir: str | os.PathLike, thresholds: Sequence[float] = (0.0, 0
     return _save(figure, output_dir, "figure2", ["loss", "grade", "score", "value"], rows)
 
 
-def _save(figure, output_dir, name: str, columns: list[str], rows: list[tuple]) -> list[Path]:
-    """Writes the figure as PNG and its values as CSV."""
-    png, values = Path(output_dir, f"{name}.png"), Path(output_dir, f"{name}.csv")
+def _save(figure, directory: Path, name: str, columns: list[str], rows: list[tuple]) -> Written:
+    """The figure as PNG, and its values."""
+    png = directory / f"{name}.png"
     save_png(figure, png, dpi=150)
-    write_text(values, csv_table(columns, (map(_cell, row) for row in rows)))
-    return [png, values]
+    return Written([], [png], csv=csv_table(columns, (map(_cell, row) for row in rows)))
 
 
 def _cell(value) -> str:

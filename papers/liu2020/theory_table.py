@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
-from tf_smoothclir.papers.laboratory.page import PageTable
+from tf_smoothclir.papers.laboratory.tables import Table, Written, plain_csv
 from tf_smoothclir.papers.liu2020 import theory
 from tf_smoothclir.papers.liu2020.theory_search import (
     found_constants,
@@ -16,8 +15,6 @@ from tf_smoothclir.papers.liu2020.theory_search import (
     found_in_sgd,
     found_in_sosl,
 )
-from tf_smoothclir.storage.files import write_text
-from tf_smoothclir.utils.tables import csv_table, markdown_table
 
 _DELTA = 0.05
 
@@ -53,15 +50,18 @@ def _rows(epsilon, thresholds) -> list[tuple[str, str, float, float]]:
     ]
 
 
-def write_theory_table(
-    output_dir: str | os.PathLike, epsilon: float = 1.0, thresholds: Sequence[float] = (0.2, 0.7)
-) -> PageTable:
-    """Writes theory.md and theory.csv."""
-    columns = ["constant", "formula", "bound", "largest found", "holds"]
+def theory_table(epsilon: float = 1.0, thresholds: Sequence[float] = (0.2, 0.7)) -> Table:
+    """The constants, whether each bound holds against the search."""
     rows = []
     for name, formula, bound, found in _rows(epsilon, thresholds):
         holds = found <= bound * (1 + 1e-6)  # differences of rounded gradients
-        rows.append([name, formula, f"{bound:.6g}", f"{found:.6g}", "yes" if holds else "NO"])
-    write_text(Path(output_dir) / "theory.csv", csv_table(columns, rows))
-    write_text(Path(output_dir) / "theory.md", markdown_table(columns, rows))
-    return PageTable(columns, rows)
+        rows.append((name, formula, f"{bound:.6g}", f"{found:.6g}", "yes" if holds else "NO"))
+    columns = ("constant", "formula", "bound", "largest found", "holds")
+    return Table(f"ε = {epsilon:g}, θ = {', '.join(map(str, thresholds))}", columns, tuple(rows))
+
+
+def write_theory(directory: Path) -> Written:
+    """What the experiment shows; nothing is drawn."""
+    del directory
+    table = theory_table()
+    return Written([table], csv=plain_csv(table))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import re
 import time
 from pathlib import Path
 
@@ -17,9 +14,9 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED, evaluate_splits, metrics_content
-from tf_smoothclir.papers.laboratory.cells import CellDirectory
+from tf_smoothclir.papers.laboratory.cells import CellDirectory, cell_name
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import PAIRS, TOWERS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
@@ -28,26 +25,16 @@ from tf_smoothclir.storage.files import open_to_write, read_json, write_json
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.train import retrieval_set_of
 
-_VERSION = 1  # of what a cell computes; part of its name
-
 
 @dataclasses.dataclass(frozen=True)
 class MatchingCell:
-    """One system on one set with one seed.
+    """One system on one set with one seed."""
 
-    Attributes:
-        settings: Of data, text, word vectors, negatives and seed.
-        set_name: Name of the retrieval set.
-        fingerprint: Of the set's content.
-        system: What ranks.
-        options: How it is trained and measured.
-    """
-
-    settings: RunSettings
-    set_name: str
-    fingerprint: str
-    system: MatchingSystem
-    options: MatchingOptions
+    settings: RunSettings  # of data, text, word vectors, negatives and seed
+    set_name: str  # name of the retrieval set
+    fingerprint: str  # of the set's content
+    system: MatchingSystem  # what ranks
+    options: MatchingOptions  # how it is trained and measured
 
     segments = ()  # no thresholds
     tuning = False
@@ -58,14 +45,11 @@ class MatchingCell:
         settings = self.settings
         options = self.options.that_matter_to(self.system)
         values = [dataclasses.asdict(group) for group in (self.system, options)]
-        values += [dataclasses.asdict(settings.text), settings.training.negatives, _VERSION]
+        values += [dataclasses.asdict(settings.text), settings.training.negatives]
         values += [dataclasses.asdict(settings.model)] * (self.options.word_vectors != PAIRS)
-        values += [dataclasses.asdict(settings.training)] * (self.options.word_vectors == TOWERS)
         values += [settings.data.max_queries] * (settings.data.max_queries > 0)
-        content = json.dumps([values, self.fingerprint], sort_keys=True)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:10]
-        name = f"yu2020-{self.set_name}-{self.system.name}-s{settings.training.seed}-{digest}"
-        return re.sub(r"[^\w.+-]+", "_", name)
+        parts = ["yu2020", self.set_name, self.system.name, f"s{settings.training.seed}"]
+        return cell_name(parts, [values, self.fingerprint])
 
 
 class MatchingCellDirectory(CellDirectory):

@@ -12,14 +12,8 @@ from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.papers.laboratory.tables import Table, Value
-from tf_smoothclir.papers.laboratory.written import Written
-from tf_smoothclir.papers.yu2020.outputs import (
-    matching_data,
-    notes_of,
-    read_rows,
-    vectors_note,
-)
+from tf_smoothclir.papers.laboratory.tables import Table, Value, Written
+from tf_smoothclir.papers.yu2020.outputs import matching_data, notes_of, read_rows, vectors_note
 from tf_smoothclir.papers.yu2020.systems import ETAS
 from tf_smoothclir.utils.tables import csv_table
 
@@ -29,19 +23,12 @@ _ROWS_AT_ONCE = 256
 
 @dataclasses.dataclass(frozen=True)
 class Similarities:
-    """The distribution of the cosines of pairs of words.
+    """The distribution of the cosines of pairs of words."""
 
-    Attributes:
-        counts: `[bins]` int64, from -1 to 1.
-        mean: Of all pairs.
-        deviation: Standard deviation.
-        skew: Third standardised moment.
-    """
-
-    counts: np.ndarray
-    mean: float
-    deviation: float
-    skew: float
+    counts: np.ndarray  # `[bins]` int64, from -1 to 1
+    mean: float  # of all pairs
+    deviation: float  # standard deviation
+    skew: float  # third standardised moment
 
     def share_from(self, eta: float) -> float:
         """The share of pairs in the bins from `eta` on."""
@@ -89,7 +76,7 @@ def write_figure1(
     notes = [
         "Pairs: every content word of the training queries with every content word of the"
         " documents, where both have a vector; each pair of words once. Within one language: the"
-        " nearest document word of each query word (TbT-QT) in place of the query word.",
+        " nearest document word of each query word (TbT-QT) in place of the query word."
     ]
     notes += notes_of(systems, study_set, study) if systems else [vectors_note(study)]
     table = _moments(kinds)

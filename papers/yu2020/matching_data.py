@@ -48,10 +48,7 @@ class MatchingData:
         }
         self.content = {
             role: content_words(
-                self.vocabulary(role),
-                tokenized_set.tokens(role),
-                counted[role],
-                MOST_COMMON[role],
+                self.vocabulary(role), tokenized_set.tokens(role), counted[role], MOST_COMMON[role]
             )
             for role in ROLES
         }

@@ -10,29 +10,32 @@ import numpy as np
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.evaluation.compare import compare
-from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.papers.laboratory import tables
 from tf_smoothclir.papers.laboratory.catalogue import Experiment
 from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import (
     ALPHA,
+    TEST_SEED,
     SystemMetrics,
-    per_query_means,
     read_system_metrics,
+    save_differences,
     significant,
 )
-from tf_smoothclir.papers.laboratory.written import Written
 from tf_smoothclir.papers.yu2020 import systems as rows_of
 from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import MOST_COMMON, WORD_VECTORS
+from tf_smoothclir.papers.yu2020.options import (
+    DOCUMENT_WORDS,
+    MOST_COMMON,
+    PATIENCE,
+    QUERY_WORDS,
+    WORD_VECTORS,
+)
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.train import retrieval_set_of
 
-TEST_SEED = 13  # of the randomisation test
 _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
 # Table 1 shows the first of these that the set knows; "telephone" is the paper's.
 _WORDS = ("telephone", "event", "string", "width", "color", "water", "king", "bread", "mountain")
@@ -50,7 +53,7 @@ def matching_data(study_set: StudySet, study: Study) -> MatchingData:
 
 def write_table1(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
+) -> tables.Written:
     """Tabulates the words nearest to a few, in one language and across languages."""
     data = matching_data(study_set, study)
     found = data.tables(translates=False)
@@ -71,12 +74,12 @@ def write_table1(
             rows.append((word, language, nearest))
     columns = ("word", "language", "five nearest words, with their cosines")
     table = tables.Table("Nearest words", columns, tuple(rows))
-    return Written([table], notes=[vectors_note(study)], csv=tables.plain_csv(table))
+    return tables.Written([table], notes=[vectors_note(study)], csv=tables.plain_csv(table))
 
 
 def write_table2(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
+) -> tables.Written:
     """Tabulates how many queries and documents there are, and how many are judged."""
     settings = study_set.settings
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
@@ -97,31 +100,22 @@ def write_table2(
         f"Listed: the judged documents and {settings.training.negatives} sampled ones, in place of"
         " the paper's documents that people labeled; sampled ones are easier to tell apart."
     )
-    return Written([table], notes=[note], csv=tables.plain_csv(table))
+    return tables.Written([table], notes=[note], csv=tables.plain_csv(table))
 
 
 def write_table3(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
+) -> tables.Written:
     """Tabulates all systems, tests them against the best one, and tests the paper's claims."""
     found = read_rows(experiment, study_set, study)
     if len(found) < 2:
-        return Written([], notes=["Fewer than two systems have finished."])
+        return tables.Written([], notes=["Fewer than two systems have finished."])
     of_paper = [one for one in found if one.name in {row.name for row in rows_of.PAPER}]
     best = max(of_paper or found, key=lambda one: one.values["MAP"].mean())
-    means, best_grade = per_query_means(found)
-    differences = compare(means, baseline=best.name, seed=TEST_SEED, metrics=_METRICS)
-    rules = legend(
-        differences,
-        means,
-        baseline=best.name,
-        best_grade=best_grade,
-        seed=TEST_SEED,
-        samples=SAMPLES,
+    significance = directory / f"{study_set.name}-significance"
+    differences, means = save_differences(
+        found, _METRICS, best.name, significance, study.scores_note
     )
-    rules["seeds"] = study.scores_note
-    comparison = Comparison(differences, best.name, tuple(means), rules)
-    comparison.save(directory / f"{study_set.name}-significance")
     marked = significant(differences)
     claims = claims_table(means, {one.name: one.values["MAP"].mean() for one in found}, TEST_SEED)
     notes = [
@@ -133,7 +127,7 @@ def write_table3(
     ]
     shown = _table(found, of_paper or found, marked)
     csv = tables.system_csv(study_set.name, found, marked, {})
-    return Written([shown, claims], notes=notes, csv=csv)
+    return tables.Written([shown, claims], notes=notes, csv=csv)
 
 
 def read_rows(experiment: Experiment, study_set: StudySet, study: Study) -> list[SystemMetrics]:
@@ -151,16 +145,7 @@ def _table(found: Sequence[SystemMetrics], of_paper: Sequence[SystemMetrics], ma
     best_pyramid = max(pyramids, key=lambda one: one.values["MAP"].mean(), default=None)
     rows = []
     for one in found:
-        values = [
-            tables.Value(
-                v.mean(),
-                v.min(),
-                v.max(),
-                one in of_paper and v.mean() == highest[m],
-                (one.name, m) in marked,
-            )
-            for m, v in ((m, one.values[m]) for m in _METRICS)
-        ]
+        values = tables.metric_values(one, _METRICS, highest if one in of_paper else {}, marked)
         name = one.name + " (best MP)" * (one is best_pyramid)
         rows.append((name, *values, *_training(one)))
     columns = ("system", *_METRICS, "best epoch", "seconds")
@@ -193,14 +178,14 @@ def notes_of(found: Sequence[SystemMetrics], study_set: StudySet, study: Study) 
         "Words: those with a letter or digit and more than one character, without those in more"
         f" than {MOST_COMMON['query']:.0%} of the training queries or"
         f" {MOST_COMMON['document']:.0%} of the documents (no stop list); networks read the words"
-        f" with a vector, the first {options.query_words} of a query and {options.document_words}"
+        f" with a vector, the first {QUERY_WORDS} of a query and {DOCUMENT_WORDS}"
         " of a document; MatchPyramid, Conv-KNRM and late interaction"
         f" {options.pyramid_query_words} and {options.pyramid_document_words}.",
         "Training: hinge of margin 1, the mean over triples of a document of grade 1 or more and"
         " each of 5 listed ones of grade 0, drawn anew each epoch; Adam, 0.001, batches of 64"
         f" relevant documents; at most {options.epochs} epochs, of MatchPyramid, Conv-KNRM"
         f" and late interaction {options.pyramid_epochs} (paper: 50); ended after"
-        f" {options.patience} epochs without a better one.",
+        f" {PATIENCE} epochs without a better one.",
         "What the paper leaves open: MatchPyramid has one hidden layer of 20 units with ReLU and"
         " max pooling over real cells; K-NRM 19 kernels of width 0.1 and one of 0.001 at 1; DRMM"
         " 30-10-1 with tanh and the gate by term vectors; BM25 k1 1.2, b 0.75, QL Dirichlet with μ"

@@ -23,7 +23,12 @@ from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
 from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
 from tf_smoothclir.papers.yu2020.networks.sum_of_maxima import SumOfMaxima
-from tf_smoothclir.papers.yu2020.options import MatchingOptions
+from tf_smoothclir.papers.yu2020.options import (
+    DOCUMENT_WORDS,
+    PATIENCE,
+    QUERY_WORDS,
+    MatchingOptions,
+)
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.protocols.scorer import Scorer
 
@@ -73,7 +78,7 @@ def _lexical(system: MatchingSystem, data: MatchingData) -> RowRetriever:
 
 def _network_scorer(system, data: MatchingData, options: MatchingOptions, negatives, seed):
     tables = data.tables(translates=system.translates)
-    lengths = options.query_words, options.document_words
+    lengths = QUERY_WORDS, DOCUMENT_WORDS
     if system.costly:
         lengths = options.pyramid_query_words, options.pyramid_document_words
     if not system.learns:
@@ -89,10 +94,8 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
     def validate() -> float:
         return mean_metrics(list_metrics(data.retrieval_set, unseen, scores()))[SELECT]
 
-    how = LearningSettings(
-        epochs=options.pyramid_epochs if system.costly else options.epochs,
-        patience=options.patience,
-    )
+    epochs = options.pyramid_epochs if system.costly else options.epochs
+    how = LearningSettings(epochs=epochs, patience=PATIENCE)
     learned = learn(network, texts, lists, validate, how, seed=seed)
     return NetworkScorer(network, texts), learned
 

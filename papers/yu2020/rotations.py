@@ -12,6 +12,16 @@ from tf_smoothclir.tuning.cross_validation import deal
 from tf_smoothclir.utils.errors import input_error
 
 
+def check_folds(folds: int, queries: int) -> None:
+    """Checks that judged queries make folds for training, validation and test."""
+    if not 3 <= folds <= queries:
+        raise input_error(
+            f"--matching_folds={folds}",
+            f"there are {queries} judged queries, and each fold needs one",
+            "Use 3 folds or more, or 0 for the splits of the set",
+        )
+
+
 def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
     """The set once for each fold, so that every judged query is a test query once.
 
@@ -20,12 +30,7 @@ def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Ret
     sizes differ by one at most.
     """
     rows = np.unique(retrieval_set.query_rows)
-    if not 3 <= folds <= len(rows):
-        raise input_error(
-            f"--matching_folds={folds}",
-            f"there are {len(rows)} judged queries, and each fold needs one",
-            "Use 3 folds or more, or 0 for the splits of the set",
-        )
+    check_folds(folds, len(rows))
     dealt = list(deal(retrieval_set, rows, folds, seed))
     sets = []
     for rotation in range(folds):

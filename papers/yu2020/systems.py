@@ -13,23 +13,15 @@ RANDOM, LITERAL, MEAN_VECTORS, TRANSLATED, NETWORK = (
 
 @dataclasses.dataclass(frozen=True)
 class MatchingSystem:
-    """A row of Table 3.
+    """A row of Table 3."""
 
-    Attributes:
-        name: As in the paper; rows that it does not have end with "(ours)".
-        kind: What ranks: one of the constants of this module.
-        model: The ranker or the network; "idf" for mean vectors with weights.
-        interaction: What the cells of MatchPyramid's map hold.
-        translates: Whether queries are translated word by word before they meet the network.
-        eta: Cosine from which two words count as the same, for MP-Exact and MP-Hybrid.
-    """
-
-    name: str
-    kind: str
-    model: str = ""
-    interaction: str = "cosine"
+    name: str  # as in the paper; rows that it does not have end with "(ours)"
+    kind: str  # what ranks: one of the constants of this module
+    model: str = ""  # the ranker or the network; "idf" for mean vectors with weights
+    interaction: str = "cosine"  # what the cells of MatchPyramid's map hold
+    # whether queries are translated word by word before they meet the network
     translates: bool = False
-    eta: float = 0.3
+    eta: float = 0.3  # cosine from which two words count as the same, for MP-Exact and MP-Hybrid
 
     @property
     def learns(self) -> bool:

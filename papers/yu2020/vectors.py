@@ -15,12 +15,10 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.alignment import aligned, mined_dictionary
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
-from tf_smoothclir.papers.yu2020.options import MAPPED, PAIRS, TOWERS
+from tf_smoothclir.papers.laboratory.code_version import sources_digest
+from tf_smoothclir.papers.yu2020.options import MAPPED, PAIRS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, open_to_write
-from tf_smoothclir.training.retrievers import load_models
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import input_error
 
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
@@ -38,8 +36,8 @@ def word_vectors(
 
     Only training queries and their judgments are used, and texts of documents.
     """
-    needs_files = kind not in (PAIRS, TOWERS)
-    if needs_files and not (settings.model.query_embeddings and settings.model.document_embeddings):
+    model = settings.model
+    if kind != PAIRS and not (model.query_embeddings and model.document_embeddings):
         raise input_error(
             f"--word_vectors={kind}",
             "there are no vectors",
@@ -50,7 +48,7 @@ def word_vectors(
     with open(path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.is_file():
-            found = _made(kind, settings, tokenized_set, texts, path.with_suffix(""))
+            found = _made(kind, settings, tokenized_set, texts)
             partial = path.with_name(f"unfinished-{path.name}")
             with open_to_write(partial) as file:
                 np.savez(file, query=found.queries, document=found.documents)
@@ -63,16 +61,13 @@ def _digest(kind: str, settings: RunSettings, tokenized_set: TokenizedSet) -> st
     retrieval_set = tokenized_set.retrieval_set
     content = [
         *(dataclasses.asdict(group) for group in (settings.model, settings.text)),
-        *(settings.training.seed, retrieval_set.source.fingerprint()),
+        *(settings.training.seed, retrieval_set.source.fingerprint(), sources_digest()),
         hashlib.sha256(np.ascontiguousarray(retrieval_set.splits)).hexdigest(),
-        *([dataclasses.asdict(settings.training)] * (kind == TOWERS)),
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _made(kind, settings, tokenized_set: TokenizedSet, texts, directory: Path) -> WordVectors:
-    if kind == TOWERS:
-        return _of_towers(settings, tokenized_set, directory)
+def _made(kind, settings, tokenized_set: TokenizedSet, texts) -> WordVectors:
     if kind == PAIRS:
         return WordVectors(*(_of_pairs(settings, tokenized_set, role) for role in ROLES))
     found = given_vectors(settings, tokenized_set)
@@ -90,17 +85,3 @@ def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> 
     size, seed = len(tokenized_set.vocabulary(role)), settings.training.seed
     found = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
     return np.where(found.counts[:, np.newaxis] >= _LEAST_PAIRS, found.vectors(), 0)
-
-
-def _of_towers(settings: RunSettings, tokenized_set: TokenizedSet, directory: Path) -> WordVectors:
-    """Trains towers as the settings say, and returns their word tables."""
-    train(settings, directory)
-    run = RunDirectory.load(directory)
-    towers = load_models(run).towers
-    found = []
-    for role, tower in zip(ROLES, (towers.query_tower, towers.document_tower)):
-        table = np.asarray(tower.embeddings)
-        places = {word: place for place, word in enumerate(run.vocabulary_tokens(role))}
-        rows = [places.get(word, 0) for word in tokenized_set.vocabulary(role)]
-        found.append(np.where(np.array(rows)[:, np.newaxis] > 0, table[rows], 0))
-    return WordVectors(*found)

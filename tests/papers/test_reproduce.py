@@ -30,7 +30,12 @@ def test_mistakes_are_found_before_tensorflow_is_loaded(tmp_path):
         ("table2 --seeds=1,2 --retriever=hybrid", "--seeds=1,2 --retriever=hybrid: the exp"),
         ("table2 --theta_1=0.9 --theta_2=0.5", "--theta_1, --theta_2"),
         ("table2 --thresholds=0.5", "--thresholds: the experiments of the paper use"),
-        ("table2 --word_vectors=towers --matching_folds=5", "--matching_folds=5: towers are tr"),
+        ("yu2020_table3 --word_vectors=given", "--word_vectors=given --query_embeddings"),
+        ("yu2020_table3 --word_vectors=mapped", "there are no vectors"),
+        ("table1 li2018_table2 --epochs=1", "li2018_table2, XCNN: --objective=xcnn --opening_epo"),
+        ("li2018_pooled --epochs=2", "li2018_pooled, two stages: --objective=adversarial --openi"),
+        ("choices --query_embeddings=no.vec", "/no.vec: there is no such file. Check the path."),
+        ("table3 --token_weights=learned", "table3, DSSM-CNN: --token_weights=learned --tower=cnn"),
         ("table2 --tune_epochs=0 --theta_1=0", "--tune_epochs=0 --theta_1=0: --tune_epochs=0"),
     ],
 )

@@ -44,16 +44,10 @@ class ConvKnrm(WordVectorNetwork):
         self.bias = self._bias("bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The ids themselves: training changes everything that is made of them.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-        """
+        """The ids themselves: training changes everything that is made of them."""
         return query_ids, document_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """`[batch]` float32, the scores of pairs with these features."""
         query_ids, document_ids = map(without_padding, features)
         queries = self._ngrams(self.tables.query_vectors(query_ids))
         documents = self._ngrams(self.tables.document_vectors(document_ids))

@@ -55,15 +55,7 @@ class Drmm(WordVectorNetwork):
         self.gate = self._weight("gate", tables.dim, 1)
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Features of each pair, which training does not change.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-
-        Returns:
-            The counts of the histograms, `[batch, n, bins]` uint16, and `query_ids`.
-        """
+        """The counts of the histograms, `[batch, n, bins]` uint16, and `query_ids`."""
         words = without_padding(query_ids)
         cosines = self.tables.cosines(words, without_padding(document_ids))
         counts = histograms(cosines, self._bins)
@@ -72,7 +64,6 @@ class Drmm(WordVectorNetwork):
         return tf.cast(tf.minimum(counts, 65535.0), tf.uint16), query_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """`[batch]` float32, the scores of pairs with these features."""
         counts, query_ids = features
         logs = tf.math.log1p(tf.cast(counts, tf.float32))
         inner = tf.tanh(_times(logs, self.hidden) + self.hidden_bias)

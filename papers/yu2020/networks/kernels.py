@@ -18,15 +18,10 @@ _WIDTH, _NARROW_WIDTH = 0.1, 0.001
 
 
 class Kernel(NamedTuple):
-    """A Gaussian kernel.
+    """A Gaussian kernel."""
 
-    Attributes:
-        mean: The similarity that it counts, μ.
-        width: σ.
-    """
-
-    mean: float
-    width: float
+    mean: float  # the similarity that it counts, μ
+    width: float  # σ
 
 
 def kernels(number: int) -> tuple[Kernel, ...]:

@@ -36,18 +36,9 @@ class Knrm(WordVectorNetwork):
         self.bias = self._bias("bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor]:
-        """Features of each pair, which training does not change.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-
-        Returns:
-            φ, `[batch, kernels]` float32.
-        """
+        """φ, `[batch, kernels]` float32."""
         cosines = self.tables.cosines(without_padding(query_ids), without_padding(document_ids))
         return (kernel_features(cosines, self.kernels),)
 
     def score(self, features: tuple[tf.Tensor], training: bool = False) -> tf.Tensor:
-        """`[batch]` float32, the scores of pairs with these features."""
         return tf.matmul(features[0], self.weight)[:, 0] + self.bias

@@ -79,23 +79,13 @@ class MatchPyramid(WordVectorNetwork):
         self.output_bias = self._bias("output_bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Features of each pair, which training does not change.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-
-        Returns:
-            The maps, `[batch, n, m, channels]` float32, and the lengths of queries and documents,
-            `[batch]` int32 each.
-        """
+        """Maps, `[batch, n, m, channels]` float32, and lengths of both texts, `[batch]` int32."""
         query_ids, document_ids = without_padding(query_ids), without_padding(document_ids)
         cosines = self.tables.cosines(query_ids, document_ids)
         maps = [interaction_map(cosines, kind, self._eta) for kind in self._kinds]
         return tf.stack(maps, axis=-1), _lengths(query_ids), _lengths(document_ids)
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
-        """`[batch]` float32, the scores of pairs with these features."""
         maps, query_lengths, document_lengths = features
         columns = -tf.shape(maps)[2] % _WINDOW
         maps = tf.pad(maps, [(0, 0), (0, 0), (0, columns), (0, 0)])

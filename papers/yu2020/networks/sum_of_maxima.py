@@ -16,12 +16,7 @@ class SumOfMaxima(WordVectorNetwork):
     features_once = True
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
-        """The score itself, `[batch]` float32.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-        """
+        """The score itself, `[batch]` float32."""
         cosines = self.tables.cosines(without_padding(query_ids), without_padding(document_ids))
         best = tf.reduce_max(tf.where(cosines.cells, cosines.values, -1.0), axis=2)
         counts = cosines.queries & tf.reduce_any(cosines.documents, axis=1, keepdims=True)

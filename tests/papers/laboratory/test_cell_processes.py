@@ -27,6 +27,8 @@ class QuickCell:
         self.path = directory / "cells" / name
         self.log = self.path.with_name(f"{name}.log")
 
+    is_of_other_code = False
+
     @property
     def finished(self):
         return self.path.is_dir()
@@ -38,10 +40,13 @@ class QuickCell:
         self.path.mkdir()
 
 
-def test_cells_run_side_by_side_and_a_failing_one_says_why_in_its_log(tmp_path):
+def test_cells_run_side_by_side_and_a_failing_one_says_why_in_its_log(tmp_path, caplog):
     good, bad, done = (QuickCell(tmp_path, name) for name in ("good", "bad", "done"))
     done.path.mkdir(parents=True)
-    assert run_cells([bad, good, good, done], processes=2) == [bad]
+    good.is_of_other_code = True
+    with caplog.at_level("WARNING", "absl"):
+        assert run_cells([bad, good, good, done], processes=2) == [bad]
+    assert "1 of 3 cells are there of other versions of the code" in caplog.text
     assert good.finished
     assert not done.log.exists()
     pids = [re.findall(r"in process (\d+)", cell.log.read_text()) for cell in (good, bad)]

@@ -2,12 +2,15 @@
 
 import dataclasses
 import shutil
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.papers.laboratory.fakes import finish
+from tf_smoothclir.papers.laboratory import cells as module
+from tf_smoothclir.papers.laboratory import code_version, outputs
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.papers.laboratory.grids import beyond_edge, highest_score, reachable
@@ -22,6 +25,9 @@ CUTS = ((0.0, 0.4, 0.7), (0.2, 0.55, 0.9))
 GRIDS = {"thresholds": GRID, "cut_points": CUTS}
 SOSL, THREE_PART = EXPERIMENTS["table2"].systems[:2]
 ONE = StudySet("tiny", RunSettings(), "fingerprint")
+
+
+RIVALS = ("SOSL", "3PartL2", "MSE", "PO")
 
 
 def candidates(study, system=SOSL):
@@ -91,6 +97,55 @@ def test_cells_with_possibly_different_results_have_different_names():
     # Others have a short run, and one with other data.
     more = Cell(settings[0], "tiny", "f", True).name, Cell(settings[0], "tiny", "other").name
     assert len({*names, *more}) == 1 + len(others) + 2
+
+
+def test_a_cell_that_other_code_made_is_another_one(tmp_path, monkeypatch):
+    study = Study(tmp_path, (13,), {}, 0)
+    (before,), (other,) = (study.cells(ONE, system) for system in (SOSL, THREE_PART))
+    finish(before, validation=0.5, test=0.5)
+    monkeypatch.setattr(module, "sources_digest", lambda: "0123456789ab")
+    (after,) = study.cells(ONE, SOSL)
+    states = [(cell.finished, cell.is_of_other_code) for cell in (before, other, after)]
+    assert states == [(True, False), (False, False), (False, True)]
+
+
+def test_the_digest_of_the_code_follows_every_source(tmp_path, monkeypatch):
+    package = types.SimpleNamespace(__name__="papers", __file__=str(tmp_path / "__init__.py"))
+    for name in ("papers", "tf_smoothclir"):
+        monkeypatch.setattr(code_version, name, package)
+    digests = set()
+    for name, text in (("__init__.py", ""), ("__init__.py", "1"), ("a.py", "1"), ("b/a.toml", "1")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        digests.add(code_version.sources_digest.__wrapped__())
+    assert len(digests) == 4
+    note = code_version.code_note()
+    assert note.startswith("Code: tf_smoothclir 0")
+    assert "commit" not in note  # no checkout
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "enough", "left_out"),
+    [
+        ("gap", "max_queries", 2000, ["2000", "4000", "8000"]),  # "all" has 2000 too
+        ("queries", "max_train_queries", 3000, ["towers, 4000", "table, 4000", "hybrid, 4000"]),
+        ("figure5", "negatives", 81, ["90", "100"]),
+        ("related", "related_per_query", 2.5, [f"{one}, 2.5" for one in RIVALS]),
+        ("choices", "max_queries", 9, ["random word vectors"]),  # there are no others
+    ],
+)
+def test_rows_that_ask_for_more_than_a_set_has_are_left_out_and_named(
+    tmp_path, name, setting, enough, left_out
+):
+    """They would be equal to others that have another name."""
+    one, asked = dataclasses.replace(ONE, enough={setting: enough}), EXPERIMENTS[name]
+    suited = one.suited(asked)
+    assert [s.name for s in asked.systems if s not in suited.systems] == left_out
+    note = outputs._unfinished(suited, one, Study(tmp_path, (13,), {}, 0))[-1]
+    assert note.startswith("Left out, because the set has no more")
+    assert note.endswith(f": {'; '.join(left_out)}.")
+    few = changed(RunSettings(), {"max_queries": 700})  # of the command: no row has more
+    assert asked.systems[-1].settings(few).data.max_queries == 700
 
 
 def test_grids_have_only_rising_values_and_those_of_the_authors():

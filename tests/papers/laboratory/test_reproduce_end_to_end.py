@@ -9,6 +9,7 @@ import pytest
 
 from tf_smoothclir.papers.laboratory import reproduce as module
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
+from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.plan import Study
 from tf_smoothclir.papers.laboratory.sets import open_sets
 from tf_smoothclir.settings.presets import changed
@@ -84,9 +85,10 @@ def test_tables_plots_and_a_report_are_written_with_the_metrics_of_the_runs(outp
         for suffix in ("md", "csv", "tex", *(["png"] if name == "figure3" else [])):
             assert (output_dir / name / f"{SET}.{suffix}").stat().st_size > 0
     assert losses_in(output_dir) == LOSSES
-    page = (output_dir / "report.html").read_text()
-    assert [part in page for part in ("Table 1", "Table 2", "Figure 3", COMMAND)] == [True] * 4
-    assert (output_dir / "commands.txt").read_text() == f"{COMMAND}\n"
+    lines = (output_dir / "report.md").read_text().splitlines()
+    assert f"* Table 2: losses: [{SET}](table2/{SET}.md)" in lines
+    of_table = (output_dir / "table2" / f"{SET}.md").read_text()
+    assert f"* {code_note()}\n\n```\n{COMMAND}\n```\n" in of_table
     metrics = metrics_in(cell_of(output_dir, "mse"))
     ours = rows_in(output_dir / "table2" / f"{SET}.csv", source="ours", system="MSE")
     assert {row["metric"]: float(row["mean"]) for row in ours} == metrics
@@ -111,7 +113,7 @@ def test_only_a_missing_cell_is_run_again_with_the_same_metrics(reproduce, outpu
     assert reproduce() == ([path.name], [])
     assert metrics_in(path) == before
     assert reproduce(["table1"]) == ([], [])
-    assert "Figure 3" in (output_dir / "report.html").read_text()  # of the experiments before
+    assert "Figure 3" in (output_dir / "report.md").read_text()  # of the experiments before
 
 
 def test_a_failed_run_is_reported_and_the_others_are_shown(reproduce, output_dir):
@@ -123,7 +125,8 @@ def test_a_failed_run_is_reported_and_the_others_are_shown(reproduce, output_dir
     hidden.rename(path)
     assert str(path) in failure
     assert losses_in(output_dir) == LOSSES - {"3PartL2"}
-    assert f"Failed: {path}" in (output_dir / "report.html").read_text()
+    page = (output_dir / "table2" / f"{SET}.md").read_text()
+    assert "* Not finished with all seeds: 3PartL2.\n" in page
 
 
 def test_the_ablation_compares_re_ranking_and_full_retrieval(reproduce, output_dir, monkeypatch):
@@ -152,7 +155,7 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     flags += [f"--output_dir={work_dir / 'command'}"]
     done = commands.run("tf_smoothclir.papers.reproduce", "table2", *flags)
     assert done.returncode == 0, done.stderr
-    assert (done.stdout, done.stderr) == (f"Report: {work_dir / 'command'}/report.html\n", "")
+    assert (done.stdout, done.stderr) == (f"Report: {work_dir / 'command'}/report.md\n", "")
     assert len(list(directory.glob("*.log"))) == 2
     found = {path.parent.name: metrics_in(path.parent) for path in directory.glob("*/metrics.json")}
     assert found == {name: metrics_in(output_dir / "cells" / name) for name in found}

@@ -1,6 +1,7 @@
 """Losses, towers that add up words, and the source probe of Li and Cheng 2018, by hand."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,12 +9,15 @@ import tensorflow as tf
 
 from tests.towers.test_average_pooling import flat, padded
 from tf_smoothclir.papers.li2018 import constraints
-from tf_smoothclir.papers.li2018.bae import correlation, first_texts, merged_bags
+from tf_smoothclir.papers.li2018.bae import bae_loss, first_texts, merged_bags
 from tf_smoothclir.papers.li2018.bag_towers import LinearTower, WordTanhTower
-from tf_smoothclir.papers.li2018.discriminator import Discriminator
+from tf_smoothclir.papers.li2018.discriminator import discriminator
 from tf_smoothclir.papers.li2018.probe import probe_accuracy
 from tf_smoothclir.papers.li2018.s2net import s2net_loss
+from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.xcnn import XcnnTask
 from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 TEXTS = [[2, 3, 3], [], [4]]
 TABLE = np.array([[9, 9], [8, 8], [1, -2], [0.5, 4], [0, 3]], np.float32)
@@ -53,8 +57,7 @@ def test_translation_likelihood_and_accuracies_by_hand():
 
 
 def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
-    layer = Discriminator(4)
-    layer.build()
+    layer = discriminator(4)
     random = np.random.default_rng(0)
     texts = [tf.constant(random.normal(size=(n, 4)), tf.float32) for n in (3, 3, 6)]
     with tf.GradientTape() as tape:
@@ -74,6 +77,33 @@ def test_norms_have_slopes_of_length_1_and_none_at_0():
     np.testing.assert_allclose(first, [[0.6, 0], [0, 0.8]], rtol=1e-6)
     np.testing.assert_array_equal(second, np.zeros([2, 2]))
     assert constraints.norms([]) == 0
+
+
+def test_the_loss_of_encoders_by_hand():
+    """γ1 2 + γ2 3 + γ3 5, and the norms over the number of training queries: 4 of 24 / 12."""
+    names = ("translation_loss", "matching_loss", "monolingual_loss", "norms")
+    parts = dict(zip(names, (2.0, 3.0, 5.0, 24.0)))
+    own = AdversarialSettings(gamma1=0.1, gamma2=10.0, gamma3=0.5, regularization=4.0)
+    for stage, expected in ((1.0, 10 * 3 + 4 * 2 + 0.1 * 2 + 0.5 * 5), (0.0, 10 * 3 + 4 * 2)):
+        assert constraints.encoder_loss(parts, own, 12, stage) == pytest.approx(expected)
+
+
+def test_xcnn_by_hand():
+    """-mean(cos(A, B) - cos(A, N)), in each stage of its own texts and documents alone."""
+    queries, openings = ([[3.0, 4.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]])
+    documents = [[1.0, 0.0], [0.0, 2.0], [0.0, 1.0], [5.0, 0.0]]  # both B, then both N
+    task = object.__new__(XcnnTask)
+    task.model = SimpleNamespace(
+        query_tower=lambda texts, training: tf.constant(texts),
+        document_tower=lambda texts, training: tf.constant(texts),
+        similarity=SmoothCosineSimilarity(0.0),
+    )
+    batch = SimpleNamespace(query=queries, translation=openings, documents=documents)
+    first = -((1 - 0) + (math.sqrt(0.5) - math.sqrt(0.5))) / 2
+    second = -((0.6 - 0.8) + (1 - 0)) / 2
+    for task._first_stage, expected in ((1.0, first), (0.0, second)):
+        loss, parts = task.batch_losses(batch)
+        assert (float(loss), parts) == (pytest.approx(expected), {})
 
 
 def test_s2net_by_hand():
@@ -97,13 +127,29 @@ def test_bags_are_binary_and_merged_without_unknown_words():
     np.testing.assert_array_equal(odd, [[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]])
 
 
-def test_correlation_is_that_of_numpy_and_0_for_constants():
-    one, other = np.random.default_rng(0).normal(size=(2, 7, 3)).astype(np.float32)
-    expected = sum(np.corrcoef(one[:, k], other[:, k])[0, 1] for k in range(3))
-    assert float(correlation(tf.constant(one), tf.constant(other))) == pytest.approx(
+def test_bae_rebuilds_both_bags_from_each_and_from_both_and_wants_codes_to_correlate():
+    bags = [RANDOM.integers(2, size=(4, words)).astype(float) for words in (5, 6)]
+    tables = [RANDOM.normal(size=(words, 3)) for words in (5, 6)]
+    biases, c = [RANDOM.normal(size=words) for words in (5, 6)], RANDOM.normal(size=3)
+
+    def sigmoid(values):
+        return 1 / (1 + np.exp(-values))
+
+    x, y = (bag @ table for bag, table in zip(bags, tables))
+    rebuilding = 0.0
+    for a in (c + x, c + y, c + x + y):
+        for bag, table, bias in zip(bags, tables, biases):
+            found = sigmoid(sigmoid(a) @ table.T + bias)
+            losses = -bag * np.log(found) - (1 - bag) * np.log(1 - found)
+            rebuilding += losses.sum(axis=1).mean()
+    correlated = sum(np.corrcoef(x[:, k], y[:, k])[0, 1] for k in range(3))
+    given = [[tf.constant(of, tf.float32) for of in both] for both in (bags, tables, biases)]
+    loss, parts = bae_loss(*given[:2], tf.constant(c, tf.float32), given[2])
+    expected = {"rebuilding_loss": rebuilding, "correlation": correlated}
+    assert {name: float(value) for name, value in parts.items()} == pytest.approx(
         expected, rel=1e-4
     )
-    assert float(correlation(tf.ones([4, 3]), tf.constant(other[:4]))) == 0
+    assert float(loss) == pytest.approx(rebuilding - 4 * correlated, rel=1e-4)
 
 
 def make(kind, **options):

@@ -32,6 +32,7 @@ def test_weight_0_is_bit_for_bit_the_model_without_a_discriminator(tiny, tmp_pat
 def test_translations_begin_with_the_layers_of_documents_and_leave_them(tiny, tmp_path):
     trainer, _ = start(tiny(**BASE, **LSTM, epochs=1), tmp_path)
     towers = [trainer.task.encoders.towers[of] for of in ("translation", "document")]
+    assert trainer.task._training_queries == 12
 
     def pairs():
         return [[w.numpy() for w in both] for both in zip(*(t.matrices() for t in towers))]

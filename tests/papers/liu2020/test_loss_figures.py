@@ -13,11 +13,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::UserWarning")
 
 def rows_of(draw, directory):
     """The plotted values; checks that they are drawn."""
-    picture, values = draw(directory)
+    written = draw(directory)
+    (picture,) = written.plots
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert plt.get_fignums() == []
-    with open(values, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(written.csv.splitlines()))
 
 
 def test_figure1_plots_the_derivative_of_the_oracle(tmp_path):

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from tests.interaction import word_vector_world as world
 from tests.oracles import interaction as oracle
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.word_tables import Cosines, WordTables
+from tf_smoothclir.papers.yu2020 import ranking, systems
 from tf_smoothclir.papers.yu2020.networks import drmm, kernels
+from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid
 from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
-from tf_smoothclir.papers.yu2020.networks.match_pyramid import INTERACTIONS, MatchPyramid
 
 QUERY, DOCUMENT = [2, 3, 6, 7], [4, 6, 2, 9, 10, 14, 2]
 NETWORKS = {
@@ -22,10 +23,19 @@ NETWORKS = {
     "drmm": Drmm,
     "conv_knrm": lambda tables: ConvKnrm(tables, filters=8),
     **{
-        f"match_pyramid-{kind}": lambda tables, kind=kind: MatchPyramid(tables, kind, kernels=4)
-        for kind in ("cosine", "gaussian", "exact", "hybrid")
+        f"match_pyramid-{kind}": lambda tables, kind=kind: pyramid.MatchPyramid(
+            tables, kind, kernels=4
+        )
+        for kind in pyramid.INTERACTIONS
+    },
+    **{  # as Figure 1 makes them
+        f"match_pyramid-exact-{eta:g}": lambda tables, eta=eta: ranking.build(
+            systems.exact_at(eta), None, tables
+        )
+        for eta in (0.1, 0.65)
     },
 }
+KNOWN = tf.constant([[True] * 3])
 texts = st.lists(st.integers(1, 11), min_size=0, max_size=7)
 
 
@@ -66,14 +76,24 @@ def test_knrm_and_drmm_are_loops_over_words(query, document):
 
 
 @pytest.mark.parametrize("query", [[2], QUERY, [2, 3, 6, 7, 4], [2, 3, 6, 7, 4, 8, 2, 9]])
-@pytest.mark.parametrize("kind", INTERACTIONS)
-def test_match_pyramid_is_a_loop_over_cells(kind, query):
-    network = build(f"match_pyramid-{kind}")
+@pytest.mark.parametrize("name", [*NETWORKS][3:])
+def test_match_pyramid_is_a_loop_over_cells(name, query):
+    network = build(name)
+    _, kind, *eta = name.split("-")
     found = similarities(query)
-    maps = [oracle.interaction_map(found, one, 0.3) for one in INTERACTIONS[kind]]
+    maps = [
+        oracle.interaction_map(found, one, float(*eta or [0.3]))
+        for one in pyramid.INTERACTIONS[kind]
+    ]
     parts = [list(map(np.asarray, some)) for some in (network.convolutions, network.biases)]
     expected = oracle.match_pyramid_score(maps, *parts, weights_of(network))
     assert scores(network, [query], [DOCUMENT]) == pytest.approx([expected], abs=1e-4)
+
+
+def test_a_cosine_of_eta_counts_as_an_exact_match():
+    cosines = Cosines(tf.constant([[[0.25, 0.5, 0.75]]]), tf.constant([[True]]), KNOWN)
+    found = pyramid.interaction_map(cosines, "exact", 0.5)
+    assert found.numpy().tolist() == [[[0, 1, 1]]]
 
 
 def test_conv_knrm_is_a_loop_over_ngrams():
