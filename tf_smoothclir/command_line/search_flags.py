@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from absl import flags
 
 from tf_smoothclir.command_line.engine_flags import define_engine_flags
@@ -15,7 +13,7 @@ from tf_smoothclir.command_line.setting_flags import (
     define_retriever,
     define_settings,
 )
-from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.storage.files import check_output_file
 from tf_smoothclir.utils.errors import input_error
 
 _OWN = {"module_name": COMMAND}
@@ -66,9 +64,7 @@ def define_search_flags() -> None:
 def check_search_flags() -> None:
     """Reports mistakes that would show only after seconds, or never."""
     if FLAGS.trec_run:
-        make_directory(Path(FLAGS.trec_run).parent, "--trec_run")
-        if Path(FLAGS.trec_run).is_dir():
-            raise input_error(f"--trec_run={FLAGS.trec_run}", "it is a directory", "Name a file")
+        check_output_file(FLAGS.trec_run, "--trec_run")
     if FLAGS.tag.split() != [FLAGS.tag]:
         raise input_error(
             f"--tag={FLAGS.tag}", "the tag of a TREC run is one word", "Leave out white space"

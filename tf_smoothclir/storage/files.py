@@ -1,4 +1,7 @@
-"""Files and directories that are written completely or not at all; locks."""
+"""Files and directories that are written completely or not at all; locks.
+
+Links are followed, as the shell follows them: what they lead to is written, and they stay.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import json
 import os
 import re
 import shutil
+import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -18,7 +23,7 @@ from typing import BinaryIO, TextIO
 
 import numpy as np
 
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error, is_full_disk
 
 _SUFFIX = ".new"  # of unfinished files and directories
 _UNLOCKED = ".begun"  # of directories for the moment before they are locked
@@ -37,24 +42,39 @@ def make_directory(path: str | os.PathLike, flag: str) -> Path:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise input_error(
-            f"{flag}={path}",
-            f"the directory cannot be written to ({error.strerror})",
-            "Choose another one, or change its permissions",
-        ) from error
+        raise _not_writable(f"{flag}={path}", error) from error
     return path
+
+
+def check_output_file(path: str | os.PathLike, flag: str) -> None:
+    """Checks that a file can be written, before the work whose result it will get."""
+    if os.path.isdir(path):
+        raise input_error(f"{flag}={os.fspath(path)}", "it is a directory", "Name a file")
+    if not _takes_bytes(path):
+        make_directory(os.path.dirname(os.path.realpath(path)), flag)
+
+
+def _not_writable(where: object, error: OSError) -> InputError:
+    reason = f"the directory cannot be written to ({error.strerror})"
+    return input_error(str(where), reason, "Choose another one, or change its permissions")
 
 
 @contextlib.contextmanager
 def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new hidden directory in `parent`, and deletes it at the end.
+    """Yields a new hidden directory in `parent`, which is made, and deletes it at the end.
 
     If a process is killed, the next process on the same machine that asks for the same `name`
     deletes the directory left behind.
     """
-    sweep_scratch(parent, name)
-    prefix = _scratch_prefix(name)
-    unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        sweep_scratch(parent, name)
+        prefix = _scratch_prefix(name)
+        unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
+    except OSError as error:
+        if is_full_disk(error):
+            raise
+        raise _not_writable(parent, error) from error
     path = unlocked.with_suffix(_SUFFIX)
     descriptor = os.open(unlocked, os.O_RDONLY)
     try:
@@ -100,13 +120,12 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
     is replaced in one step once the new directory is on disk.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(os.path.realpath(path))
     with scratch_directory(path.parent, path.name) as scratch:
         temporary = scratch / _NEW
         temporary.mkdir()
         yield temporary
         flush_all(temporary)
-        temporary.chmod(0o755)
         if replace and path.is_dir():
             exchange(temporary, path)
         else:
@@ -136,6 +155,7 @@ def exchange(one: Path, other: Path) -> None:
 
 def discard_directory(path: Path) -> None:
     """Deletes a directory as one step: no process sees half of it, whenever this one is killed."""
+    path = Path(os.path.realpath(path))
     with (
         scratch_directory(path.parent, path.name) as scratch,
         contextlib.suppress(FileNotFoundError),
@@ -144,15 +164,58 @@ def discard_directory(path: Path) -> None:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Writes a UTF-8 text file completely or not at all; of several writers, the last one wins."""
-    path = Path(path).absolute()
-    with scratch_directory(path.parent, path.name) as scratch:
+    """Writes a UTF-8 text file; see `write_bytes`."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike, content: bytes) -> None:
+    """Writes a file completely or not at all; of several writers, the last one wins.
+
+    It keeps the permissions of a file that it replaces. What is no file of its own, such as a pipe
+    or a device, gets the bytes, and so does the file that standard output goes to.
+    """
+    if _takes_bytes(path):
+        with _opened(path) as stream, naming(path):
+            stream.write(content)
+        return
+    target = Path(os.path.realpath(path))
+    with scratch_directory(target.parent, target.name) as scratch:
         temporary = scratch / _NEW
         with naming(path):
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_bytes(content)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(target, temporary)
         flush_to_disk(temporary)
-        os.replace(temporary, path)
-        flush_to_disk(path.parent)
+        os.replace(temporary, target)
+        flush_to_disk(target.parent)
+
+
+def _takes_bytes(path: str | os.PathLike) -> bool:
+    """Whether bytes for a path go into what is there: a new file cannot take its place."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return False
+    own_place = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
+    return not (stat.S_ISREG(there.st_mode) and own_place) or _standard_stream(there) is not None
+
+
+def _standard_stream(there: os.stat_result) -> int | None:
+    """The descriptor of standard output or error, if this is what it goes to."""
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):  # it is closed
+            if os.path.samestat(os.fstat(descriptor), there):
+                return descriptor
+    return None
+
+
+def _opened(path: str | os.PathLike) -> BinaryIO:
+    """A pipe or a device to write to; a standard stream goes on where it is, and may be a socket."""
+    descriptor = _standard_stream(os.stat(path))
+    if descriptor is None:
+        return open(path, "wb")
+    sys.stdout.flush()
+    return open(os.dup(descriptor), "wb")
 
 
 def is_unfinished(name: str) -> bool:
@@ -178,8 +241,13 @@ def write_json(path: str | os.PathLike, value) -> None:
 
 
 def read_json(path: str | os.PathLike):
-    """Reads a JSON file."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    """Reads a JSON file; ValueError if it is none. No pipe or endless device is waited for."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError("it is not a regular file")
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
 
 
 @contextlib.contextmanager
