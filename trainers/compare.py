@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.settings.training import METRICS
 
@@ -18,14 +18,14 @@ flags.DEFINE_enum("split", "test", SPLITS, "Split to compare, of run directories
 flags.DEFINE_boolean(
     "full", False, "Compare full retrieval instead of re-ranking, of run directories.", **_OWN
 )
-flags.DEFINE_string("qrels", "", "TREC qrels of the runs that are files.", **_OWN)
+setting_flags.define_path("qrels", "", "TREC qrels of the runs that are files.")
 flags.DEFINE_multi_enum("metric", list(METRICS), list(METRICS), "Metric to compare by.", **_OWN)
 flags.DEFINE_string("baseline", "", "Name in the table; empty: the first run.", **_OWN)
 _PATTERNS = "Random sign patterns that the randomisation test draws."
 flags.DEFINE_integer("samples", 100_000, _PATTERNS, lower_bound=1, **_OWN)
 flags.DEFINE_integer("seed", 13, "Of randomisation test and bootstrap.", lower_bound=0, **_OWN)
 _FILES = "Directory for comparison.md, .csv, .tex and .json; empty: the table is only printed."
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "", _FILES, **_OWN)
+_OUTPUT_DIR = setting_flags.define_path("output_dir", "", _FILES)
 
 
 def main(argv) -> None:

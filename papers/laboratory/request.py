@@ -21,10 +21,10 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
 
 _OWN = {"module_name": setting_flags.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", "runs/reproduce", "Where cells, tables and plots go.", **_OWN
+_OUTPUT_DIR = setting_flags.define_path(
+    "output_dir", "runs/reproduce", "Where cells, tables and plots go."
 )
-_DATA_DIRS = flags.DEFINE_multi_string("data_dir", [], "Directory of a retrieval set.", **_OWN)
+_DATA_DIRS = setting_flags.define_path("data_dir", [], "Directory of a retrieval set.", many=True)
 _TFDS_NAMES = flags.DEFINE_multi_string(
     "tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.", **_OWN
 )
@@ -35,8 +35,8 @@ _LANGUAGES = flags.DEFINE_multi_string(
     " without a directory, it names toy worlds.",
     **_OWN,
 )
-_CACHE_DIR = flags.DEFINE_string(
-    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir.", **_OWN
+_CACHE_DIR = setting_flags.define_path(
+    "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir."
 )
 _TOY_ENTITIES = flags.DEFINE_integer(
     "toy_entities", 2000, "Size of the toy world, in entities.", lower_bound=300, **_OWN

@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -265,6 +266,17 @@ def test_what_goes_to_a_pipe_or_to_standard_output_is_written_there(tmp_path):
     assert everything(tmp_path) == ["link", "out", "pipe"]
     with pytest.raises(ValueError, match="not a regular file"):
         files.read_json(pipe)
+
+
+@pytest.mark.parametrize("shape", ["(" * 999 + ")" * 999, "(9,)", "(1,", "()"])
+def test_arrays_that_cannot_be_read_are_said_in_words(tmp_path, shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        head = b"\x93NUMPY\x02\0" + len(header).to_bytes(4, "little")
+        file.writestr("values.npy", head + header + b"\0\0\0\0")
+    message = "no array 'row_ends'" if shape == "()" else "its arrays cannot be read"
+    with pytest.raises(InputError, match=f"a.npz: .*{message}"):
+        files.read_arrays(tmp_path / "a.npz", "values", "row_ends")
 
 
 def test_a_place_that_cannot_be_written_is_said_in_words(tmp_path):

@@ -10,6 +10,7 @@ from tf_smoothclir.command_line.setting_flags import (
     FLAGS,
     check_export_dir,
     define_index_flags,
+    define_path,
     define_retriever,
     define_settings,
 )
@@ -26,20 +27,12 @@ def define_search_flags() -> None:
     define_retriever()
     define_settings(["data"])
     flags.DEFINE_multi_string("query", [], "A query; repeat the flag for more.", **_OWN)
-    flags.DEFINE_string(
-        "queries",
-        "",
-        "File of queries, one per line: an id, a tab and a text, or a text alone.",
-        **_OWN,
+    define_path(
+        "queries", "", "File of queries, one per line: an id, a tab and a text, or a text alone."
     )
     flags.DEFINE_integer("top_k", 10, "Documents per query.", lower_bound=1, **_OWN)
     flags.DEFINE_boolean("json", False, "Print one JSON object per query.", **_OWN)
-    flags.DEFINE_string(
-        "trec_run",
-        "",
-        "Write the hits to this TREC run file instead of printing them.",
-        **_OWN,
-    )
+    define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
     flags.DEFINE_string("tag", "tf_smoothclir", "Name of the system in --trec_run.", **_OWN)
     flags.DEFINE_boolean(
         "explain",

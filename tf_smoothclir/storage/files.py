@@ -24,6 +24,7 @@ from typing import BinaryIO, TextIO
 import numpy as np
 
 from tf_smoothclir.utils.errors import InputError, input_error, is_full_disk
+from tf_smoothclir.utils.paths import local_path
 
 _SUFFIX = ".new"  # of unfinished files and directories
 _UNLOCKED = ".begun"  # of directories for the moment before they are locked
@@ -36,7 +37,7 @@ _SECONDS_TO_LOCK = 60
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
     """Creates a directory if it is missing, and checks that it can be written to."""
-    path = Path(path)
+    path = Path(local_path(path))
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -210,7 +211,7 @@ def _standard_stream(there: os.stat_result) -> int | None:
 
 
 def _opened(path: str | os.PathLike) -> BinaryIO:
-    """A pipe or a device to write to; a standard stream goes on where it is, and may be a socket."""
+    """A pipe or a device to write to; a standard stream goes on, and may be a socket."""
     descriptor = _standard_stream(os.stat(path))
     if descriptor is None:
         return open(path, "wb")
@@ -248,6 +249,20 @@ def read_json(path: str | os.PathLike):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except RecursionError as error:
         raise ValueError(str(error)) from None
+
+
+def read_arrays(path: str | os.PathLike, *needed: str) -> dict[str, np.ndarray]:
+    """Reads an `.npz` file, which must have the arrays of these names; pickles are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = dict(arrays)
+    except Exception as error:  # zipfile, zlib, NumPy and the parser of its headers have their own
+        reason = f"its arrays cannot be read ({str(error).splitlines()[0]})"
+        raise input_error(path, reason, "Restore the file, or write it again") from error
+    if missing := needed - found.keys():
+        reason = f"it has no array {min(missing)!r}"
+        raise input_error(path, reason, "Restore the file, or write it again")
+    return found
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 _BOM = b"\xef\xbb\xbf"
 # What people call columns; no text, id or grade is one of these words alone.
@@ -251,7 +252,7 @@ class FileSource(Source):
 
 def checked_directory(directory: str | Path) -> Path:
     """The path of a directory; raises `InputError` if there is none."""
-    directory = Path(directory)
+    directory = Path(local_path(directory))
     if not directory.is_dir():
         raise input_error(directory, "there is no such directory", "Check the path")
     return directory
