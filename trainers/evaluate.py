@@ -23,8 +23,7 @@ _DIM = "First numbers of the vectors to keep: one of the run's --matryoshka_dims
 setting_flags.define_path("run_dir", "runs/train", "A run of smoothclir-train.")
 flags.DEFINE_multi_enum("split", ["test"], SPLITS, "Split to evaluate.", **_OWN)
 setting_flags.define_path("output_dir", "", _OUTPUT_DIR)
-_FIRST_STAGE = "Run of the same set whose top ranks are re-ranked."
-setting_flags.define_path("first_stage", "", _FIRST_STAGE)
+setting_flags.define_path("first_stage", "", "Run of the same set whose top ranks are re-ranked.")
 flags.DEFINE_integer("rerank_depth", 100, "Its ranks that are passed on.", 1, **_OWN)
 flags.DEFINE_integer("dim", 0, _DIM, lower_bound=0, **_OWN)
 setting_flags.define_retriever()

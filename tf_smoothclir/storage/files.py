@@ -52,7 +52,7 @@ def check_output_file(path: str | os.PathLike, flag: str) -> None:
     if os.path.isdir(path):
         raise input_error(f"{flag}={os.fspath(path)}", "it is a directory", "Name a file")
     if not _takes_bytes(path):
-        make_directory(os.path.dirname(os.path.realpath(path)), flag)
+        make_directory(Path(os.path.realpath(path) if os.path.islink(path) else path).parent, flag)
 
 
 def _not_writable(where: object, error: OSError) -> InputError:
