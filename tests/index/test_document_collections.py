@@ -1,11 +1,14 @@
 """All kinds of collections give the same documents; errors name file, line and reason."""
 
 import json
+import os
 
+import numpy as np
 import pytest
 
 from tests.training.tiny_set import DOCUMENTS, write_tiny_set
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index import document_collections
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -62,6 +65,34 @@ def test_a_file_of_any_kind_or_a_directory_of_them_gives_the_same_documents(tmp_
     assert first != open_files(directory, "--collection").fingerprint()
 
 
+def test_a_suffix_in_capitals_and_titles_that_are_missing(tmp_path):
+    (tmp_path / "some.TSV").write_text("1\ta\n")
+    (tmp_path / "some.JsonL").write_text('{"id": 1, "title": null, "text": "a"}\n')
+    assert read(tmp_path / "some.TSV") == read(tmp_path / "some.JsonL") == [Text("1", "", "a")]
+    write_parquet(tmp_path / "some.PARQUET", {"id": [1], "title": [None], "text": ["a"]})
+    assert read(tmp_path / "some.PARQUET") == [Text("1", "", "a")]
+    os.remove(tmp_path / "some.JsonL")
+    os.remove(tmp_path / "some.PARQUET")
+    assert read(tmp_path) == [Text("1", "", "a")]
+
+
+def test_few_bytes_of_parquet_do_not_become_gigabytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(document_collections, "_FREE_BYTES", 1 << 24)
+    path, size = tmp_path / "some.parquet", 1 << 20
+    columns = {"id": list(range(200)), "text": ["x" * size] * 200}
+    write_parquet(path, columns, compression="zstd")
+    assert path.stat().st_size < 10_000
+    import pyarrow
+
+    texts, allocated = open_files(path, "--collection").documents(), []
+    with pytest.raises(InputError, match="its texts are more than 1000 times as large as it"):
+        allocated += (pyarrow.total_allocated_bytes() for _ in texts)
+    assert 0 < max(allocated) < 16 * size
+    write_parquet(path, columns, compression="zstd", use_dictionary=False)
+    with pytest.raises(InputError, match="its texts are more than 1000 times as large as it"):
+        read(path)
+
+
 def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
     columns = {"id": list(range(5000)), "text": [f"text {n}" for n in range(5000)]}
     write_parquet(tmp_path / "some.parquet", columns, row_group_size=700)
@@ -86,6 +117,7 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
         ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: 'id' of the row is None"),
         ("parquet", {"id": ["1", "2"], "text": ["x", None]}, ":2: 'text' of the row is None"),
         ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: 'title' of the row is 1, not"),
+        ("parquet", {"id": ["1"], "text": np.array([2**62], "M8[us]")}, ":1: .* as Parquet .* out"),
         ("parquet", {"id": [True], "text": ["x"]}, ":1: 'id' of the row is True, not a string"),
         ("parquet", {"id": ["a b"], "text": ["x"]}, ":1: id 'a b' is empty or contains white"),
         ("parquet", {"id": [""], "text": ["x"]}, ":1: id '' is empty or contains white space"),
@@ -107,14 +139,15 @@ def test_a_defect_is_named(tmp_path, suffix, content, message):
         ([], "missing.tsv", r"--collection=.*missing\.tsv: there is no such file.*\.parquet"),
         (["some.csv"], "some.csv", r"some\.csv: the suffix '\.csv' is not .*\.parquet"),
         (["some"], "some", "some: the suffix '' is not"),
-        ([], "", "the directory holds no files"),
+        ([], "pipe.tsv", "it is not a regular file, and documents are read more than once"),
         (["a.txt"], "", "the directory holds no files"),
-        (["a.tsv", "b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
+        (["b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
     ],
 )
 def test_what_is_not_a_collection_is_named_with_its_flag(tmp_path, names, asked, message):
     for name in names:
         (tmp_path / name).touch()
+    os.mkfifo(tmp_path / "pipe.tsv")
     with pytest.raises(InputError, match=message):
         read(tmp_path / asked)
 

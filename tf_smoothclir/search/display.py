@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from tf_smoothclir.protocols.text_search import (
@@ -14,9 +13,9 @@ from tf_smoothclir.protocols.text_search import (
     SearchHit,
     WordShare,
 )
+from tf_smoothclir.utils.scripts import is_unspaced
 from tf_smoothclir.utils.terminal import visible
 
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _UNDERSTOOD = QueryReading("words")
 _MOST_WORDS = 8  # whose shares are shown
@@ -122,4 +121,4 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern:
 
 def _stands_anywhere(word: str) -> bool:
     """Whether letters may stand next to a token."""
-    return not word[0].isalnum() or unicodedata.name(word[0], "").startswith(_UNSPACED)
+    return not word[0].isalnum() or is_unspaced(word)

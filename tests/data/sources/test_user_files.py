@@ -45,6 +45,15 @@ def test_all_formats_give_the_same_set(make, files):
 def test_json_titles_and_integer_ids(make):
     files = {**JSONL, "queries.jsonl": '{"id": 7, "title": "Water", "text": "été\\t\\n😀"}\n'}
     assert list(UserDirectory(make(files), "fr").queries()) == [("7", "Water", "été\t\n😀")]
+    files["queries.jsonl"] = '{"id": "7", "title": null, "text": ""}\n'
+    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "", "")]
+
+
+def test_names_of_files_in_capitals(make):
+    files = {"documents.TSV": "d\ta\n", "Queries.TSV": "q\ta\n", "judgments.TSV": "q\td\t1\n"}
+    directory = make({**files, "SPLITS.TSV": "q\ttest\n"})
+    source = source_of(DataSettings(data_dir=str(directory)))
+    assert RetrievalSet.load(source).queries_in("test").tolist() == [0]
 
 
 def test_fingerprint_changes_with_any_file(make):

@@ -1,3 +1,4 @@
+import dataclasses
 import re
 import shutil
 
@@ -144,7 +145,7 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
     message = "rel:401: the judged query '77' .*--max_skipped=0.007 allows: 1 of 402 repeat another"
     with pytest.raises(InputError, match=message):
-        RetrievalSet.load(WikiClirDirectory(settings.data_dir, "fr", max_skipped=0.007))
+        RetrievalSet.load(source_of(dataclasses.replace(settings, max_skipped=0.007)))
 
 
 def test_repeated_judgments_are_skipped_unless_none_may_be(make):
@@ -152,7 +153,7 @@ def test_repeated_judgments_are_skipped_unless_none_may_be(make):
     loaded = RetrievalSet.load(WikiClirDirectory(directory, "fr"))
     assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
     with pytest.raises(InputError, match=r"rel:400: .* already judged at .*en2fr.rel:1\. Keep"):
-        RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0))
+        RetrievalSet.load(source_of(DataSettings(data_dir=str(directory), max_skipped=0.0)))
 
 
 def test_your_own_files_may_have_no_blemish(make):

@@ -10,6 +10,7 @@ from typing import Any
 
 from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -21,6 +22,8 @@ class IrDatasetsSource(Source):
     the default text of a record, which may begin with the title. Negative grades (such as spam)
     are 0. The package downloads what it needs, where its own settings say.
     """
+
+    max_skipped = DataSettings.max_skipped
 
     def __init__(self, name: str, document_language: str = "fr", query_language: str = "en"):
         self.name = name
@@ -67,7 +70,7 @@ class IrDatasetsSource(Source):
             name: [judgment.query_id for judgment in _judgments_of(part)]
             for name, part in self._parts.items()
         }
-        return splits_of_parts(self.name, parts)
+        return splits_of_parts(self, parts)
 
     def place(self, stream: str, index: int) -> str:
         return f"{self.name}: record {index + 1} of the {stream}"

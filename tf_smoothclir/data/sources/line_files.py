@@ -64,7 +64,8 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
     offset, blank = piece.begin, 0
     try:
         with open(path, "rb") as file:
-            file.seek(offset)
+            if offset:  # a pipe has no other place than its beginning
+                file.seek(offset)
             for number, raw in enumerate(file, start=piece.line):
                 if offset == piece.end and not blank:
                     break
@@ -77,7 +78,8 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
                 else:  # allowed if no other line follows, in this piece or after it
                     blank = blank or number
     except OSError as error:
-        raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None
+        reason = f"cannot be read: {error.strerror or error}"
+        raise input_error(path, reason, "Check the path") from None
     if not offset or blank == 1:
         raise input_error(path, "the file is empty", "Give it one record per line")
 
@@ -107,51 +109,58 @@ def read_tsv(
     A first line that names columns is an error: it would be a text of its own.
     """
     for number, line in read_lines(path, piece):
-        fields = line.split("\t")
-        if number == 1 and len(fields) > 1 and all(_column(field) in _HEADER for field in fields):
-            raise input_error(
-                path,
-                f"the line is a header ({', '.join(fields)})",
-                f"Remove it: the columns are always {', '.join(columns)}",
-                line=number,
-            )
-        if len(fields) != len(columns):
-            raise input_error(
-                path,
-                f"{len(fields)} tab-separated columns instead of {len(columns)}"
-                f" ({', '.join(columns)})",
-                "Put one tab between columns, and no tab into a text",
-                line=number,
-            )
-        yield number, fields
+        yield number, tsv_fields(path, number, line, columns)
 
 
-def _column(field: str) -> str:
-    return field.strip().strip("#").lower().replace("-", "_").replace(" ", "_")
+def tsv_fields(path: Path, number: int, line: str, columns: Sequence[str]) -> list[str]:
+    """The fields of a line; see `read_tsv`."""
+    fields = line.split("\t")
+    if number == 1 and is_header(fields):
+        raise input_error(
+            path,
+            f"the line is a header ({', '.join(fields)})",
+            f"Remove it: the columns are always {', '.join(columns)}",
+            line=number,
+        )
+    if len(fields) != len(columns):
+        raise input_error(
+            path,
+            f"{len(fields)} tab-separated columns instead of {len(columns)} ({', '.join(columns)})",
+            "Put one tab between columns, and no tab into a text",
+            line=number,
+        )
+    return fields
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Whether the fields of a first line name columns."""
+    names = [re.sub("[- ]", "_", field.strip().strip('#"').lower()) for field in fields]
+    return len(names) > 1 and _HEADER.issuperset(names)
 
 
 def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (line number, object) of a file, or a piece of one, with one JSON object per line."""
     for number, line in read_lines(path, piece):
-        try:
-            record = json.loads(line)
-            if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
-                json.dumps(record, ensure_ascii=False).encode("utf-8")
-        except (ValueError, RecursionError) as error:
-            raise input_error(
-                path,
-                f"the line is not JSON ({error})",
-                "Give one JSON object per line",
-                line=number,
-            ) from None
-        if not isinstance(record, dict):
-            raise input_error(
-                path,
-                f"a JSON {type(record).__name__} instead of an object",
-                'Give one object per line, such as {"id": "1", "text": "..."}',
-                line=number,
-            )
-        yield number, record
+        yield number, json_object(path, number, line)
+
+
+def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
+    """The object of a line; see `read_jsonl`."""
+    try:
+        record = json.loads(line)
+        if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        reason, remedy = f"the line is not JSON ({error})", "Give one JSON object per line"
+        raise input_error(path, reason, remedy, line=number) from None
+    if not isinstance(record, dict):
+        raise input_error(
+            path,
+            f"a JSON {type(record).__name__} instead of an object",
+            'Give one object per line, such as {"id": "1", "text": "..."}',
+            line=number,
+        )
+    return record
 
 
 def checked_id(value: str, name: str, path: Path, line: int) -> str:
@@ -248,6 +257,12 @@ class FileSource(Source):
     @functools.cached_property
     def _fingerprint(self) -> str:  # takes seconds for a large collection
         return joint_digest(self.paths.values())
+
+
+def files_named(directory: Path, *names: str) -> list[Path]:
+    """The files of these names in a directory, whatever the case of their letters."""
+    there = {path.name.lower(): path for path in sorted(directory.iterdir()) if path.is_file()}
+    return [there[name] for name in names if name in there]
 
 
 def checked_directory(directory: str | Path) -> Path:

@@ -39,7 +39,7 @@ class Source(abc.ABC):
     name: str
     query_language: str
     document_language: str
-    max_skipped: float = 0.0
+    max_skipped: float = 0.0  # the share of the judgments that `checked_judgments` may leave out
 
     @property
     def whole(self) -> Source:

@@ -12,6 +12,7 @@ import tensorflow_datasets as tfds
 from tf_smoothclir.data.dataset_options import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -24,6 +25,8 @@ class TfdsSource(Source):
     Nothing is downloaded or prepared here. Records come in the order of TFDS's files, which is
     shuffled but always the same.
     """
+
+    max_skipped = DataSettings.max_skipped
 
     def __init__(self, name: str, data_dir: str = "", query_language: str = "en") -> None:
         self.name = name

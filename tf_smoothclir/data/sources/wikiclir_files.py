@@ -82,15 +82,14 @@ class WikiClirDirectory(FileSource):
     (query_id, split) next to the documents is optional.
     """
 
+    max_skipped = DataSettings.max_skipped
+
     def __init__(
         self,
         directory: str | Path,
         document_language: str,
         query_language: str = "en",
-        *,
-        max_skipped: float = DataSettings.max_skipped,
     ) -> None:
-        self.max_skipped = max_skipped
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
         documents = _find(
