@@ -28,8 +28,8 @@ _COLLECTION = setting_flags.define_path(
 _QUERIES = setting_flags.define_path(
     "queries",
     "",
-    "File of queries, a line each: id, tab, text, or a text alone. Without it, the queries of the"
-    " retrieval set; with --collection, none.",
+    "File of queries, as for smoothclir-search. Without it, the queries of the retrieval set; with"
+    " --collection, none.",
 )
 _BITS_HELP = "Bits of the largest impact. More round less, and make Anserini's index larger."
 _BITS = flags.DEFINE_integer("bits", 8, _BITS_HELP, 1, 16, module_name=command.COMMAND)

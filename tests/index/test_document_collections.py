@@ -141,7 +141,7 @@ def test_a_defect_is_named(tmp_path, suffix, content, message):
         (["some"], "some", "some: the suffix '' is not"),
         ([], "pipe.tsv", "it is not a regular file, and documents are read more than once"),
         (["a.txt"], "", "the directory holds no files"),
-        (["b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
+        (["a.tsv", "b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
     ],
 )
 def test_what_is_not_a_collection_is_named_with_its_flag(tmp_path, names, asked, message):

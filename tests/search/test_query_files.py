@@ -25,6 +25,8 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     assert read(path, objects) == [("7", "a\tb"), ("q", "{")]
     # Bytes that are no text are replaced: as a terminal gives them.
     typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
+    with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):
+        list(numbered(["{a}", '{"id": "q1", "text": "a"}']))
     assert list(numbered(["a", typed])) == [("1", "a"), ("2", "caf\ufffd au lait, 日")]
 
 

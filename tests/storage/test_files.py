@@ -242,6 +242,9 @@ def test_links_are_followed_by_whatever_is_written(tmp_path):
     assert everything(tmp_path / "elsewhere") == there
     assert (tmp_path / "elsewhere" / "file").read_text() == "text"
     assert stat.S_IMODE((tmp_path / "elsewhere" / "file").stat().st_mode) == 0o600
+    files.delete_in(tmp_path, ["directory"])
+    assert everything(tmp_path / "elsewhere") == there
+    (tmp_path / "directory").symlink_to(tmp_path / "elsewhere" / "directory")
     files.discard_directory(tmp_path / "directory")
     assert everything(tmp_path / "elsewhere") == there[2:]
 

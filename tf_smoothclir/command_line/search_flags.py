@@ -28,7 +28,10 @@ def define_search_flags() -> None:
     define_settings(["data"])
     flags.DEFINE_multi_string("query", [], "A query; repeat the flag for more.", **_OWN)
     define_path(
-        "queries", "", "File of queries, one per line: an id, a tab and a text, or a text alone."
+        "queries",
+        "",
+        "File of queries, one per line: an id, a tab and a text, a JSON object with an id and a"
+        " text, or a text alone.",
     )
     flags.DEFINE_integer("top_k", 10, "Documents per query.", lower_bound=1, **_OWN)
     flags.DEFINE_boolean("json", False, "Print one JSON object per query.", **_OWN)

@@ -91,7 +91,8 @@ def open_files(path: str | Path, flag: str) -> FileCollection:
     """Opens a file of documents, or a directory of such files, as Spark writes them."""
     path = Path(local_path(path))
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if _kind(file) in _SUFFIXES)
+        there = (file for file in path.iterdir() if _kind(file) in _SUFFIXES)
+        files = sorted(filter(Path.is_file, there))
         kinds = set(map(_kind, files))
         if len(kinds) == 1:
             return FileCollection(files)

@@ -25,6 +25,7 @@ from tf_smoothclir.utils.errors import input_error
 
 _LINES = "Give each line an id, a tab and a text, or a text alone"
 _JSON_NAMES = (("id", "_id", "query_id", "qid"), ("text", "query"))
+_RECORD = re.compile(r'\{.*"(_id|id|qid|query_id)"\s*:.*\}\s*$', re.DOTALL)
 _OTHER_FORMAT = re.compile(r"\s*(\[\s*([{\[\"]|$)|<(\?xml|!|top|query|quer))", re.IGNORECASE)
 
 
@@ -42,12 +43,15 @@ class Query(NamedTuple):
 def numbered(texts: Iterable[str]) -> Iterator[Query]:
     """Yields queries with the ids 1, 2, 3 and so on.
 
-    Bytes that are not UTF-8, which Python reads as lone surrogates, become U+FFFD.
+    Bytes that are not UTF-8, which Python reads as lone surrogates, become U+FFFD. A line of a file
+    of queries is no text: it is refused.
     """
-    return (
-        Query(str(number), text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-        for number, text in enumerate(texts, start=1)
-    )
+    for number, given in enumerate(texts, start=1):
+        text = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        if _RECORD.match(text):
+            remedy = "Read such lines by --queries=FILE, or --queries=/dev/stdin"
+            raise input_error(f"query {number}", "it is a JSON object with an id", remedy)
+        yield Query(str(number), text)
 
 
 def read_queries(path: str | Path) -> Iterator[Query]:

@@ -233,7 +233,8 @@ def delete_in(directory: Path, names: Iterable[str] = ()) -> None:
     """Deletes files and directories in the given order, then those left by killed processes."""
     for name in (*names, *filter(is_unfinished, os.listdir(directory))):
         path = directory / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        is_own = path.is_dir() and not path.is_symlink()
+        shutil.rmtree(path) if is_own else path.unlink(missing_ok=True)
 
 
 def write_json(path: str | os.PathLike, value) -> None:
