@@ -40,11 +40,9 @@ def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Print
     del role
     parts = [part for text in texts for part in text.split(b"\t")]
     if len(parts) % 2:
-        raise input_error(
-            "arguments",
-            f"{len(parts)} texts cannot be paired as queries and documents",
-            "Give a query and a document in turn, or both on each line with a tab between them",
-        )
+        reason = f"{len(parts)} texts cannot be paired as queries and documents"
+        remedy = "Give a query and a document in turn, or both on each line with a tab between them"
+        raise input_error("arguments", reason, remedy)
     pairs = list(zip(parts[::2], parts[1::2]))
     for (query, document), (score, grade) in zip(pairs, client.score(pairs)):
         record = {"query": _shown(query), "document": _shown(document)}

@@ -62,8 +62,7 @@ def check_search_flags() -> None:
     if FLAGS.trec_run:
         check_output_file(FLAGS.trec_run, "--trec_run")
     if FLAGS.tag.split() != [FLAGS.tag]:
-        raise input_error(
-            f"--tag={FLAGS.tag}", "the tag of a TREC run is one word", "Leave out white space"
-        )
+        reason = "the tag of a TREC run is one word"
+        raise input_error(f"--tag={FLAGS.tag}", reason, "Leave out white space")
     if not FLAGS.server:
         check_export_dir()

@@ -150,11 +150,8 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
 def check_export_dir() -> None:
     """Checks that --export_dir is there, before anything is loaded, which takes seconds."""
     if not Path(FLAGS.export_dir).is_dir():
-        raise input_error(
-            f"--export_dir={FLAGS.export_dir}",
-            "there is no such directory",
-            "Write all parts with smoothclir-export",
-        )
+        remedy = "Write all parts with smoothclir-export"
+        raise input_error(f"--export_dir={FLAGS.export_dir}", "there is no such directory", remedy)
 
 
 def check_data_dir(data_dir: str) -> None:
@@ -232,11 +229,8 @@ def _base_settings() -> RunSettings:
     # Before the run is read, which may not be there.
     check_combinations(**{name: FLAGS[name].value for name in NOT_BESIDE_INIT_FROM | {"init_from"}})
     if FLAGS["preset"].present:
-        raise input_error(
-            f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}",
-            "a run that begins with another one has its settings",
-            "Leave --preset out",
-        )
+        reason, remedy = "a run that begins with another one has its settings", "Leave --preset out"
+        raise input_error(f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}", reason, remedy)
     from tf_smoothclir.training.initial_run import settings_to_begin_with
 
     return settings_to_begin_with(FLAGS.init_from)

@@ -194,11 +194,8 @@ def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
 def _columns(path: Path, schema) -> list[str]:
     missing = [name for name in ("id", "text") if name not in schema.names]
     if missing:
-        raise input_error(
-            path,
-            f"it has no column {missing[0]!r}; it has: {', '.join(schema.names)}",
-            "Write the columns id, text and optionally title",
-        )
+        reason = f"it has no column {missing[0]!r}; it has: {', '.join(schema.names)}"
+        raise input_error(path, reason, "Write the columns id, text and optionally title")
     return [name for name in Text._fields if name in schema.names]
 
 
@@ -209,11 +206,7 @@ def _parquet_text(record: dict, path: Path, row: int) -> Text:
         record["title"] = ""
     for name in Text._fields:
         if type(record[name]) is not str:
-            raise input_error(
-                path,
-                f"{name!r} of the row is {record[name]!r}, not a string",
-                "Write a string there in every row",
-                line=row,
-            )
+            reason = f"{name!r} of the row is {record[name]!r}, not a string"
+            raise input_error(path, reason, "Write a string there in every row", line=row)
     checked_id(record["id"], "id", path, row)
     return Text(**record)

@@ -66,12 +66,8 @@ def read_queries(path: str | Path) -> Iterator[Query]:
         parse = parse or _parser(path, text)
         query = parse(path, line, text)
         if lines.setdefault(query.id, line) != line:
-            raise input_error(
-                path,
-                f"id {query.id!r} stands already in line {lines[query.id]}",
-                "Give every query its own id",
-                line=line,
-            )
+            reason = f"id {query.id!r} stands already in line {lines[query.id]}"
+            raise input_error(path, reason, "Give every query its own id", line=line)
         yield query
 
 

@@ -100,12 +100,9 @@ def _judgments_in(path: Path) -> Iterator[tuple[int, Judgment]]:
     for line, text in read_lines(path):
         fields = text.split("\t")
         if len(fields) != len(_COLUMNS):
-            raise input_error(
-                path,
-                f"{len(fields)} tab-separated columns instead of {len(_COLUMNS)}",
-                f"Write {', '.join(_COLUMNS)} with a tab between them",
-                line=line,
-            )
+            reason = f"{len(fields)} tab-separated columns instead of {len(_COLUMNS)}"
+            remedy = f"Write {', '.join(_COLUMNS)} with a tab between them"
+            raise input_error(path, reason, remedy, line=line)
         if line == 1:
             _check_header(path, fields)
             continue
@@ -118,6 +115,5 @@ def _check_header(path: Path, fields: list[str]) -> None:
     """Checks that the first line is a header: as a judgment, it would be lost without a word."""
     if fields[2].strip().lstrip("+-").isdigit():
         header = "\\t".join(_COLUMNS)
-        raise input_error(
-            path, "the first line is a judgment", f"Begin with the line {header}", line=1
-        )
+        reason = "the first line is a judgment"
+        raise input_error(path, reason, f"Begin with the line {header}", line=1)

@@ -35,11 +35,8 @@ class IrDatasetsSource(Source):
         if not self._set.has_docs() or not (self._parts or _is_judged(self._set)):
             near = [id_ for id_ in registry.registry if id_.startswith(f"{name}/")]
             hint = f" Parts of it are {', '.join(near[:5])}." if near else ""
-            raise input_error(
-                f"--ir_dataset={name}",
-                f"the set has no documents, or no queries with judgments.{hint}",
-                "Name one that has all three",
-            )
+            reason = f"the set has no documents, or no queries with judgments.{hint}"
+            raise input_error(f"--ir_dataset={name}", reason, "Name one that has all three")
         self.document_language = _language(self._set, "docs_lang") or document_language
         self.query_language = _language(next(iter(self._judged)), "queries_lang") or query_language
 
@@ -99,11 +96,9 @@ def _package(name: str) -> Any:
     try:
         import ir_datasets
     except ImportError as error:
-        raise input_error(
-            f"--ir_dataset={name}",
-            f"it needs the package ir_datasets ({error})",
-            "pip install '.[ir_datasets]' in the checkout",
-        ) from None
+        reason = f"it needs the package ir_datasets ({error})"
+        remedy = "pip install '.[ir_datasets]' in the checkout"
+        raise input_error(f"--ir_dataset={name}", reason, remedy) from None
     return ir_datasets
 
 
@@ -113,9 +108,8 @@ def _loaded(package: Any, name: str) -> Any:
     except KeyError:
         near = difflib.get_close_matches(name, list(package.registry), n=3)
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
-        raise input_error(
-            f"--ir_dataset={name}", "there is no such set", f"{hint}See https://ir-datasets.com"
-        ) from None
+        remedy = f"{hint}See https://ir-datasets.com"
+        raise input_error(f"--ir_dataset={name}", "there is no such set", remedy) from None
 
 
 def _is_judged(part: Any) -> bool:

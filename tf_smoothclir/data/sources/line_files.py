@@ -92,12 +92,9 @@ def _decode(raw: bytes, path: Path, number: int, offset: int) -> str:
         line = raw[start:end].decode("utf-8")
     except UnicodeDecodeError as error:
         at = start + error.start
-        raise input_error(
-            path,
-            f"byte 0x{raw[at]:02x} at offset {offset + at} of the file is not UTF-8",
-            "Convert the file to UTF-8, for example with iconv",
-            line=number,
-        ) from None
+        reason = f"byte 0x{raw[at]:02x} at offset {offset + at} of the file is not UTF-8"
+        remedy = "Convert the file to UTF-8, for example with iconv"
+        raise input_error(path, reason, remedy, line=number) from None
     return line
 
 
@@ -116,12 +113,8 @@ def tsv_fields(path: Path, number: int, line: str, columns: Sequence[str]) -> li
     """The fields of a line; see `read_tsv`."""
     fields = line.split("\t")
     if number == 1 and is_header(fields):
-        raise input_error(
-            path,
-            f"the line is a header ({', '.join(fields)})",
-            f"Remove it: the columns are always {', '.join(columns)}",
-            line=number,
-        )
+        remedy = f"Remove it: the columns are always {', '.join(columns)}"
+        raise input_error(path, f"the line is a header ({', '.join(fields)})", remedy, line=number)
     if len(fields) != len(columns):
         raise input_error(
             path,
@@ -166,21 +159,16 @@ def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
 def checked_id(value: str, name: str, path: Path, line: int) -> str:
     """An id; raises `InputError` if it is empty or contains white space."""
     if value.split() != [value]:
-        raise input_error(
-            path,
-            f"{name} {value!r} is empty or contains white space",
-            "Give an id without white space",
-            line=line,
-        )
+        reason = f"{name} {value!r} is empty or contains white space"
+        raise input_error(path, reason, "Give an id without white space", line=line)
     return value
 
 
 def checked_grade(value: str, path: Path, line: int) -> int:
     """The grade in a TSV field; raises `InputError` if it is not an integer."""
     if not _INTEGER.fullmatch(value):
-        raise input_error(
-            path, f"grade {value!r} is not an integer", "Give a grade such as 0, 1 or 2", line=line
-        )
+        reason = f"grade {value!r} is not an integer"
+        raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
     return int(value)
 
 
@@ -215,12 +203,8 @@ class FileSource(Source):
             checked_id(query_id, "query_id", path, line)
             # Checked here, because the dict that `splits` returns hides a repeated id.
             if first.setdefault(query_id, line) != line:
-                raise input_error(
-                    path,
-                    f"query {query_id!r} already has a split in line {first[query_id]}",
-                    "Keep one of the two lines",
-                    line=line,
-                )
+                reason = f"query {query_id!r} already has a split in line {first[query_id]}"
+                raise input_error(path, reason, "Keep one of the two lines", line=line)
             yield line, (query_id, split)
 
     def queries(self) -> Iterator[Text]:

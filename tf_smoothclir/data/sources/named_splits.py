@@ -32,11 +32,8 @@ def splits_of_parts(source: Source, parts: Mapping[str, Iterable[str]]) -> dict[
     for name, ids in parts.items():
         for id_ in filter(queries.__contains__, ids):
             if found.setdefault(id_, NAMES[name]) != NAMES[name]:
-                raise input_error(
-                    source.name,
-                    f"query {id_!r} has judgments for {found[id_]} and for {NAMES[name]}",
-                    "Keep those of one of the two",
-                )
+                reason = f"query {id_!r} has judgments for {found[id_]} and for {NAMES[name]}"
+                raise input_error(source.name, reason, "Keep those of one of the two")
     there = set(found.values())
     if there == {"train"}:
         return None

@@ -42,11 +42,8 @@ class TfdsSource(Source):
                 f' tf_smoothclir.data.sources.wiki_clir_builder; tfds.load("{name}", data_dir=...)',
             )
         if repr(info.features) != repr(features()):
-            raise input_error(
-                f"TFDS dataset {name!r}",
-                f"its features are {info.features}",
-                f"Use a dataset with the features {features()}",
-            )
+            remedy = f"Use a dataset with the features {features()}"
+            raise input_error(f"TFDS dataset {name!r}", f"its features are {info.features}", remedy)
         self._query_splits = [split for split in SPLITS if split in info.splits]
 
     def queries(self) -> Iterator[Text]:
@@ -101,7 +98,6 @@ def _builder(name: str, data_dir: str) -> tfds.core.DatasetBuilder:
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
     if reason:
-        raise input_error(
-            f"TFDS dataset {name!r}", reason, "Give dataset and config, such as wiki_clir/fr"
-        )
+        remedy = "Give dataset and config, such as wiki_clir/fr"
+        raise input_error(f"TFDS dataset {name!r}", reason, remedy)
     return builder

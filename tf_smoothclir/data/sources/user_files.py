@@ -75,32 +75,20 @@ def _stream_file(directory: Path, stream: str) -> Path:
     if len(found) == 1:
         return found[0]
     if found:
-        raise input_error(
-            directory, f"it contains both {stream}.tsv and {stream}.jsonl", "Keep one of the two"
-        )
-    raise input_error(
-        directory,
-        f"it contains neither {stream}.tsv nor {stream}.jsonl",
-        f"Give one file each for {', '.join(STREAMS)}",
-    )
+        reason = f"it contains both {stream}.tsv and {stream}.jsonl"
+        raise input_error(directory, reason, "Keep one of the two")
+    reason = f"it contains neither {stream}.tsv nor {stream}.jsonl"
+    raise input_error(directory, reason, f"Give one file each for {', '.join(STREAMS)}")
 
 
 def json_field(record: dict[str, Any], name: str, kind: type, path: Path, line: int) -> Any:
     """A field of exactly this type: true is not the integer 1; `InputError` otherwise."""
     if name not in record:
-        raise input_error(
-            path,
-            f"the object has no {name!r}; it has: {', '.join(record) or 'nothing'}",
-            f"Add {name!r} to it",
-            line=line,
-        )
+        reason = f"the object has no {name!r}; it has: {', '.join(record) or 'nothing'}"
+        raise input_error(path, reason, f"Add {name!r} to it", line=line)
     if type(record[name]) is not kind:
-        raise input_error(
-            path,
-            f"{name!r} is {record[name]!r}, a JSON {type(record[name]).__name__}",
-            f"Give it a JSON {kind.__name__}",
-            line=line,
-        )
+        reason = f"{name!r} is {record[name]!r}, a JSON {type(record[name]).__name__}"
+        raise input_error(path, reason, f"Give it a JSON {kind.__name__}", line=line)
     return record[name]
 
 

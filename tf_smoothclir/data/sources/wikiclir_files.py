@@ -109,11 +109,9 @@ class WikiClirDirectory(FileSource):
         judgments = documents.with_name(f"{query_language}2{document_language}.rel")
         if not judgments.is_file():
             others = sorted(file.name for file in documents.parent.glob("*2*.rel"))
-            raise input_error(
-                judgments,
-                f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}",
-                "Put the judgments there, or choose languages that have judgments",
-            )
+            reason = f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}"
+            remedy = "Put the judgments there, or choose languages that have judgments"
+            raise input_error(judgments, reason, remedy)
         self.paths = {"queries": queries, "documents": documents, "judgments": judgments}
         splits = documents.with_name("splits.tsv")
         if splits.exists():
@@ -137,11 +135,9 @@ class WikiClirDirectory(FileSource):
     def translated_queries(self) -> Iterator[Text]:
         path = self.paths["documents"].with_name(f"wiki_{self.document_language}.queries")
         if not path.is_file():
-            raise input_error(
-                path,
-                "there is no such file, with queries that people translated",
-                "Put one there (query_id, title, text), or choose another --query_translation",
-            )
+            reason = "there is no such file, with queries that people translated"
+            remedy = "Put one there (query_id, title, text), or choose another --query_translation"
+            raise input_error(path, reason, remedy)
         for _, fields in read_tsv(path, ("query_id", "title", "text")):
             yield Text(*fields)
 
@@ -176,8 +172,5 @@ def _find(directory: Path, folder: str, name: str, flag: str, present: list[str]
     for path in (directory / name, directory / folder / name):
         if path.is_file():
             return path
-    raise input_error(
-        flag,
-        f"there is no {name} in {directory}; available: {', '.join(present) or 'none'}",
-        "Choose an available one, or another directory",
-    )
+    reason = f"there is no {name} in {directory}; available: {', '.join(present) or 'none'}"
+    raise input_error(flag, reason, "Choose an available one, or another directory")

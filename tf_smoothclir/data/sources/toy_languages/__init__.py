@@ -85,9 +85,8 @@ def load_language(code: str) -> Language:
     try:
         return _language(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise input_error(
-            str(path), f"not a language of the toy world ({error!r})", "Install tf_smoothclir again"
-        ) from error
+        reason = f"not a language of the toy world ({error!r})"
+        raise input_error(str(path), reason, "Install tf_smoothclir again") from error
 
 
 def _language(content: dict) -> Language:
