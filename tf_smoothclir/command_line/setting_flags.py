@@ -120,10 +120,7 @@ def define_run_directory(default: str) -> None:
     """Defines --output_dir and --overwrite, for commands that write one run."""
     define_path("output_dir", default, "The run directory.")
     flags.DEFINE_boolean(
-        "overwrite",
-        False,
-        "Delete the run in --output_dir and start again.",
-        module_name=COMMAND,
+        "overwrite", False, "Delete the run in --output_dir and start again.", module_name=COMMAND
     )
 
 

@@ -67,11 +67,7 @@ def latex_escape(text: object) -> str:
 
 
 def print_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    title: str = "",
-    keys: int = 1,
+    header: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", keys: int = 1
 ) -> None:
     """Prints a table to standard output.
 

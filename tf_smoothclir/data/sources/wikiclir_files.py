@@ -85,10 +85,7 @@ class WikiClirDirectory(FileSource):
     max_skipped = DataSettings.max_skipped
 
     def __init__(
-        self,
-        directory: str | Path,
-        document_language: str,
-        query_language: str = "en",
+        self, directory: str | Path, document_language: str, query_language: str = "en"
     ) -> None:
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
