@@ -267,8 +267,16 @@ def test_what_goes_to_a_pipe_or_to_standard_output_is_written_there(tmp_path):
         subprocess.run(program, stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "1\n23\n"
     assert everything(tmp_path) == ["link", "out", "pipe"]
-    with pytest.raises(ValueError, match="not a regular file"):
-        files.read_json(pipe)
+
+
+def test_a_record_that_cannot_be_read_is_said_in_words(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "deep").write_text("[" * 100_000)
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    (tmp_path / "list").write_text("[]")
+    for name in ("pipe", "deep", "bytes", "list", "missing"):
+        with pytest.raises(InputError, match=f"{name}: .*. Mend it"):
+            files.read_record(tmp_path / name, dict, "Mend it")
 
 
 @pytest.mark.parametrize("shape", ["(" * 999 + ")" * 999, "(9,)", "(1,", "()"])

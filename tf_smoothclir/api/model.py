@@ -26,7 +26,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import make_directory, read_json
+from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
@@ -82,7 +82,7 @@ class Model:
         run = self._of_run("metrics")
         if not run.finished:
             raise run.incomplete("is not finished yet")
-        return read_json(run.metrics)
+        return read_record(run.metrics, dict, "Restore the file, or train again")
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.storage.files import open_text_to_write
+from tf_smoothclir.storage.files import open_text_to_write, read_json
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
@@ -84,7 +84,7 @@ class TowerDescription:
         """Reads the description of a tower."""
         path = directory / DESCRIPTION
         try:
-            return record_from_json(cls, json.loads(path.read_text(encoding="utf-8")))
+            return record_from_json(cls, read_json(path))
         except FileNotFoundError:
             raise input_error(
                 directory,

@@ -18,11 +18,9 @@ from tf_smoothclir.storage.files import (
     new_directory,
     open_to_write,
     read_arrays,
-    read_json,
+    read_record,
     write_json,
 )
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
 _TABLE = ("values", "columns", "row_ends")
@@ -43,11 +41,7 @@ class _Choices:
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
-        try:
-            return record_from_json(cls, read_json(path))
-        except ValueError as error:
-            remedy = "Restore the file, or train again"
-            raise input_error(path, str(error).rstrip("."), remedy) from error
+        return read_record(path, cls, "Restore the file, or train again")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,12 +19,15 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, TypeVar
 
 import numpy as np
 
 from tf_smoothclir.utils.errors import InputError, input_error, is_full_disk
 from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.records import record_from_json
+
+_RecordT = TypeVar("_RecordT")
 
 _SUFFIX = ".new"  # of unfinished files and directories
 _UNLOCKED = ".begun"  # of directories for the moment before they are locked
@@ -176,7 +179,7 @@ def write_bytes(path: str | os.PathLike, content: bytes) -> None:
     or a device, gets the bytes, and so does the file that standard output goes to.
     """
     if _takes_bytes(path):
-        with _opened(path) as stream, naming(path):
+        with naming(path), _opened(path) as stream:
             stream.write(content)
         return
     target = Path(os.path.realpath(path))
@@ -250,6 +253,15 @@ def read_json(path: str | os.PathLike):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except RecursionError as error:
         raise ValueError(str(error)) from None
+
+
+def read_record(path: str | os.PathLike, kind: type[_RecordT], remedy: str) -> _RecordT:
+    """Reads a JSON file as a dataclass, or as a `dict`; raises `InputError` with this remedy."""
+    try:
+        return record_from_json(kind, read_json(path))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise input_error(path, reason, remedy) from error
 
 
 def read_arrays(path: str | os.PathLike, *needed: str) -> dict[str, np.ndarray]:
