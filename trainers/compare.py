@@ -33,13 +33,13 @@ def main(argv) -> None:
     from tf_smoothclir.api.comparison import compare
     from tf_smoothclir.evaluation.comparison_report import HEADER, table_rows
     from tf_smoothclir.utils.tables import print_table
-    from tf_smoothclir.utils.terminal import print_lines
+    from tf_smoothclir.utils.terminal import visible_lines
 
     names = ("baseline", "split", "full", "qrels", "samples", "seed")
     given = {name: flags.FLAGS[name].value for name in names}
     comparison = compare(*argv[1:], metrics=flags.FLAGS.metric, **given)
     print_table(HEADER, table_rows(comparison.rows, comparison.baseline), keys=2)
-    print_lines(comparison.legend.rstrip("\n"))
+    print(visible_lines(comparison.legend), end="")
     if _OUTPUT_DIR.value:
         comparison.save(_OUTPUT_DIR.value)
         print(f"\nTables: {_OUTPUT_DIR.value}/comparison.md, .csv, .tex, .json")

@@ -36,18 +36,8 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.keywords import SettingKeywords
 
 _ARGUMENTS = (
-    "data",
-    "queries",
-    "documents",
-    "judgments",
-    "splits",
-    "preset",
-    "output_dir",
-    "overwrite",
-    "progress",
-    "query_tower",
-    "document_tower",
-    "callbacks",
+    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
+    *("progress", "query_tower", "document_tower", "callbacks"),
 )
 
 

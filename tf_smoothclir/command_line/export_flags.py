@@ -78,11 +78,7 @@ def define_export_flags() -> None:
 def export_options() -> dict:
     """Keyword arguments of `export_run`."""
     names = (
-        "search_model",
-        "max_search_documents",
-        "search_depth",
-        "dim",
-        "table_type",
+        *("search_model", "max_search_documents", "search_depth", "dim", "table_type"),
         "vector_type",
     )
     retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever

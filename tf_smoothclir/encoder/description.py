@@ -86,16 +86,14 @@ class TowerDescription:
         try:
             return record_from_json(cls, read_json(path))
         except FileNotFoundError:
-            raise input_error(
-                directory,
+            reason = (
                 "this tower cannot be computed without TensorFlow: only towers of average pooling"
-                " can",
-                "Load the tower as a SavedModel",
-            ) from None
+                " can"
+            )
+            raise input_error(directory, reason, "Load the tower as a SavedModel") from None
         except (OSError, ValueError) as error:
-            raise input_error(
-                path, f"it cannot be read ({error})", "Export the run again"
-            ) from None
+            reason = f"it cannot be read ({error})"
+            raise input_error(path, reason, "Export the run again") from None
 
     def array(self, directory: Path, name: str) -> np.ndarray:
         """An array, mapped from the file of the variables."""

@@ -114,12 +114,11 @@ class Encoder:
         if not is_checked:
             folder.check("Copy the export again")
         if not _has_hashes(tower):
-            raise input_error(
-                directory,
+            reason = (
                 f"its n-grams have up to {tower.ngrams.longest} characters, and those that can be"
-                f" computed without TensorFlow at most {LONGEST_NGRAM}",
-                "Load the tower as a SavedModel",
+                f" computed without TensorFlow at most {LONGEST_NGRAM}"
             )
+            raise input_error(directory, reason, "Load the tower as a SavedModel")
         self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
         self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]

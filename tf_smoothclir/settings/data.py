@@ -64,9 +64,7 @@ class DataSettings(Settings):
         maximum=1.0,
     )
     toy_entities: int = setting(
-        2000,
-        "Size of the toy world: entities, each with one query and one document.",
-        minimum=300,
+        2000, "Size of the toy world: entities, each with one query and one document.", minimum=300
     )
     split_seed: int = setting(
         13,

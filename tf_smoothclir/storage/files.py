@@ -54,7 +54,7 @@ def check_output_file(path: str | os.PathLike, flag: str) -> None:
     """Checks that a file can be written, before the work whose result it will get."""
     if os.path.isdir(path):
         raise input_error(f"{flag}={os.fspath(path)}", "it is a directory", "Name a file")
-    if not _takes_bytes(path):
+    if _stream(path) is None:
         make_directory(Path(os.path.realpath(path) if os.path.islink(path) else path).parent, flag)
 
 
@@ -178,9 +178,10 @@ def write_bytes(path: str | os.PathLike, content: bytes) -> None:
     It keeps the permissions of a file that it replaces. What is no file of its own, such as a pipe
     or a device, gets the bytes, and so does the file that standard output goes to.
     """
-    if _takes_bytes(path):
-        with naming(path), _opened(path) as stream:
-            stream.write(content)
+    if (stream := _stream(path)) is not None:
+        sys.stdout.flush()
+        with naming(path), open(stream, "wb", closefd=stream is path) as opened:
+            opened.write(content)
         return
     target = Path(os.path.realpath(path))
     with scratch_directory(target.parent, target.name) as scratch:
@@ -194,32 +195,22 @@ def write_bytes(path: str | os.PathLike, content: bytes) -> None:
         flush_to_disk(target.parent)
 
 
-def _takes_bytes(path: str | os.PathLike) -> bool:
-    """Whether bytes for a path go into what is there: a new file cannot take its place."""
+def _stream(path: str | os.PathLike) -> int | str | os.PathLike | None:
+    """What takes the bytes for a path where no new file can take its place: it, or a descriptor.
+
+    The descriptors are those of standard output and error, which may be a socket or a file that
+    others write to.
+    """
     try:
         there = os.stat(path)
     except OSError:
-        return False
-    own_place = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
-    return not (stat.S_ISREG(there.st_mode) and own_place) or _standard_stream(there) is not None
-
-
-def _standard_stream(there: os.stat_result) -> int | None:
-    """The descriptor of standard output or error, if this is what it goes to."""
+        return None
     for descriptor in (1, 2):
         with contextlib.suppress(OSError):  # it is closed
             if os.path.samestat(os.fstat(descriptor), there):
                 return descriptor
-    return None
-
-
-def _opened(path: str | os.PathLike) -> BinaryIO:
-    """A pipe or a device to write to; a standard stream goes on, and may be a socket."""
-    descriptor = _standard_stream(os.stat(path))
-    if descriptor is None:
-        return open(path, "wb")
-    sys.stdout.flush()
-    return open(os.dup(descriptor), "wb")
+    own_place = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
+    return None if stat.S_ISREG(there.st_mode) and own_place else path
 
 
 def is_unfinished(name: str) -> bool:

@@ -75,10 +75,7 @@ def open_search(
                 " directory, or give --overwrite."
             )
     elif others := names_in(output_dir) - {_LOCK, DATA}:
-        raise input_error(
-            f"--output_dir={output_dir}",
-            f"it holds no search, but {', '.join(sorted(others)[:3])}",
-            "Choose another directory",
-        )
+        reason = f"it holds no search, but {', '.join(sorted(others)[:3])}"
+        raise input_error(f"--output_dir={output_dir}", reason, "Choose another directory")
     record = _Record(search.values(), settings.to_dict(), fingerprint)
     write_json(path, dataclasses.asdict(record))

@@ -33,11 +33,6 @@ def visible_lines(text: object) -> str:
     return "\n".join(map(visible, str(text).split("\n")))
 
 
-def print_lines(text: object) -> None:
-    """Prints lines that may hold names and texts of others."""
-    print(visible_lines(text))
-
-
 def print_json(value: object) -> None:
     """Prints a JSON value in a line of UTF-8, whatever the locale is; control characters as \\u...
 

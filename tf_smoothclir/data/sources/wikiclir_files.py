@@ -34,31 +34,12 @@ from tf_smoothclir.utils.errors import input_error
 
 # Document language -> folder in the published archive.
 PUBLISHED_FOLDERS = {
-    "ar": "arabic",
-    "ca": "catalan",
-    "cs": "czech",
-    "de": "german",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "it": "italian",
-    "ja": "japanese",
-    "ko": "korean",
-    "nl": "dutch",
-    "nn": "norwegian_(nynorsk)",
-    "no": "norwegian_(bokmal)",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "simple": "simple_english",
-    "sv": "swedish",
-    "sw": "swahili",
-    "tl": "tagalog",
-    "tr": "turkish",
-    "uk": "ukrainian",
-    "vi": "vietnamese",
-    "zh": "chinese",
+    **{"ar": "arabic", "ca": "catalan", "cs": "czech", "de": "german", "es": "spanish"},
+    **{"fi": "finnish", "fr": "french", "it": "italian", "ja": "japanese", "ko": "korean"},
+    **{"nl": "dutch", "nn": "norwegian_(nynorsk)", "no": "norwegian_(bokmal)", "pl": "polish"},
+    **{"pt": "portuguese", "ro": "romanian", "ru": "russian", "simple": "simple_english"},
+    **{"sv": "swedish", "sw": "swahili", "tl": "tagalog", "tr": "turkish", "uk": "ukrainian"},
+    **{"vi": "vietnamese", "zh": "chinese"},
 }
 _QUERY_FOLDERS = {"en": "english"}
 

@@ -28,18 +28,8 @@ KINDS = {
 
 # Attribute -> number of its values.
 ATTRIBUTES = {
-    "region": 16,
-    "century": 8,
-    "climate": 8,
-    "landmark": 14,
-    "product": 16,
-    "colour": 10,
-    "season": 6,
-    "profession": 16,
-    "theme": 12,
-    "ingredient": 20,
-    "habitat": 10,
-    "diet": 8,
+    **{"region": 16, "century": 8, "climate": 8, "landmark": 14, "product": 16, "colour": 10},
+    **{"season": 6, "profession": 16, "theme": 12, "ingredient": 20, "habitat": 10, "diet": 8},
 }
 
 
