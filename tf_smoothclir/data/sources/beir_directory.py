@@ -11,11 +11,9 @@ from tf_smoothclir.data.sources.line_files import (
     FileSource,
     Piece,
     checked_directory,
-    checked_grade,
-    checked_id,
     files_named,
     read_jsonl,
-    read_lines,
+    read_judgments,
 )
 from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -97,23 +95,4 @@ class BeirDirectory(FileSource):
 
 
 def _judgments_in(path: Path) -> Iterator[tuple[int, Judgment]]:
-    for line, text in read_lines(path):
-        fields = text.split("\t")
-        if len(fields) != len(_COLUMNS):
-            reason = f"{len(fields)} tab-separated columns instead of {len(_COLUMNS)}"
-            remedy = f"Write {', '.join(_COLUMNS)} with a tab between them"
-            raise input_error(path, reason, remedy, line=line)
-        if line == 1:
-            _check_header(path, fields)
-            continue
-        query = checked_id(fields[0], "query-id", path, line)
-        document = checked_id(fields[1], "corpus-id", path, line)
-        yield line, Judgment(query, document, checked_grade(fields[2], path, line))
-
-
-def _check_header(path: Path, fields: list[str]) -> None:
-    """Checks that the first line is a header: as a judgment, it would be lost without a word."""
-    if fields[2].strip().lstrip("+-").isdigit():
-        header = "\\t".join(_COLUMNS)
-        reason = "the first line is a judgment"
-        raise input_error(path, reason, f"Begin with the line {header}", line=1)
+    return read_judgments(path, _COLUMNS, has_header=True)

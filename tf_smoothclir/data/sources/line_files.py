@@ -131,6 +131,25 @@ def is_header(fields: Sequence[str]) -> bool:
     return len(names) > 1 and _HEADER.issuperset(names)
 
 
+def read_judgments(
+    path: Path, columns: Sequence[str], *, has_header: bool = False
+) -> Iterator[tuple[int, Judgment]]:
+    """Yields (line number, judgment) of a tab-separated file: query, document and grade.
+
+    With a header, a first line that is a judgment is an error: it would be lost without a word.
+    """
+    for line, text in read_lines(path):
+        if has_header and line == 1:
+            if text.rpartition("\t")[2].strip().lstrip("+-").isdigit():
+                remedy = "Begin with the line " + r"\t".join(columns)
+                raise input_error(path, "the first line is a judgment", remedy, line=1)
+            continue
+        query, document, grade = tsv_fields(path, line, text, columns)
+        checked_id(query, columns[0], path, line)
+        checked_id(document, columns[1], path, line)
+        yield line, Judgment(query, document, checked_grade(grade, path, line))
+
+
 def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (line number, object) of a file, or a piece of one, with one JSON object per line."""
     for number, line in read_lines(path, piece):

@@ -11,10 +11,10 @@ from tf_smoothclir.data.sources.line_files import (
     FileSource,
     Piece,
     checked_directory,
-    checked_grade,
     checked_id,
     files_named,
     read_jsonl,
+    read_judgments,
     read_tsv,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -59,10 +59,7 @@ class UserDirectory(FileSource):
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         path = self.paths["judgments"]
         if path.suffix.lower() == ".tsv":
-            for line, fields in read_tsv(path, ("query_id", "document_id", "grade")):
-                query = checked_id(fields[0], "query_id", path, line)
-                document = checked_id(fields[1], "document_id", path, line)
-                yield line, Judgment(query, document, checked_grade(fields[2], path, line))
+            yield from read_judgments(path, ("query_id", "document_id", "grade"))
             return
         for line, record in read_jsonl(path):
             query = json_id(record, "query_id", path, line)

@@ -24,8 +24,8 @@ from tf_smoothclir.data.sources.line_files import (
     FileSource,
     Piece,
     checked_directory,
-    checked_grade,
     checked_id,
+    read_judgments,
     read_tsv,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -132,11 +132,7 @@ class WikiClirDirectory(FileSource):
                 yield line, (query_id, split)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        path = self.paths["judgments"]
-        for line, (query, document, grade) in read_tsv(path, ("query_id", "doc_id", "relevance")):
-            checked_id(query, "query_id", path, line)
-            checked_id(document, "doc_id", path, line)
-            yield line, Judgment(query, document, checked_grade(grade, path, line))
+        return read_judgments(self.paths["judgments"], ("query_id", "doc_id", "relevance"))
 
     def fingerprint(self) -> str:
         own = super().fingerprint()
