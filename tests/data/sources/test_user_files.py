@@ -1,5 +1,6 @@
 """Names instead of codes of languages, and texts in an alphabet of another language."""
 
+import os
 import re
 
 import pytest
@@ -53,6 +54,7 @@ def test_json_titles_and_integer_ids(make):
 def test_names_of_files_in_capitals(make):
     files = {"documents.TSV": "d\ta\n", "Queries.TSV": "q\ta\n", "judgments.TSV": "q\td\t1\n"}
     directory = make({**files, "SPLITS.TSV": "q\ttest\n"})
+    os.mkfifo(directory / "queries.jsonl")  # nobody waits for it
     source = source_of(DataSettings(data_dir=str(directory)))
     assert RetrievalSet.load(source).queries_in("test").tolist() == [0]
 

@@ -50,7 +50,7 @@ class BeirDirectory(FileSource):
         self.paths = dict(zip(("documents", "queries"), files))
         qrels = directory / "qrels"
         parts = sorted(qrels.iterdir()) if qrels.is_dir() else []
-        self._parts = [path for path in parts if path.suffix.lower() == ".tsv"]
+        self._parts = [path for path in parts if path.suffix.lower() == ".tsv" and path.is_file()]
         if not self._parts:
             raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
         for path in self._parts:

@@ -25,6 +25,7 @@ from tf_smoothclir.data.sources.line_files import (
     Piece,
     checked_directory,
     checked_id,
+    files_named,
     read_judgments,
     read_tsv,
 )
@@ -91,8 +92,7 @@ class WikiClirDirectory(FileSource):
             remedy = "Put the judgments there, or choose languages that have judgments"
             raise input_error(judgments, reason, remedy)
         self.paths = {"queries": queries, "documents": documents, "judgments": judgments}
-        splits = documents.with_name("splits.tsv")
-        if splits.exists():
+        for splits in files_named(documents.parent, "splits.tsv"):
             self.paths["splits"] = splits
         neighbours = len(list(documents.parent.glob("wiki_*.documents")))
         self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
