@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.tables import markdown_table
 from tf_smoothclir.utils.terminal import visible_lines
 
@@ -20,6 +21,7 @@ print_json({"query": "三\\x1b\\x9b31m"})
 
 def test_control_characters_are_shown_in_lines_and_in_tables():
     assert visible_lines("a\x1b[2J\x9b\tb\nc\r\u202e") == "a␛[2J\\u009b b\nc \\u202e"
+    assert str(input_error("a\x1b", "b", "c")) == "a␛: b. c."
     assert markdown_table(["a\x1b"], [["b|\nc\x07"]]) == "| a␛ |\n| --- |\n| b\\| c␇ |\n"
 
 
