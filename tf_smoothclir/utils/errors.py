@@ -20,7 +20,7 @@ class InputError(ValueError):
 def input_error(
     where: str | os.PathLike, reason: str, remedy: str, *, line: int | None = None
 ) -> InputError:
-    """An `InputError` whose message is `where:line: reason. Remedy.`, without control characters."""
+    """An `InputError` with the message `where:line: reason. Remedy.`; control characters are shown."""
     place = os.fspath(where) if line is None else f"{os.fspath(where)}:{line}"
     return InputError(visible_lines(f"{place}: {reason}. {remedy}."))
 
