@@ -20,7 +20,7 @@ class InputError(ValueError):
 def input_error(
     where: str | os.PathLike, reason: str, remedy: str, *, line: int | None = None
 ) -> InputError:
-    """An `InputError` with the message `where:line: reason. Remedy.`; control characters are shown."""
+    """An `InputError` whose message, `where:line: reason. Remedy.`, a terminal can show."""
     place = os.fspath(where) if line is None else f"{os.fspath(where)}:{line}"
     return InputError(visible_lines(f"{place}: {reason}. {remedy}."))
 
