@@ -12,7 +12,6 @@ from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.utils.paths import local_path
 
 
 class _VocabularyFile(tf.lookup.TextFileInitializer):
@@ -26,8 +25,7 @@ class _VocabularyFile(tf.lookup.TextFileInitializer):
         token = (tf.string, tf.lookup.TextFileIndex.WHOLE_LINE)
         number = (tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER)
         key, value = (number, token) if by_id else (token, number)
-        path = local_path(path)
-        super().__init__(path, *key, *value)
+        super().__init__(os.fspath(path), *key, *value)
         self.digest = file_digest(path)
         self._kind = "words" if by_id else "vocabulary"
 

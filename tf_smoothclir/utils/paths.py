@@ -15,6 +15,8 @@ def local_path(path: str | os.PathLike) -> str:
             name it could not hold.
     """
     expanded = os.path.expanduser(os.fspath(path))
+    if expanded.split("/")[0] == "~":
+        raise input_error(expanded, "nobody knows the home directory", "Set the variable HOME")
     try:
         os.path.abspath(expanded).encode()
     except UnicodeEncodeError:
