@@ -255,7 +255,7 @@ def test_links_are_followed_by_whatever_is_written(tmp_path):
 def test_what_goes_to_a_pipe_or_to_standard_output_is_written_there(tmp_path):
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    reader = subprocess.Popen(["timeout", "20", "cat", str(pipe)], stdout=subprocess.PIPE)
     files.check_output_file(pipe, "--trec_run")
     write_text(pipe, "to a pipe")
     assert reader.communicate(timeout=20)[0] == b"to a pipe"
