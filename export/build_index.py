@@ -12,6 +12,7 @@ from pathlib import Path
 from tf_smoothclir.command_line import command, index_flags, setting_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.utils.terminal import visible_lines
 
 index_flags.define_building_flags()
 
@@ -26,7 +27,7 @@ def main(argv) -> None:
     # This import takes seconds: report a missing directory first.
     from tf_smoothclir.command_line.indexing import index_by_flags
 
-    print(index_by_flags(index_dir))
+    print(visible_lines(index_by_flags(index_dir)))
 
 
 def run() -> None:

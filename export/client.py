@@ -7,7 +7,6 @@ of standard input. For score, give a query and a document in turn, or with a tab
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -15,6 +14,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.terminal import print_json
 
 _OURS = {"module_name": command.COMMAND}
 _SERVER_HELP = "http://host:port for REST, or host:port for gRPC (default ports: 8501 and 8500)."
@@ -45,7 +45,10 @@ def main(argv) -> None:
     options = {option.name: option.value for option in _OPTIONS}
     with ServingClient(_SERVER.value, **options) as client:
         for record, shown in PRINTERS[what](client, texts, role=_ROLE.value):
-            print(json.dumps(record, ensure_ascii=False) if _JSON.value else shown)
+            if _JSON.value:
+                print_json(record)
+            else:
+                print(shown)
 
 
 def run() -> None:

@@ -26,30 +26,18 @@ _ROOT = Path(__file__).resolve().parent.parent
 _PARTS = 4  # of the slow tests
 # Modules of tests that take minutes, most of them with processes of their own.
 _LONGEST = (
-    "test_benchmarks",
-    "test_stack_exchange",
-    "tuning.test_tune",
-    "extras.distributed.test_workers",
-    "papers.laboratory.test_reproduce_end_to_end",
-    "tuning.test_resume",
-    "extras.distributed.test_exchange",
-    "papers.yu2020.test_yu2020_end_to_end",
-    "test_real_data",
-    "training.test_resume",
-    "test_examples",
-    "test_hostile_cases",
+    *("test_benchmarks", "test_stack_exchange", "tuning.test_tune"),
+    *("extras.distributed.test_workers", "papers.laboratory.test_reproduce_end_to_end"),
+    *("tuning.test_resume", "extras.distributed.test_exchange"),
+    *("papers.yu2020.test_yu2020_end_to_end", "test_real_data", "training.test_resume"),
+    *("test_examples", "test_hostile_cases"),
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds --slow-part, with which the gate runs each slow test about every fourth time."""
-    parser.addoption(
-        "--slow-part",
-        type=int,
-        default=None,
-        metavar="N",
-        help="of the slow tests, run one part of four: the part N modulo 4",
-    )
+    text = "of the slow tests, run one part of four: the part N modulo 4"
+    parser.addoption("--slow-part", type=int, default=None, metavar="N", help=text)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -84,6 +84,7 @@ class Sets(Given):
 class Lists(Given):
     files: ClassVar = {
         "queries.txt": "q1\ta red apple\nq2\tthe sea\n",
+        "queries.jsonl": '{"_id": 1, "text": "a red apple"}\n{"id": "2", "query": "sea"}\n',
         "documents.tsv": "d1\tun\nd2\tdeux\n",
         "documents.jsonl": '{"id": "d1", "text": "un"}\n',
         "run.trec": "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n",
@@ -93,7 +94,8 @@ class Lists(Given):
     }
 
     def open(self, root):
-        list(read_queries(root / "queries.txt"))
+        for name in ("queries.txt", "queries.jsonl"):
+            list(read_queries(root / name))
         for name in ("documents.tsv", "documents.jsonl"):
             list(open_files(root / name, "--collection").documents())
         read_run(root / "run.trec")

@@ -33,17 +33,9 @@ DOCUMENTS = {
     "d11": "!",
     "d12": " \t ",  # without a token, as the first
 }
-JUDGMENTS = (
-    ("q1", "d2", 2),
-    ("q1", "d3", 1),
-    ("q2", "d4", 2),
-    ("q2", "d5", 1),
-    ("q2", "d2", 0),
-    ("q3", "d6", 2),
-    ("q4", "d8", 1),  # no document of the highest grade
-    ("q5", "d9", 2),
-    ("q5", "d10", 2),
-    ("q6", "d11", 2),
+JUDGMENTS = (  # q4 has no document of the highest grade
+    *(("q1", "d2", 2), ("q1", "d3", 1), ("q2", "d4", 2), ("q2", "d5", 1), ("q2", "d2", 0)),
+    *(("q3", "d6", 2), ("q4", "d8", 1), ("q5", "d9", 2), ("q5", "d10", 2), ("q6", "d11", 2)),
     ("q8", "d1", 0),
 )
 SPLITS = {

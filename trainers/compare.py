@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.settings.training import METRICS
 
@@ -18,14 +18,14 @@ flags.DEFINE_enum("split", "test", SPLITS, "Split to compare, of run directories
 flags.DEFINE_boolean(
     "full", False, "Compare full retrieval instead of re-ranking, of run directories.", **_OWN
 )
-flags.DEFINE_string("qrels", "", "TREC qrels of the runs that are files.", **_OWN)
+setting_flags.define_path("qrels", "", "TREC qrels of the runs that are files.")
 flags.DEFINE_multi_enum("metric", list(METRICS), list(METRICS), "Metric to compare by.", **_OWN)
 flags.DEFINE_string("baseline", "", "Name in the table; empty: the first run.", **_OWN)
 _PATTERNS = "Random sign patterns that the randomisation test draws."
 flags.DEFINE_integer("samples", 100_000, _PATTERNS, lower_bound=1, **_OWN)
 flags.DEFINE_integer("seed", 13, "Of randomisation test and bootstrap.", lower_bound=0, **_OWN)
 _FILES = "Directory for comparison.md, .csv, .tex and .json; empty: the table is only printed."
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "", _FILES, **_OWN)
+_OUTPUT_DIR = setting_flags.define_path("output_dir", "", _FILES)
 
 
 def main(argv) -> None:
@@ -33,12 +33,13 @@ def main(argv) -> None:
     from tf_smoothclir.api.comparison import compare
     from tf_smoothclir.evaluation.comparison_report import HEADER, table_rows
     from tf_smoothclir.utils.tables import print_table
+    from tf_smoothclir.utils.terminal import visible_lines
 
     names = ("baseline", "split", "full", "qrels", "samples", "seed")
     given = {name: flags.FLAGS[name].value for name in names}
     comparison = compare(*argv[1:], metrics=flags.FLAGS.metric, **given)
     print_table(HEADER, table_rows(comparison.rows, comparison.baseline), keys=2)
-    print(comparison.legend, end="")
+    print(visible_lines(comparison.legend), end="")
     if _OUTPUT_DIR.value:
         comparison.save(_OUTPUT_DIR.value)
         print(f"\nTables: {_OUTPUT_DIR.value}/comparison.md, .csv, .tex, .json")

@@ -20,10 +20,10 @@ from tf_smoothclir.data.sources.source import SPLITS
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = "Where all files go; empty: evaluation/ in the run, or a directory in it."
 _DIM = "First numbers of the vectors to keep: one of the run's --matryoshka_dims. 0: all."
-flags.DEFINE_string("run_dir", "runs/train", "A run of smoothclir-train.", **_OWN)
+setting_flags.define_path("run_dir", "runs/train", "A run of smoothclir-train.")
 flags.DEFINE_multi_enum("split", ["test"], SPLITS, "Split to evaluate.", **_OWN)
-flags.DEFINE_string("output_dir", "", _OUTPUT_DIR, **_OWN)
-flags.DEFINE_string("first_stage", "", "Run of the same set whose top ranks are re-ranked.", **_OWN)
+setting_flags.define_path("output_dir", "", _OUTPUT_DIR)
+setting_flags.define_path("first_stage", "", "Run of the same set whose top ranks are re-ranked.")
 flags.DEFINE_integer("rerank_depth", 100, "Its ranks that are passed on.", 1, **_OWN)
 flags.DEFINE_integer("dim", 0, _DIM, lower_bound=0, **_OWN)
 setting_flags.define_retriever()

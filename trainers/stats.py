@@ -28,10 +28,9 @@ def main(argv) -> None:
     from tf_smoothclir.utils.tables import print_table
 
     data = setting_flags.settings_from_flags("data")
-    source = source_of(data)
-    # Finds errors in the set before anything is printed.
-    RetrievalSet.load(source, num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed)
-    statistics = collection_statistics(source)
+    source, grades = source_of(data), len(_THRESHOLDS.value) + 1
+    loaded = RetrievalSet.load(source, num_grades=grades, seed=data.split_seed)
+    statistics = collection_statistics(loaded)
     if _JSON.value:
         print(json.dumps(statistics.to_dict(), indent=2))
         return

@@ -18,7 +18,7 @@ from tf_smoothclir.settings.run import GROUPS
 from tf_smoothclir.settings.search import Search
 
 _OWN = {"module_name": command.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/tune", "Where all files go.", **_OWN)
+_OUTPUT_DIR = setting_flags.define_path("output_dir", "runs/tune", "Where all files go.")
 _OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Delete the search in --output_dir.", **_OWN)
 _AT_A_TIME = "Trials at the same time, each in its own process."
 _WORKERS = flags.DEFINE_integer("workers", 1, _AT_A_TIME, lower_bound=1, **_OWN)

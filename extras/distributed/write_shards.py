@@ -14,7 +14,7 @@ from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.training import TrainingSettings as Training
 
 _OWN = {"module_name": command.COMMAND}
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/shards", "Local directory.", **_OWN)
+_OUTPUT_DIR = setting_flags.define_path("output_dir", "runs/shards", "Local directory.")
 _OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Replace the shards in --output_dir.", **_OWN)
 _SHARDS = flags.DEFINE_integer("num_shards", 8, "How many; at least one per worker.", 1, **_OWN)
 _NEGATIVES = flags.DEFINE_integer(

@@ -15,27 +15,24 @@ from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils.errors import input_error
 
-_OWN = {"module_name": command.COMMAND}
-_EXPORT_DIR = flags.DEFINE_string(
-    "export_dir", "runs/train", "Directory that smoothclir-export wrote a lexical model to.", **_OWN
+_EXPORT_DIR = setting_flags.define_path(
+    "export_dir", "runs/train", "Directory that smoothclir-export wrote a lexical model to."
 )
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "anserini", "New directory to write.", **_OWN)
-_COLLECTION = flags.DEFINE_string(
+_OUTPUT_DIR = setting_flags.define_path("output_dir", "anserini", "New directory to write.")
+_COLLECTION = setting_flags.define_path(
     "collection",
     "",
     "Documents to write, in the formats of smoothclir-index; without it, those of a retrieval set,"
     " by default of the one that the model was trained on.",
-    **_OWN,
 )
-_QUERIES = flags.DEFINE_string(
+_QUERIES = setting_flags.define_path(
     "queries",
     "",
-    "File of queries, a line each: id, tab, text, or a text alone. Without it, the queries of the"
-    " retrieval set; with --collection, none.",
-    **_OWN,
+    "File of queries, as for smoothclir-search. Without it, the queries of the retrieval set; with"
+    " --collection, none.",
 )
 _BITS_HELP = "Bits of the largest impact. More round less, and make Anserini's index larger."
-_BITS = flags.DEFINE_integer("bits", 8, _BITS_HELP, lower_bound=1, upper_bound=16, **_OWN)
+_BITS = flags.DEFINE_integer("bits", 8, _BITS_HELP, 1, 16, module_name=command.COMMAND)
 setting_flags.define_settings(["data"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import PERCENTILES, CollectionStatistics, collection_statistics
 from tf_smoothclir.evaluation.report import RULE_NAMES
@@ -131,7 +132,8 @@ def _write(path: Path, kind: str, text: str) -> None:
 
 def _statistics(study_set: StudySet) -> tables.Written:
     columns = ("", study_set.name)
-    rows = _statistics_rows(collection_statistics(source_of(study_set.settings.data)))
+    loaded = RetrievalSet.load(source_of(study_set.settings.data))
+    rows = _statistics_rows(collection_statistics(loaded))
     if study_set.published:
         queries, partly_relevant, documents = TABLE_1[study_set.published]
         theirs = {"queries": queries, "SR/Q": partly_relevant, "documents": documents}

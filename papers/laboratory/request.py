@@ -29,11 +29,11 @@ def _own(kind: str):
     return functools.partial(getattr(flags, f"DEFINE_{kind}"), module_name=setting_flags.COMMAND)
 
 
-_string, _strings, _integer, _list, _enum = map(
-    _own, ("string", "multi_string", "integer", "list", "enum")
+_strings, _integer, _list, _enum = map(_own, ("multi_string", "integer", "list", "enum"))
+_OUTPUT_DIR = setting_flags.define_path(
+    "output_dir", "runs/reproduce", "Where cells, tables and plots go."
 )
-_OUTPUT_DIR = _string("output_dir", "runs/reproduce", "Where cells, tables and plots go.")
-_DATA_DIRS = _strings("data_dir", [], "Directory of a retrieval set.")
+_DATA_DIRS = setting_flags.define_path("data_dir", [], "Directory of a retrieval set.", many=True)
 _TFDS_NAMES = _strings("tfds_name", [], "TensorFlow dataset such as wiki_clir/fr.")
 _LANGUAGES = _strings(
     "document_language",
@@ -41,7 +41,7 @@ _LANGUAGES = _strings(
     "Document language. Needed only for a directory with several languages;"
     " without a directory, it names toy worlds.",
 )
-_CACHE_DIR = _string(
+_CACHE_DIR = setting_flags.define_path(
     "cache_dir", "", "Where tokenized sets are kept; empty: ~/.cache/tf_smoothclir."
 )
 _TOY_ENTITIES = _integer(

@@ -21,7 +21,7 @@ from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
-from tf_smoothclir.storage.files import open_to_write
+from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 POSITIVES = 3  # relevant documents of each query; the paper gives no number
@@ -76,12 +76,12 @@ class OpeningQueries:
     @classmethod
     def load(cls, path: str | os.PathLike) -> OpeningQueries:
         """Reads what `save` wrote."""
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls(
-                TokenRows(arrays["queries"], arrays["query_offsets"]),
-                TokenRows(arrays["translations"], arrays["translation_offsets"]),
-                arrays["relevant"],
-            )
+        arrays = read_arrays(path)
+        return cls(
+            TokenRows(arrays["queries"], arrays["query_offsets"]),
+            TokenRows(arrays["translations"], arrays["translation_offsets"]),
+            arrays["relevant"],
+        )
 
 
 def _openings(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.significance import holm, paired_t_test
@@ -53,7 +54,7 @@ def write_table_1(
 ) -> tables.Written:
     """Counts the set as the paper counts its own."""
     del experiment, study, directory
-    found = collection_statistics(source_of(study_set.settings.data))
+    found = collection_statistics(RetrievalSet.load(source_of(study_set.settings.data)))
     row = (
         study_set.name,
         f"{found.documents:,}",

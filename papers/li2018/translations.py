@@ -19,7 +19,7 @@ from tf_smoothclir.lexical.query_translation import by_table, inverted
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
-from tf_smoothclir.storage.files import open_to_write
+from tf_smoothclir.storage.files import open_to_write, read_arrays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +61,7 @@ class TokenRows:
     @classmethod
     def load(cls, path: str | os.PathLike) -> TokenRows:
         """Reads what `save` wrote."""
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls(arrays["values"], arrays["offsets"])
+        return cls(**read_arrays(path))
 
 
 @dataclasses.dataclass(frozen=True)

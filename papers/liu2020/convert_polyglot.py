@@ -5,26 +5,21 @@ The pickle file cannot run code: the unpickler that reads it only knows NumPy ar
 
 from __future__ import annotations
 
-from absl import flags
-
 from tf_smoothclir.command_line import command
+from tf_smoothclir.command_line.setting_flags import define_path
 
-_INPUT = flags.DEFINE_string(
-    "input", None, "Polyglot word vectors, a .pkl file.", required=True, module_name=command.COMMAND
-)
-_OUTPUT = flags.DEFINE_string(
+_INPUT = define_path("input", None, "Polyglot word vectors, a .pkl file.", required=True)
+_OUTPUT = define_path(
     "output",
     None,
     "The file to write, such as de.vec: a word and its numbers in each line.",
     required=True,
-    module_name=command.COMMAND,
 )
-_WORDS = flags.DEFINE_string(
+_WORDS = define_path(
     "words",
     None,
     "A text file to write the words to, for --query_vocabulary or --document_vocabulary of"
     " training.",
-    module_name=command.COMMAND,
 )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.text.vocabulary import UNKNOWN
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 MAX_FILE_BYTES = 1 << 30  # the published files have 30 MB for 100,000 words
 MAX_ARRAY_BYTES = 1 << 29
@@ -46,6 +47,7 @@ def convert_polyglot(
         pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
     """
     try:
+        pkl_path = local_path(pkl_path)
         size = os.path.getsize(pkl_path)
         if size > MAX_FILE_BYTES:
             reason = f"the file has {size} bytes, more than {MAX_FILE_BYTES}"
@@ -89,7 +91,7 @@ def convert_polyglot(
 
 def _write(path: str | os.PathLike, text: str) -> None:
     try:
-        write_text(path, text)
+        write_text(local_path(path), text)
     except OSError as error:
         reason = f"the file cannot be written ({error})"
         raise input_error(path, reason, "Check the path") from error

@@ -21,7 +21,7 @@ from tf_smoothclir.papers.yu2020.ranking import scorer_of
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import open_to_write, read_json, write_json
+from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.train import retrieval_set_of
 
@@ -97,8 +97,7 @@ class MatchingCellDirectory(CellDirectory):
             with open_to_write(kept) as file:
                 np.savez(file, **scores)
             write_json(facts, learned)
-        with np.load(kept, allow_pickle=False) as arrays:
-            return dict(arrays), read_json(facts)
+        return read_arrays(kept), read_json(facts)
 
     def _computed(self, retrieval_set: RetrievalSet) -> tuple[dict, dict]:
         cell, settings = self.cell, self.cell.settings

@@ -18,7 +18,7 @@ from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.papers.laboratory.code_version import sources_digest
 from tf_smoothclir.papers.yu2020.options import MAPPED, PAIRS
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import make_directory, open_to_write
+from tf_smoothclir.storage.files import make_directory, open_to_write, read_arrays
 from tf_smoothclir.utils.errors import input_error
 
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
@@ -53,8 +53,8 @@ def word_vectors(
             with open_to_write(partial) as file:
                 np.savez(file, query=found.queries, document=found.documents)
             partial.rename(path)
-    with np.load(path, allow_pickle=False) as kept:
-        return WordVectors(kept["query"], kept["document"])
+    kept = read_arrays(path, "query", "document")
+    return WordVectors(kept["query"], kept["document"])
 
 
 def _digest(kind: str, settings: RunSettings, tokenized_set: TokenizedSet) -> str:

@@ -99,6 +99,10 @@ def check_help(commands, module, groups, **other_defaults):
         ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
         ("trainers.compare", ["a.run", "b.run", "--full"], "error: --full: every run is a file"),
         ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
+        ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: it is not a run directory"),
+        ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
+        ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: it is not a run"),
+        ("trainers.tune", ["--output_dir=a\udcff"], "'a\\udcff': the path is not UTF-8. Rename"),
     ],
 )
 def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, message):

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from tests.small_world import SmallWorld
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.statistics import collection_statistics
 
@@ -12,23 +13,31 @@ QUERIES = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0fiv
 class Tiny(SmallWorld):
     def documents(self):
         yield Text("1", "title words do not count", "été Été hiver")
+        yield from (Text(id_, "", "") for id_ in "23")
+
+
+def statistics_of(judgments, splits=None):
+    source = Tiny(queries=QUERIES, judgments=judgments, splits=splits)
+    source.max_skipped = 0.5
+    return collection_statistics(RetrievalSet.load(source, num_grades=5))
 
 
 def test_every_number_of_a_tiny_set():
     judgments = [("a", "1", 2), ("a", "2", 1), ("a", "3", 1), ("b", "1", 1), ("b", "2", 0)]
+    judgments += [("a", "2", 1), ("b", "4", 1), ("z", "1", 3)]  # which are skipped
     splits = {"a": "train", "b": "train", "c": "validation", "d": "test"}
-    statistics = collection_statistics(Tiny(queries=QUERIES, judgments=judgments, splits=splits))
+    statistics = statistics_of(judgments, splits)
     assert statistics.to_dict() == {
         "name": "small-en-de",
         "queries": 4,
-        "documents": 1,
+        "documents": 3,
         "partly_relevant_mean": (2 + 1 + 0 + 0) / 4,
         "without_partly_relevant": 2 / 4,
         "partly_relevant_percentiles": (0, 0, 1, 2, 2, 2),
         "query_length_mean": (2 + 1 + 0 + 3) / 4,
         "query_length_median": 1,
-        "document_length_mean": 3.0,
-        "document_length_median": 3,
+        "document_length_mean": 1.0,
+        "document_length_median": 0,
         "query_vocabulary": 1,  # "two", three times
         "document_vocabulary": 1,  # "été"
         "splits": {"train": 2, "validation": 1, "test": 1},
@@ -42,6 +51,5 @@ def test_every_number_of_a_tiny_set():
     ("grades", "mean"), [((1, 1), 0.0), ((1, 0), 0.0), ((2, 1), 0.25), ((4, 3), 0.25)]
 )
 def test_the_highest_grade_is_not_partly_relevant(grades, mean):
-    judgments = [("a", str(number), grade) for number, grade in enumerate(grades)]
-    statistics = collection_statistics(Tiny(queries=QUERIES, judgments=judgments, splits=None))
-    assert statistics.partly_relevant_mean == mean
+    judgments = [("a", str(number), grade) for number, grade in enumerate(grades, start=1)]
+    assert statistics_of(judgments).partly_relevant_mean == mean

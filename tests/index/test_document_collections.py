@@ -1,11 +1,14 @@
 """All kinds of collections give the same documents; errors name file, line and reason."""
 
 import json
+import os
 
+import numpy as np
 import pytest
 
 from tests.training.tiny_set import DOCUMENTS, write_tiny_set
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index import document_collections
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -14,9 +17,9 @@ TEXTS = [Text("1", "Titel", "Ein Apfel"), Text("zwei", "", "日本\u2028語"), T
 LINES = {
     "tsv": lambda text: f"{text.id}\t{text.text}",
     "documents": "\t".join,
-    "jsonl": lambda text: json.dumps(text._asdict(), ensure_ascii=False),
+    "jsonl": lambda text: json.dumps({**text._asdict(), "title": text.title or None}),
 }
-KINDS = [*LINES, "parquet"]
+KINDS = [*LINES, "parquet", "TSV", "Jsonl", "DOCUMENTS", "Parquet"]
 
 
 def write_parquet(path, columns, **options):
@@ -28,10 +31,12 @@ def write_parquet(path, columns, **options):
 
 
 def write(path, texts):
-    if path.suffix == ".parquet":
-        write_parquet(path, {name: [getattr(t, name) for t in texts] for name in Text._fields})
+    kind = path.suffix[1:].lower()
+    if kind == "parquet":
+        columns = {name: [getattr(text, name) or None for text in texts] for name in Text._fields}
+        write_parquet(path, {**columns, "text": [text.text for text in texts]})
     else:
-        lines = (LINES[path.suffix[1:]](text) + "\n" for text in texts)
+        lines = (LINES[kind](text) + "\n" for text in texts)
         path.write_text("".join(lines), encoding="utf-8")
 
 
@@ -41,7 +46,7 @@ def read(path):
 
 @pytest.mark.parametrize("suffix", KINDS)
 def test_a_file_of_any_kind_or_a_directory_of_them_gives_the_same_documents(tmp_path, suffix):
-    expected = [TEXTS[0]._replace(title=""), *TEXTS[1:]] if suffix == "tsv" else TEXTS
+    expected = [TEXTS[0]._replace(title=""), *TEXTS[1:]] if suffix.lower() == "tsv" else TEXTS
     path, directory = tmp_path / f"some.{suffix}", tmp_path / "parts"
     write(path, TEXTS)
     collection = open_files(path, "--collection")
@@ -60,6 +65,23 @@ def test_a_file_of_any_kind_or_a_directory_of_them_gives_the_same_documents(tmp_
     assert first == open_files(directory, "--collection").fingerprint()
     write(directory / f"part-1.{suffix}", TEXTS[2:])
     assert first != open_files(directory, "--collection").fingerprint()
+
+
+def test_few_bytes_of_parquet_do_not_become_gigabytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(document_collections, "_FREE_BYTES", 1 << 24)
+    path, size = tmp_path / "some.parquet", 1 << 20
+    columns = {"id": list(range(200)), "text": ["x" * size] * 200}
+    write_parquet(path, columns, compression="zstd")
+    assert path.stat().st_size < 10_000
+    import pyarrow
+
+    texts, allocated = open_files(path, "--collection").documents(), []
+    with pytest.raises(InputError, match="its texts are more than 1000 times as large as it"):
+        allocated += (pyarrow.total_allocated_bytes() for _ in texts)
+    assert 0 < max(allocated) < 16 * size
+    write_parquet(path, columns, compression="zstd", use_dictionary=False)
+    with pytest.raises(InputError, match="its texts are more than 1000 times as large as it"):
+        read(path)
 
 
 def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
@@ -86,6 +108,7 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
         ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: 'id' of the row is None"),
         ("parquet", {"id": ["1", "2"], "text": ["x", None]}, ":2: 'text' of the row is None"),
         ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: 'title' of the row is 1, not"),
+        ("parquet", {"id": ["1"], "text": np.array([2**62], "M8[us]")}, ":1: .* as Parquet .* out"),
         ("parquet", {"id": [True], "text": ["x"]}, ":1: 'id' of the row is True, not a string"),
         ("parquet", {"id": ["a b"], "text": ["x"]}, ":1: id 'a b' is empty or contains white"),
         ("parquet", {"id": [""], "text": ["x"]}, ":1: id '' is empty or contains white space"),
@@ -107,7 +130,7 @@ def test_a_defect_is_named(tmp_path, suffix, content, message):
         ([], "missing.tsv", r"--collection=.*missing\.tsv: there is no such file.*\.parquet"),
         (["some.csv"], "some.csv", r"some\.csv: the suffix '\.csv' is not .*\.parquet"),
         (["some"], "some", "some: the suffix '' is not"),
-        ([], "", "the directory holds no files"),
+        ([], "pipe.tsv", "it is not a regular file, and documents are read more than once"),
         (["a.txt"], "", "the directory holds no files"),
         (["a.tsv", "b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
     ],
@@ -115,6 +138,7 @@ def test_a_defect_is_named(tmp_path, suffix, content, message):
 def test_what_is_not_a_collection_is_named_with_its_flag(tmp_path, names, asked, message):
     for name in names:
         (tmp_path / name).touch()
+    os.mkfifo(tmp_path / "pipe.tsv")
     with pytest.raises(InputError, match=message):
         read(tmp_path / asked)
 

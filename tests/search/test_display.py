@@ -83,6 +83,5 @@ def test_escape_sequences_are_shown_not_sent_to_the_terminal(capsys):
     print_hits("sea\x1b[2J", [SearchHit(1, 0.5, 1, "d\x1b[1m", "T\x1b[5m", text)])
     shown = capsys.readouterr().out
     assert not {*shown} & {"\x1b", "\x07", "\x9b", "\x7f", "\u202e", "\t"}
-    assert "T␛[5m: red␛[2J␛]0;title␇ \\u009b31m␡ a b c \\u202etxt.exe" in shown
-    assert "sea␛[2J" in shown
-    assert "d␛[1m" in shown
+    for part in ("T␛[5m: red␛[2J␛]0;title␇ \\u009b31m␡ a b c \\u202etxt.exe", "sea␛[2J", "d␛[1m"):
+        assert part in shown

@@ -1,6 +1,8 @@
 """Query files and TREC runs."""
 
 import functools
+import os
+import threading
 
 import pytest
 
@@ -19,9 +21,16 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     path = tmp_path / "queries"
     assert read(path, "q1\tred apple\nq2\t\n") == [("q1", "red apple"), ("q2", "")]
     assert read(path, "red apple\n日本\n") == [("1", "red apple"), ("2", "日本")]
+    objects = '{"_id": 7, "text": "a\\tb"}\n{"qid": "q", "query": "{", "title": null}\n'
+    assert read(path, objects) == [("7", "a\tb"), ("q", "{")]
     # Bytes that are no text are replaced: as a terminal gives them.
     typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
+    with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):
+        list(numbered(["{a}", '{"id": "q1", "text": "a"}']))
     assert list(numbered(["a", typed])) == [("1", "a"), ("2", "caf\ufffd au lait, 日")]
+
+
+OTHERS = ("id,text", '"qid","query"', "[", '[{"id": 1}]', "<top>", "<?xml version='1.0'?>")
 
 
 @pytest.mark.parametrize(
@@ -34,11 +43,22 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
         ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
         ("a\n\nb\n", ":2: the line is blank"),
         ("", ": the file is empty"),
+        ('{"text": "a"}\n', ":1: the object has no 'id'"),
+        ('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', ":2: id '1' stands already in"),
+        *((f"{first}\n", ":1: this is no file of queries, but CSV, XML") for first in OTHERS),
     ],
 )
 def test_defect_is_named_by_its_line(tmp_path, content, message):
     with pytest.raises(InputError, match=f"queries{message}"):
         read(tmp_path / "queries", content)
+
+
+def test_queries_come_through_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=["q1\ta\nq2\tb\n"])
+    writer.start()
+    assert list(read_queries(tmp_path / "pipe")) == [("q1", "a"), ("q2", "b")]
+    writer.join()
 
 
 def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):

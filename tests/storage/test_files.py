@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -33,15 +34,17 @@ def everything(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-def test_new_directory_appears_at_the_end(tmp_path):
-    target = tmp_path / "a" / "b"
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_new_directory_appears_at_the_end(tmp_path, mask):
+    target, before = tmp_path / "a" / "b", os.umask(mask)
     with new_directory(target) as temporary:
         (temporary / "deep").mkdir()
         (temporary / "deep" / "file").write_text("1")
         assert not target.exists()
         assert temporary.parent.parent == target.parent  # one file system: renaming works
     assert everything(tmp_path / "a") == ["b", "b/deep", "b/deep/file"]
-    assert stat.S_IMODE(target.stat().st_mode) == 0o755  # not only for its owner
+    os.umask(before)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o777 & ~mask
 
 
 @pytest.mark.parametrize(("in_the_way", "error"), [(False, Crash), (True, OSError)])
@@ -176,11 +179,14 @@ def test_make_directory_makes_parents_and_accepts_an_existing_directory(tmp_path
     assert everything(tmp_path) == ["a", "a/b"]  # no trace of the trial file
 
 
-def test_an_error_about_a_file_in_the_way_names_flag_and_remedy(tmp_path):
-    (tmp_path / "file").write_text("")
-    message = r"^--output_dir=.*/file/below: the directory cannot be.*Choose another one, or change"
-    with pytest.raises(InputError, match=message):
+def test_a_place_that_cannot_be_written_is_said_in_words(tmp_path):
+    (tmp_path / "file").touch()
+    message = "/file/below: the directory cannot be.*Choose another one, or change"
+    with pytest.raises(InputError, match=f"^--output_dir=.*{message}"):
         make_directory(f"{tmp_path}/file/below", "--output_dir")
+    for write in (write_text, lambda path, _: new_directory(path).__enter__()):
+        with pytest.raises(InputError, match=message):
+            write(tmp_path / "file" / "below" / "new", "")
 
 
 def lock(path):
@@ -221,6 +227,70 @@ def test_write_text_is_utf8_and_replaces_or_leaves_the_old_file(tmp_path, monkey
         write_text(tmp_path / "other", "half a pair: \ud800")
     assert path.read_bytes() == b"\xce\xb8 = 1\n"
     assert everything(tmp_path) == ["file.md"]
+
+
+def test_links_are_followed_by_whatever_is_written(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("old")
+    (tmp_path / "elsewhere" / "file").chmod(0o600)
+    for name in ("file", "new", "directory"):
+        (tmp_path / name).symlink_to(tmp_path / "elsewhere" / name)
+    for name in ("file", "new"):
+        write_text(tmp_path / name, "text")
+    for content in "12":  # made, then replaced
+        with new_directory(tmp_path / "directory", replace=True) as temporary:
+            (temporary / content).touch()
+    assert all((tmp_path / name).is_symlink() for name in ("file", "new", "directory"))
+    there = ["directory", "directory/2", "file", "new"]
+    assert everything(tmp_path / "elsewhere") == there
+    assert (tmp_path / "elsewhere" / "file").read_text() == "text"
+    assert stat.S_IMODE((tmp_path / "elsewhere" / "file").stat().st_mode) == 0o600
+    files.delete_in(tmp_path, ["directory"])
+    assert everything(tmp_path / "elsewhere") == there
+    (tmp_path / "directory").symlink_to(tmp_path / "elsewhere" / "directory")
+    files.discard_directory(tmp_path / "directory")
+    assert everything(tmp_path / "elsewhere") == there[2:]
+
+
+def test_what_goes_to_a_pipe_or_to_standard_output_is_written_there(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["timeout", "20", "cat", str(pipe)], stdout=subprocess.PIPE)
+    files.check_output_file(pipe, "--trec_run")
+    write_text(pipe, "to a pipe")
+    assert reader.communicate(timeout=20)[0] == b"to a pipe"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+    link.symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+    code = "import sys; from tf_smoothclir.storage.files import *\nprint(1)\n"
+    code += "check_output_file(sys.argv[1], ''); write_text(sys.argv[1], '2'); print(3)"
+    program = [sys.executable, "-c", code, str(link)]
+    assert subprocess.run(program, stdout=subprocess.PIPE, check=True).stdout == b"1\n23\n"
+    with open(tmp_path / "out", "wb") as out:
+        subprocess.run(program, stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "1\n23\n"
+    assert everything(tmp_path) == ["link", "out", "pipe"]
+
+
+def test_a_record_that_cannot_be_read_is_said_in_words(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "deep").write_text("[" * 100_000)
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    (tmp_path / "list").write_text("[]")
+    for name in ("pipe", "deep", "bytes", "list", "missing"):
+        with pytest.raises(InputError, match=f"{name}: .*. Mend it"):
+            files.read_record(tmp_path / name, dict, "Mend it")
+
+
+@pytest.mark.parametrize("shape", ["(" * 999 + ")" * 999, "(9,)", "(1,", "()"])
+def test_arrays_that_cannot_be_read_are_said_in_words(tmp_path, shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        head = b"\x93NUMPY\x02\0" + len(header).to_bytes(4, "little")
+        file.writestr("values.npy", head + header + b"\0\0\0\0")
+    message = "no array 'row_ends'" if shape == "()" else "its arrays cannot be read"
+    with pytest.raises(InputError, match=f"a.npz: .*{message}"):
+        files.read_arrays(tmp_path / "a.npz", "values", "row_ends")
 
 
 def test_write_text_by_two_writers_never_mixes_them(tmp_path, monkeypatch):

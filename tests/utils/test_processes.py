@@ -15,10 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
 
 
-def kill_itself():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def save_on_sigterm(path):
     signal.signal(signal.SIGTERM, lambda *_: (Path(path).write_text("saved"), sys.exit(0)))
     Path(path).touch()
@@ -34,12 +30,8 @@ def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused()
         while running:
             ended += running.wait()
         assert sorted(ended) == [("bad", 3), ("good", 0)]
-        running.start("bad", kill_itself)
+        running.start("bad", signal.raise_signal, signal.SIGKILL)
         assert running.wait() == [("bad", -signal.SIGKILL)]
-
-
-def write_variable():
-    print(os.environ.get("SMOOTHCLIR_TEST"), flush=True)
 
 
 def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatch):
@@ -47,7 +39,7 @@ def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatc
     with process_group() as running:
         for value in ("first", "second"):
             monkeypatch.setenv("SMOOTHCLIR_TEST", value)
-            running.start(value, write_variable)
+            running.start(value, os.system, "echo $SMOOTHCLIR_TEST")
             running.wait()
             assert capfd.readouterr() == (f"{value}\n", "")
 

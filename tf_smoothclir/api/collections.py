@@ -20,6 +20,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 
 class Searches:
@@ -32,6 +33,7 @@ class Searches:
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
         """A search; the latest one is kept."""
+        index = None if index is None else os.path.abspath(local_path(index))
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
@@ -40,7 +42,7 @@ class Searches:
             key = source.fingerprint(), retriever
         else:
             source = None
-            key = os.path.abspath(index) if index is not None else "", retriever
+            key = index or "", retriever
         if self._latest is None or self._latest[0] != key:
             found = self._index(source, index)
             search = search_in(found, self._models.models, self._models.load_tower, retriever)

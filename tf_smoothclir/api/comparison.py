@@ -14,6 +14,7 @@ from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 if TYPE_CHECKING:
     from tf_smoothclir.api.model import Model
@@ -49,7 +50,8 @@ def compare(
     Raises:
         InputError: A run cannot be read or was not evaluated, or runs have different judgments.
     """
-    paths = [os.fspath(cast("PathText", getattr(run, "path", run))) for run in runs]
+    paths = [local_path(cast("PathText", getattr(run, "path", run))) for run in runs]
+    qrels = local_path(qrels)
     names = comparing.system_names(paths)
     baseline = comparing.checked_baseline(names, baseline)
     are_directories = [os.path.isdir(path) for path in paths]

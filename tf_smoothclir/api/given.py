@@ -42,7 +42,10 @@ def texts_of(given: Texts, argument: str) -> list[Text]:
     _refuse_single(given, argument, _TEXTS_REMEDY)
     if _is_frame(given):
         columns = _columns(given, ("id", "text"), argument, ("title",))
-        records = [Text(_id(row[0], argument), row[2], row[1]) for row in zip(*columns)]
+        records = [
+            Text(_id(id_, argument), "" if title is None or title != title else title, text)
+            for id_, text, title in zip(*columns)  # None and NaN are missing titles
+        ]
     elif hasattr(given, "items"):
         records = [Text(_id(id_, argument), "", text) for id_, text in given.items()]
     else:

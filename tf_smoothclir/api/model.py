@@ -26,9 +26,10 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 
 class Model:
@@ -51,7 +52,7 @@ class Model:
         Raises:
             InputError: It is neither.
         """
-        self.path = Path(path)
+        self.path = Path(local_path(path))
         self._held = held
         self._run: RunDirectory | None = None
         if RunDirectory(self.path).config.is_file():
@@ -81,7 +82,7 @@ class Model:
         run = self._of_run("metrics")
         if not run.finished:
             raise run.incomplete("is not finished yet")
-        return read_json(run.metrics)
+        return read_record(run.metrics, dict, "Restore the file, or train again")
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -212,7 +213,7 @@ class Model:
         Raises:
             InputError: There is an index of something else, or the documents have a defect.
         """
-        return self._searches.build(Path(directory), documents, overwrite=overwrite)
+        return self._searches.build(Path(local_path(directory)), documents, overwrite=overwrite)
 
     @without_retracing_warnings()
     def explain(self, query: str, document: str, role: str = "document") -> Explanation:
@@ -294,10 +295,9 @@ class Model:
             InputError: It is an export already, or the run cannot be exported.
         """
         run = self._of_run("export", "it is an export already", "Copy its directory")
-        export_run(
-            run, directory, search_model=search_model, search_depth=whole_number(depth, "depth")
-        )
-        return Path(directory)
+        path = make_directory(directory, "export: directory")
+        export_run(run, path, search_model=search_model, search_depth=whole_number(depth, "depth"))
+        return path
 
     @functools.cached_property
     def _models(self) -> RankingModels:

@@ -13,6 +13,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 Data = PathText | Source | RetrievalSet
 _REMEDY = "Give queries, documents and judgments, or data: a directory or a retrieval set"
@@ -52,7 +53,7 @@ def given_set(
             f"{where}: data", "queries, documents or judgments are given too", _REMEDY
         )
     if isinstance(data, (str, os.PathLike)):
-        return GivenSet(directory=os.path.abspath(data))
+        return GivenSet(directory=os.path.abspath(local_path(data)))
     if isinstance(data, RetrievalSet):
         rows = {id_: int(split) for id_, split in zip(data.query_ids, data.splits)}
         named = {id_: SPLITS[split] for id_, split in rows.items() if split >= 0}

@@ -26,6 +26,7 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 from tf_smoothclir.utils.progress import progress_shown
 
 if TYPE_CHECKING:
@@ -35,18 +36,8 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.keywords import SettingKeywords
 
 _ARGUMENTS = (
-    "data",
-    "queries",
-    "documents",
-    "judgments",
-    "splits",
-    "preset",
-    "output_dir",
-    "overwrite",
-    "progress",
-    "query_tower",
-    "document_tower",
-    "callbacks",
+    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
+    *("progress", "query_tower", "document_tower", "callbacks"),
 )
 
 
@@ -120,15 +111,14 @@ def train(
     if output_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")
         output_dir = temporary.name
-    chosen = settings_with_data(
-        "train", given, preset, keywords, _ARGUMENTS, Path(output_dir), overwrite
-    )
+    path = Path(local_path(output_dir))
+    chosen = settings_with_data("train", given, preset, keywords, _ARGUMENTS, path, overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
-            train_run(chosen, Path(output_dir), overwrite=overwrite, callbacks=callbacks)
+            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks)
         except Interrupted:
-            raise KeyboardInterrupt(f"stopped and saved in {output_dir}") from None
-    return Model(output_dir, held=temporary)
+            raise KeyboardInterrupt(f"stopped and saved in {path}") from None
+    return Model(path, held=temporary)
 
 
 class Given(NamedTuple):

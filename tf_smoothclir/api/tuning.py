@@ -31,6 +31,7 @@ from tf_smoothclir.tuning.trial_results import TrialResult, trial_table
 from tf_smoothclir.tuning.tune import tune as run_search
 from tf_smoothclir.tuning.tuner import tokenized_sets, train_trial
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 from tf_smoothclir.utils.progress import progress_shown
 from tf_smoothclir.utils.tables import markdown_table
 
@@ -116,7 +117,7 @@ def tune(
     given, keywords = Given(data, queries, documents, judgments, splits), dict(settings)
     _check(run_settings(preset, keywords, _ARGUMENTS), chosen)  # before anything is written
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
-        directory = Path(temporary if output_dir is None else output_dir)
+        directory = Path(temporary if output_dir is None else local_path(output_dir))
         fixed = settings_with_data(
             "tune", given, preset, keywords, _ARGUMENTS, directory, overwrite
         )

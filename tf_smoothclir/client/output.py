@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tf_smoothclir.client.serving_client import SEARCH_MODEL, ServingClient
 from tf_smoothclir.protocols.text_search import DOUBTS
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.terminal import visible
 
 Printed = Iterator[tuple[dict, str]]
 
@@ -25,13 +26,13 @@ def searched(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Pri
     del role
     for text, documents in zip(texts, client.search(texts)):
         results = [{"rank": n, **dataclasses.asdict(d)} for n, d in enumerate(documents, start=1)]
-        lines = [f"\n{_shown(text)}", "  rank   score  grade  id"]
+        lines = ["", _shown(text), "  rank   score  grade  id"]
         lines += ["  {rank:4}  {score:6.3f}  {grade:5}  {id}".format(**r) for r in results]
         if not documents:
-            lines = [*lines[:1], f"  {DOUBTS['nothing']}"]
+            lines = [*lines[:2], f"  {DOUBTS['nothing']}"]
         elif documents[0].evidence in DOUBTS:
-            lines.insert(1, f"  {DOUBTS[documents[0].evidence]}")
-        yield {"query": _shown(text), "results": results}, "\n".join(lines)
+            lines.insert(2, f"  {DOUBTS[documents[0].evidence]}")
+        yield {"query": _shown(text), "results": results}, "\n".join(map(visible, lines))
 
 
 def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
@@ -39,11 +40,9 @@ def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Print
     del role
     parts = [part for text in texts for part in text.split(b"\t")]
     if len(parts) % 2:
-        raise input_error(
-            "arguments",
-            f"{len(parts)} texts cannot be paired as queries and documents",
-            "Give a query and a document in turn, or both on each line with a tab between them",
-        )
+        reason = f"{len(parts)} texts cannot be paired as queries and documents"
+        remedy = "Give a query and a document in turn, or both on each line with a tab between them"
+        raise input_error("arguments", reason, remedy)
     pairs = list(zip(parts[::2], parts[1::2]))
     for (query, document), (score, grade) in zip(pairs, client.score(pairs)):
         record = {"query": _shown(query), "document": _shown(document)}
@@ -57,7 +56,7 @@ def status(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Print
     for name in names or ("query_tower", "document_tower", SEARCH_MODEL):
         for version in client.status(name):
             shown = f"{name} {version.version} {version.state} {version.error_message}"
-            yield {"model": name, **dataclasses.asdict(version)}, shown.rstrip()
+            yield {"model": name, **dataclasses.asdict(version)}, visible(shown.rstrip())
 
 
 PRINTERS = {"encode": encoded, "search": searched, "score": scored, "status": status}

@@ -20,6 +20,7 @@ from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.command_line.flag_rules import check_flags
 from tf_smoothclir.command_line.setting_flags import COMMAND, define_plugin, load_plugins
 from tf_smoothclir.utils.errors import InputError, is_full_disk
+from tf_smoothclir.utils.terminal import print_any_text, visible_lines
 
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 
@@ -32,7 +33,8 @@ def run_main(
     try:
         groups = load_plugins(sys.argv[1:], groups)
     except InputError as error:
-        sys.exit(f"error: {error}")
+        _end(error)
+    print_any_text()
     if any(argument in ("--help", "-h", "-help") for argument in sys.argv[1:]):
         try:
             print(_help(description, groups, arguments), flush=True)
@@ -41,7 +43,7 @@ def run_main(
         return
     logging.use_absl_handler()
     handler = logging.get_absl_handler().python_handler
-    handler.setFormatter(standard_logging.Formatter())
+    handler.setFormatter(_Formatter())
     handler.addFilter(_is_ours_or_a_warning)
     app.run(lambda argv: _guarded(main, argv, arguments))
 
@@ -70,10 +72,21 @@ def _end_for_closed_pipe() -> NoReturn:
 
 
 def _end_for_full_disk(message: str) -> NoReturn:
-    sys.exit(
-        f"error: {message}. Free some space, then give the same command again: everything saved so"
-        " far is kept."
+    _end(
+        f"{message}. Free some space, then give the same command again: everything saved so far is"
+        " kept."
     )
+
+
+def _end(error: object) -> NoReturn:
+    sys.exit(visible_lines(f"error: {error}"))
+
+
+class _Formatter(standard_logging.Formatter):
+    """Messages alone, without the control characters of the names in them."""
+
+    def format(self, record: standard_logging.LogRecord) -> str:
+        return visible_lines(super().format(record))
 
 
 def _is_ours_or_a_warning(record: standard_logging.LogRecord) -> bool:
@@ -98,7 +111,7 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
         logging.flush()
         if is_full_disk(error.__cause__):  # whose remedy is another one
             _end_for_full_disk(str(error.__cause__))
-        sys.exit(f"error: {error}")
+        _end(error)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from absl import flags
 
-from tf_smoothclir.command_line.setting_flags import COMMAND, FLAGS
+from tf_smoothclir.command_line.setting_flags import COMMAND, FLAGS, define_path
 
 
 def define_engine_flags(*, searches: bool) -> None:
@@ -18,12 +18,11 @@ def define_engine_flags(*, searches: bool) -> None:
         " pays.",
         module_name=COMMAND,
     )
-    flags.DEFINE_string(
+    define_path(
         "uri",
         "",
         "Address of --engine=milvus, such as http://localhost:19530, or a file ending in .db for"
         " Milvus Lite. The environment variable MILVUS_TOKEN has its user:password or key, if any.",
-        module_name=COMMAND,
     )
     flags.DEFINE_string(
         "engine_collection",

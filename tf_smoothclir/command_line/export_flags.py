@@ -7,6 +7,7 @@ from absl import flags
 from tf_smoothclir.command_line.setting_flags import (
     COMMAND,
     FLAGS,
+    define_path,
     define_retriever,
     define_verify,
 )
@@ -16,13 +17,12 @@ _OWN = {"module_name": COMMAND}
 
 def define_export_flags() -> None:
     """Defines all flags of the command."""
-    flags.DEFINE_string("run_dir", "runs/train", "Run directory of smoothclir-train.", **_OWN)
-    flags.DEFINE_string(
+    define_path("run_dir", "runs/train", "Run directory of smoothclir-train.")
+    define_path(
         "export_dir",
         "",
         "Directory for query_tower/<version>, document_tower/<version>, lexical_model/<version> and"
         " search/<version>; empty: the run directory.",
-        **_OWN,
     )
     flags.DEFINE_boolean(
         "search_model",
@@ -78,11 +78,7 @@ def define_export_flags() -> None:
 def export_options() -> dict:
     """Keyword arguments of `export_run`."""
     names = (
-        "search_model",
-        "max_search_documents",
-        "search_depth",
-        "dim",
-        "table_type",
+        *("search_model", "max_search_documents", "search_depth", "dim", "table_type"),
         "vector_type",
     )
     retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever

@@ -23,12 +23,7 @@ _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
     """Rules that refuse each of some flags where `name` is given."""
     return tuple(
-        Rule(
-            (name, other),
-            lambda *given: None not in given,
-            reason,
-            "Leave one of the two out",
-        )
+        Rule((name, other), lambda *given: None not in given, reason, "Leave one of the two out")
         for other in others
     )
 

@@ -8,6 +8,7 @@ from tf_smoothclir.command_line.engine_flags import define_engine_flags
 from tf_smoothclir.command_line.setting_flags import (
     COMMAND,
     define_index_flags,
+    define_path,
     define_settings,
 )
 from tf_smoothclir.settings.retrieval import INDEXED_FOR
@@ -20,12 +21,11 @@ def define_building_flags() -> None:
     define_index_flags()
     define_engine_flags(searches=False)
     define_settings(["data"])
-    flags.DEFINE_string(
+    define_path(
         "collection",
         "",
         "Documents to index: a file .tsv (id, text), .documents (id, title, text), .jsonl or"
         " .parquet (id, text and optionally title), or a directory of such files.",
-        **_OWN,
     )
     flags.DEFINE_enum(
         "index_type",
@@ -66,18 +66,13 @@ def define_building_flags() -> None:
         "Replace the index, whatever its export, collection and type are.",
         **_OWN,
     )
-    flags.DEFINE_string(
-        "add",
-        "",
-        "Documents to add to the collection in --engine, in the formats of --collection.",
-        **_OWN,
-    )
-    flags.DEFINE_string(
+    add_help = "Documents to add to the collection in --engine, in the formats of --collection."
+    define_path("add", "", add_help)
+    define_path(
         "remove",
         "",
         "File with the ids of documents to remove from the collection in --engine, one per line."
         " They are removed before --add adds documents.",
-        **_OWN,
     )
     flags.DEFINE_boolean(
         "replace",

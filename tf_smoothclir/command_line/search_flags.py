@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from absl import flags
 
 from tf_smoothclir.command_line.engine_flags import define_engine_flags
@@ -12,10 +10,11 @@ from tf_smoothclir.command_line.setting_flags import (
     FLAGS,
     check_export_dir,
     define_index_flags,
+    define_path,
     define_retriever,
     define_settings,
 )
-from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.storage.files import check_output_file
 from tf_smoothclir.utils.errors import input_error
 
 _OWN = {"module_name": COMMAND}
@@ -28,20 +27,15 @@ def define_search_flags() -> None:
     define_retriever()
     define_settings(["data"])
     flags.DEFINE_multi_string("query", [], "A query; repeat the flag for more.", **_OWN)
-    flags.DEFINE_string(
+    define_path(
         "queries",
         "",
-        "File of queries, one per line: an id, a tab and a text, or a text alone.",
-        **_OWN,
+        "File of queries, one per line: an id, a tab and a text, a JSON object with an id and a"
+        " text, or a text alone.",
     )
     flags.DEFINE_integer("top_k", 10, "Documents per query.", lower_bound=1, **_OWN)
     flags.DEFINE_boolean("json", False, "Print one JSON object per query.", **_OWN)
-    flags.DEFINE_string(
-        "trec_run",
-        "",
-        "Write the hits to this TREC run file instead of printing them.",
-        **_OWN,
-    )
+    define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
     flags.DEFINE_string("tag", "tf_smoothclir", "Name of the system in --trec_run.", **_OWN)
     flags.DEFINE_boolean(
         "explain",
@@ -66,12 +60,9 @@ def define_search_flags() -> None:
 def check_search_flags() -> None:
     """Reports mistakes that would show only after seconds, or never."""
     if FLAGS.trec_run:
-        make_directory(Path(FLAGS.trec_run).parent, "--trec_run")
-        if Path(FLAGS.trec_run).is_dir():
-            raise input_error(f"--trec_run={FLAGS.trec_run}", "it is a directory", "Name a file")
+        check_output_file(FLAGS.trec_run, "--trec_run")
     if FLAGS.tag.split() != [FLAGS.tag]:
-        raise input_error(
-            f"--tag={FLAGS.tag}", "the tag of a TREC run is one word", "Leave out white space"
-        )
+        reason = "the tag of a TREC run is one word"
+        raise input_error(f"--tag={FLAGS.tag}", reason, "Leave out white space")
     if not FLAGS.server:
         check_export_dir()

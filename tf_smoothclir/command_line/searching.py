@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator
 
@@ -14,6 +13,7 @@ from tf_smoothclir.search.display import print_hits
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.text.batches import in_batches
+from tf_smoothclir.utils.terminal import print_json
 
 _BATCH = 256
 
@@ -59,7 +59,7 @@ def _show(search, query, hits, reading) -> None:
         answer = {"query": query.text, **dataclasses.asdict(reading), "results": results}
         if FLAGS.queries:
             answer = {"id": query.id, **answer}
-        print(json.dumps(answer, ensure_ascii=False))
+        print_json(answer)
     else:
         bold = sys.stdout.isatty()
         print_hits(query.text, hits, FLAGS.width, explanations, bold=bold, reading=reading)

@@ -19,6 +19,7 @@ from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # group of a command's own flags in --help
@@ -34,6 +35,15 @@ def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
     """Defines a flag for each setting of a class."""
     for field in fields_with_flags(kind):
         _define(group, field)
+
+
+def define_path(
+    name: str, default: str | None, text: str, *, many: bool = False, **more
+) -> flags.FlagHolder:
+    """Defines a flag of the command that is a path, or with `many` a list of them."""
+    define = flags.DEFINE_multi if many else flags.DEFINE
+    serializer = (flags.ArgumentSerializer(),) if many else ()
+    return define(_PathParser(), *serializer, name, default, text, module_name=COMMAND, **more)
 
 
 def values_of(kind: type[Settings]) -> dict[str, object]:
@@ -108,12 +118,9 @@ def define_preset() -> None:
 
 def define_run_directory(default: str) -> None:
     """Defines --output_dir and --overwrite, for commands that write one run."""
-    flags.DEFINE_string("output_dir", default, "The run directory.", module_name=COMMAND)
+    define_path("output_dir", default, "The run directory.")
     flags.DEFINE_boolean(
-        "overwrite",
-        False,
-        "Delete the run in --output_dir and start again.",
-        module_name=COMMAND,
+        "overwrite", False, "Delete the run in --output_dir and start again.", module_name=COMMAND
     )
 
 
@@ -130,29 +137,18 @@ def define_verify() -> flags.FlagHolder:
 
 def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     """Defines --export_dir and --index_dir, for commands that search or write an index."""
-    export_dir = flags.DEFINE_string(
-        "export_dir",
-        "runs/train",
-        "Directory that smoothclir-export wrote to.",
-        module_name=COMMAND,
+    export_dir = define_path(
+        "export_dir", "runs/train", "Directory that smoothclir-export wrote to."
     )
-    index_dir = flags.DEFINE_string(
-        "index_dir",
-        "",
-        "Directory of the index; empty: index/ in --export_dir.",
-        module_name=COMMAND,
-    )
-    return export_dir, index_dir
+    index_help = "Directory of the index; empty: index/ in --export_dir."
+    return export_dir, define_path("index_dir", "", index_help)
 
 
 def check_export_dir() -> None:
     """Checks that --export_dir is there, before anything is loaded, which takes seconds."""
     if not Path(FLAGS.export_dir).is_dir():
-        raise input_error(
-            f"--export_dir={FLAGS.export_dir}",
-            "there is no such directory",
-            "Write all parts with smoothclir-export",
-        )
+        remedy = "Write all parts with smoothclir-export"
+        raise input_error(f"--export_dir={FLAGS.export_dir}", "there is no such directory", remedy)
 
 
 def check_data_dir(data_dir: str) -> None:
@@ -230,11 +226,8 @@ def _base_settings() -> RunSettings:
     # Before the run is read, which may not be there.
     check_combinations(**{name: FLAGS[name].value for name in NOT_BESIDE_INIT_FROM | {"init_from"}})
     if FLAGS["preset"].present:
-        raise input_error(
-            f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}",
-            "a run that begins with another one has its settings",
-            "Leave --preset out",
-        )
+        reason, remedy = "a run that begins with another one has its settings", "Leave --preset out"
+        raise input_error(f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}", reason, remedy)
     from tf_smoothclir.training.initial_run import settings_to_begin_with
 
     return settings_to_begin_with(FLAGS.init_from)
@@ -271,6 +264,8 @@ def _define(group: str, field: dataclasses.Field) -> None:
         flags.DEFINE_list(name, list(map(str, default)), **common)
     elif rule["choices"]:
         flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
+    elif rule["is_path"]:
+        flags.DEFINE(_PathParser(), name, default, **common)
     else:
         flags.DEFINE_string(name, default, **common)
 
@@ -278,6 +273,14 @@ def _define(group: str, field: dataclasses.Field) -> None:
 def _help_of_choices(field: dataclasses.Field) -> str:
     """The help of a flag whose choices are registered, in the form of absl's enum flags."""
     return f"<{'|'.join(field.metadata['choices'])}>: {help_of(field)}"
+
+
+class _PathParser(flags.ArgumentParser):
+    """Expands `~`, which the shell leaves in --flag=~/path."""
+
+    def parse(self, argument: str) -> str:
+        """The path, which may be a URL."""
+        return local_path(argument)
 
 
 class _ChoiceParser(flags.ArgumentParser):

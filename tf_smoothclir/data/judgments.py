@@ -53,11 +53,9 @@ def _read(
                 break  # the first one is an error already
             continue
         if not 0 <= grade < num_grades:
-            raise input_error(
-                source.place("judgments", index),
-                f"grade {grade} is outside 0..{num_grades - 1}",
-                "Correct it, or give one more of --thresholds for each further grade",
-            )
+            reason = f"grade {grade} is outside 0..{num_grades - 1}"
+            remedy = "Correct it, or give one more of --thresholds for each further grade"
+            raise input_error(source.place("judgments", index), reason, remedy)
         judged.append((query_row[query_id], document_row[document_id], grade))
         indices.append(index)
     return np.array(judged, np.int32).reshape(-1, 3), indices, unknown
@@ -100,8 +98,5 @@ def _unknown_error(
 
 
 def _repeat_error(source: Source, first: int, second: int) -> InputError:
-    return input_error(
-        source.place("judgments", second),
-        f"the same query and document are already judged at {source.place('judgments', first)}",
-        "Keep one of the two",
-    )
+    reason = f"the same query and document are already judged at {source.place('judgments', first)}"
+    return input_error(source.place("judgments", second), reason, "Keep one of the two")

@@ -80,11 +80,9 @@ class RetrievalSet:
         judged[self.query_rows] = True
         rows = np.flatnonzero(judged & (self.splits == SPLITS.index(split)))
         if not rows.size:
-            raise input_error(
-                self.source.name,
-                f"no query of the {split} split has a judgment ({judged.sum()} judged queries)",
-                "Move some to this split, or judge more queries",
-            )
+            reason = f"no query of the {split} split has a judgment ({judged.sum()} judged queries)"
+            remedy = "Move some to this split, or judge more queries"
+            raise input_error(self.source.name, reason, remedy)
         return rows
 
 
@@ -95,11 +93,8 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
         first = {}
         for row, id_ in enumerate(ids):
             if first.setdefault(id_, row) != row:
-                raise input_error(
-                    source.place(stream, row),
-                    f"id {id_!r} is already used at {source.place(stream, first[id_])}",
-                    "Give every text its own id",
-                )
+                reason = f"id {id_!r} is already used at {source.place(stream, first[id_])}"
+                raise input_error(source.place(stream, row), reason, "Give every text its own id")
     if not ids:
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
     return ids, rows
@@ -123,9 +118,7 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
     missing = judged[splits[judged] < 0]
     if missing.size:
         missing = query_ids[missing[0]]
-        raise input_error(
-            source.place("splits", 0).rsplit(":", 1)[0],
-            f"query {missing!r} has no split",
-            "Give every query a split, or remove the file for a seeded 3:1:1 split",
-        )
+        reason = f"query {missing!r} has no split"
+        remedy = "Give every query a split, or remove the file for a seeded 3:1:1 split"
+        raise input_error(source.place("splits", 0).rsplit(":", 1)[0], reason, remedy)
     return splits

@@ -8,7 +8,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from tf_smoothclir.data.sources.source import SPLITS, Source, Text
+import numpy as np
+
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.source import SPLITS, Text
 
 _WORD = re.compile(r"\w+")
 PERCENTILES = (25, 50, 75, 90, 99, 100)
@@ -79,15 +82,12 @@ class CollectionStatistics:
         ]
 
 
-def collection_statistics(source: Source) -> CollectionStatistics:
-    """Counts a source, streaming its texts once.
-
-    Memory grows with the number of judged queries and of distinct words, not with the size of the
-    collection.
-    """
+def collection_statistics(retrieval_set: RetrievalSet) -> CollectionStatistics:
+    """Counts a set, streaming its texts once; judgments that were skipped do not count."""
+    source = retrieval_set.source
     queries, query_lengths, query_vocabulary = _count_texts(source.queries())
     documents, document_lengths, document_vocabulary = _count_texts(source.documents())
-    partly_relevant = _partly_relevant(source, queries)
+    partly_relevant = _partly_relevant(retrieval_set)
     splits = source.splits()
     return CollectionStatistics(
         name=source.name,
@@ -115,17 +115,11 @@ def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
     return sum(lengths.values()), lengths, sum(count > 1 for count in words.values())
 
 
-def _partly_relevant(source: Source, queries: int) -> Counter:
+def _partly_relevant(retrieval_set: RetrievalSet) -> Counter:
     """Number of partly relevant documents -> number of queries that have as many."""
-    by_grade: dict[int, Counter] = {}
-    for judgment in source.judgments():
-        if judgment.grade > 0:
-            by_grade.setdefault(judgment.grade, Counter())[judgment.query_id] += 1
-    by_grade.pop(max(by_grade, default=0), None)
-    counts = sum(by_grade.values(), Counter())
-    histogram = Counter(counts.values())
-    histogram[0] = queries - len(counts)
-    return histogram
+    grades = retrieval_set.grades
+    rows = retrieval_set.query_rows[(grades > 0) & (grades < grades.max())]
+    return Counter(np.bincount(rows, minlength=len(retrieval_set.query_ids)).tolist())
 
 
 def _mean(histogram: Counter) -> float:

@@ -24,6 +24,7 @@ from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.storage.files import discard_directory
 from tf_smoothclir.storage.folder import damage_in, new_folder
 from tf_smoothclir.text.given_vocabulary import vocabulary_digest
+from tf_smoothclir.utils.paths import local_path
 
 _CACHED = "cached"  # the kind of its folders
 _FORMAT = 2  # part of every digest; increase it when the tokeniser or the files change
@@ -33,7 +34,7 @@ _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 
 def default_cache_dir() -> Path:
     """`tf_smoothclir` in the user's cache directory ($XDG_CACHE_HOME or ~/.cache)."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tf_smoothclir")
+    return Path(local_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache"), "tf_smoothclir")
 
 
 def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, cache: Path) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.storage.files import open_text_to_write
+from tf_smoothclir.storage.files import open_text_to_write, read_json
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
@@ -84,18 +84,16 @@ class TowerDescription:
         """Reads the description of a tower."""
         path = directory / DESCRIPTION
         try:
-            return record_from_json(cls, json.loads(path.read_text(encoding="utf-8")))
+            return record_from_json(cls, read_json(path))
         except FileNotFoundError:
-            raise input_error(
-                directory,
+            reason = (
                 "this tower cannot be computed without TensorFlow: only towers of average pooling"
-                " can",
-                "Load the tower as a SavedModel",
-            ) from None
+                " can"
+            )
+            raise input_error(directory, reason, "Load the tower as a SavedModel") from None
         except (OSError, ValueError) as error:
-            raise input_error(
-                path, f"it cannot be read ({error})", "Export the run again"
-            ) from None
+            reason = f"it cannot be read ({error})"
+            raise input_error(path, reason, "Export the run again") from None
 
     def array(self, directory: Path, name: str) -> np.ndarray:
         """An array, mapped from the file of the variables."""

@@ -18,6 +18,7 @@ from tf_smoothclir.encoder.version_directory import version_directory
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
 from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 _UNKNOWN_ID = 1
 _TEXTS_PER_BATCH = 1024
@@ -88,7 +89,7 @@ class Encoder:
             InputError: There is no such version, the tower is not one of average pooling, or a file
                 is not the one that was written.
         """
-        self._load(version_directory(Path(export_dir), role, version), role)
+        self._load(version_directory(Path(local_path(export_dir)), role, version), role)
 
     @staticmethod
     def can_load(directory: Path) -> bool:
@@ -113,12 +114,11 @@ class Encoder:
         if not is_checked:
             folder.check("Copy the export again")
         if not _has_hashes(tower):
-            raise input_error(
-                directory,
+            reason = (
                 f"its n-grams have up to {tower.ngrams.longest} characters, and those that can be"
-                f" computed without TensorFlow at most {LONGEST_NGRAM}",
-                "Load the tower as a SavedModel",
+                f" computed without TensorFlow at most {LONGEST_NGRAM}"
             )
+            raise input_error(directory, reason, "Load the tower as a SavedModel")
         self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
         self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]

@@ -22,11 +22,8 @@ def version_directory(export_dir: Path, role: str, version: int | None) -> Path:
         found &= {version}
     if not found:
         wanted = "" if version is None else f" of version {version}"
-        raise input_error(
-            export_dir,
-            f"there is no complete {role} tower{wanted}",
-            "Give the directory that smoothclir-export wrote",
-        )
+        reason = f"there is no complete {role} tower{wanted}"
+        raise input_error(export_dir, reason, "Give the directory that smoothclir-export wrote")
     return export_dir / f"{role}_tower" / str(max(found))
 
 

@@ -115,19 +115,15 @@ class Milvus:
         if not self.has(name):
             with self.explained():
                 there = ", ".join(sorted(self.client.list_collections())) or "none"
-            raise input_error(
-                where,
-                f"there is no such collection at {self._uri} (there: {there})",
-                "Write it with smoothclir-index --engine=milvus",
-            )
+            reason = f"there is no such collection at {self._uri} (there: {there})"
+            raise input_error(where, reason, "Write it with smoothclir-index --engine=milvus")
         with self.explained():
             properties = self.client.describe_collection(name).get("properties") or {}
         try:
             return record_from_json(CollectionNote, json.loads(properties[_PROPERTY]))
         except (KeyError, ValueError):
-            raise input_error(
-                where, "smoothclir-index did not write this collection", "Choose another name"
-            ) from None
+            reason = "smoothclir-index did not write this collection"
+            raise input_error(where, reason, "Choose another name") from None
 
     def properties(self, note: CollectionNote) -> dict[str, str]:
         """A note as the properties of a collection."""

@@ -108,15 +108,11 @@ def compare(
 def checked_baseline(names: Sequence[str], baseline: str = "") -> str:
     """The name of the baseline: the first of `names` if `baseline` is empty."""
     if len(names) < 2:
-        raise input_error(
-            "RUN RUN ...",
-            f"{len(names)} given, but a comparison needs two",
-            "Give the run directories of smoothclir-train, or TREC run files and --qrels",
-        )
+        remedy = "Give the run directories of smoothclir-train, or TREC run files and --qrels"
+        raise input_error("RUN RUN ...", f"{len(names)} given, but a comparison needs two", remedy)
     if baseline and baseline not in names:
-        raise input_error(
-            f"--baseline={baseline}", "no run has this name", f"Give one of: {', '.join(names)}"
-        )
+        reason = "no run has this name"
+        raise input_error(f"--baseline={baseline}", reason, f"Give one of: {', '.join(names)}")
     return baseline or names[0]
 
 
@@ -125,12 +121,11 @@ def _check_same_queries(systems: Mapping[str, RunMetrics], baseline: str) -> Non
     for name, system in systems.items():
         if system.query_ids != expected:
             different = sorted(set(system.query_ids).symmetric_difference(expected))
-            raise input_error(
-                name,
+            reason = (
                 f"it is evaluated on other queries than {baseline} ({len(different)} differ, such"
-                f" as {different[:3]})",
-                "Evaluate both on the same split of the same set",
+                f" as {different[:3]})"
             )
+            raise input_error(name, reason, "Evaluate both on the same split of the same set")
 
 
 def _difference(

@@ -17,16 +17,8 @@ from tf_smoothclir.storage.files import make_directory, write_json, write_text
 from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
 
 HEADER = (
-    "metric",
-    "system",
-    "queries",
-    "mean",
-    "difference (95% interval)",
-    "p",
-    "p (Holm)",
-    "p (t-test)",
-    "d_z",
-    "wins/ties/losses",
+    *("metric", "system", "queries", "mean", "difference (95% interval)", "p", "p (Holm)"),
+    *("p (t-test)", "d_z", "wins/ties/losses"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ if "matplotlib.pyplot" not in sys.modules and "MPLBACKEND" not in os.environ:
     matplotlib.use("Agg")  # needs no screen; a notebook has a back end of its own
 from matplotlib import pyplot as plt
 
-from tf_smoothclir.storage.files import open_to_write
+from tf_smoothclir.storage.files import write_bytes
 
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -171,6 +172,7 @@ def _panels(width: float, height: float, number: int = 1):
 
 def save_png(figure, path: str | os.PathLike, *, dpi: int = 120) -> None:
     """Writes a figure as PNG and closes it; the same figure gives the same bytes."""
-    with open_to_write(path) as file:
-        figure.savefig(file, dpi=dpi, format="png")
+    content = io.BytesIO()
+    figure.savefig(content, dpi=dpi, format="png")
+    write_bytes(path, content.getvalue())
     plt.close(figure)

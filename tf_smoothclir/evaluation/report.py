@@ -10,6 +10,7 @@ import numpy as np
 
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.tables import markdown_table, print_table
+from tf_smoothclir.utils.terminal import visible
 
 if TYPE_CHECKING:  # importing it takes seconds
     from tf_smoothclir.evaluation.evaluate import Evaluation
@@ -95,7 +96,7 @@ def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
     """Prints what `metrics.json` says of some splits: metrics, and how grades are predicted."""
     print_table(*metrics_cells(content, splits))
     for sentence in without_queries(content, splits):
-        print(f"{sentence}\n")
+        print(f"{visible(sentence)}\n")
     header, rows = grades_cells(content, splits)
     if rows:
         print_table(header, rows)

@@ -72,9 +72,8 @@ def read_qrels(path: Path) -> Qrels:
             raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
         _add(qrels, query, document, grade, path, line)
     if highest_grade(qrels) < 1:
-        raise input_error(
-            path, "no document has grade 1 or more", "Judge at least one document relevant"
-        )
+        remedy = "Judge at least one document relevant"
+        raise input_error(path, "no document has grade 1 or more", remedy)
     return qrels
 
 
@@ -161,12 +160,9 @@ def _read_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
     for line, text in read_lines(path):
         fields = text.split()
         if len(fields) != len(columns):
-            raise input_error(
-                path,
-                f"{len(fields)} columns instead of {len(columns)} ({' '.join(columns)})",
-                "Put one space or tab between columns, and none into an id",
-                line=line,
-            )
+            reason = f"{len(fields)} columns instead of {len(columns)} ({' '.join(columns)})"
+            remedy = "Put one space or tab between columns, and none into an id"
+            raise input_error(path, reason, remedy, line=line)
         yield line, fields
 
 
@@ -180,10 +176,6 @@ def _checked_score(text: str, path: Path, line: int) -> float:
 def _add(table: dict[str, dict], query: str, document: str, value, path: Path, line: int) -> None:
     of_query = table.setdefault(query, {})
     if document in of_query:
-        raise input_error(
-            path,
-            f"query {query!r} has document {document!r} a second time",
-            "Keep one of the lines",
-            line=line,
-        )
+        reason = f"query {query!r} has document {document!r} a second time"
+        raise input_error(path, reason, "Keep one of the lines", line=line)
     of_query[sys.intern(document)] = value  # one string object for all queries

@@ -14,10 +14,14 @@ from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.digests import joint_digest
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 _SUFFIXES = (".documents", ".jsonl", ".parquet", ".tsv")
-_ROWS_PER_BATCH = 1024
+_ROWS_PER_BATCH = 256
+# How large the texts of a Parquet file may be, beside its size: few bytes can stand for gigabytes.
+_MOST_TIMES, _FREE_BYTES = 1000, 1 << 28
+_OTHER_KIND = "Write them as another kind of file"
 
 
 class Collection(abc.ABC):
@@ -85,16 +89,19 @@ class FileCollection(Collection):
 
 def open_files(path: str | Path, flag: str) -> FileCollection:
     """Opens a file of documents, or a directory of such files, as Spark writes them."""
-    path = Path(path)
+    path = Path(local_path(path))
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
-        kinds = {file.suffix for file in files}
+        there = (file for file in path.iterdir() if _kind(file) in _SUFFIXES)
+        files = sorted(filter(Path.is_file, there))
+        kinds = set(map(_kind, files))
         if len(kinds) == 1:
             return FileCollection(files)
         reason = f"the directory holds {' and '.join(sorted(kinds)) or 'no'} files of documents"
-    elif not path.is_file():
+    elif not path.exists():
         reason = "there is no such file"
-    elif path.suffix in _SUFFIXES:
+    elif not path.is_file():
+        reason = "it is not a regular file, and documents are read more than once"
+    elif _kind(path) in _SUFFIXES:
         return FileCollection([path])
     else:
         reason = f"the suffix {path.suffix!r} is not a known kind of file"
@@ -115,11 +122,15 @@ def read_ids(path: str | Path) -> list[str]:
     return list(dict.fromkeys(checked_id(line, "id", path, n) for n, line in read_lines(path)))
 
 
+def _kind(path: Path) -> str:
+    return path.suffix.lower()
+
+
 def _records(path: Path) -> Iterator[tuple[int, Text]]:
     """Yields (line or row from 1, document)."""
-    if path.suffix == ".parquet":
+    if _kind(path) == ".parquet":
         return _parquet(path)
-    if path.suffix == ".documents":
+    if _kind(path) == ".documents":
         return _titled(path)
     return _UserDocuments(path).records()
 
@@ -150,15 +161,30 @@ def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
             f"reading Parquet needs the package pyarrow ({error})",
             "pip install '.[parquet]' in the checkout",
         ) from None
-    row = 0
+    row, size = 0, path.stat().st_size
+    left = _FREE_BYTES + _MOST_TIMES * size
+    too_large = f"its texts are more than {_MOST_TIMES} times as large as it"
     try:
         with parquet.ParquetFile(path) as file:
             columns = _columns(path, file.schema_arrow)
-            for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns):
+            chunks = [
+                file.metadata.row_group(n).total_byte_size for n in range(file.num_row_groups)
+            ]
+            if sum(chunks) > left:
+                raise input_error(path, too_large, _OTHER_KIND)
+            # Each row may repeat the longest text, which the file may hold once, and compressed.
+            rows = (_FREE_BYTES // 4 + 16 * size) // max([1, *chunks])
+            for batch in file.iter_batches(min(max(1, rows), _ROWS_PER_BATCH), columns=columns):
                 for record in batch.to_pylist():
                     row += 1
-                    yield row, _parquet_text(record, path, row)
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+                    text = _parquet_text(record, path, row)
+                    left -= len(text.title) + len(text.text)
+                    if left < 0:
+                        raise input_error(path, too_large, _OTHER_KIND)
+                    yield row, text
+    except InputError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = f"it cannot be read as Parquet ({' '.join(str(error).split())})"
         raise input_error(path, reason, "Write the file again", line=row + 1) from None
     if not row:
@@ -168,25 +194,19 @@ def _parquet(path: Path) -> Iterator[tuple[int, Text]]:
 def _columns(path: Path, schema) -> list[str]:
     missing = [name for name in ("id", "text") if name not in schema.names]
     if missing:
-        raise input_error(
-            path,
-            f"it has no column {missing[0]!r}; it has: {', '.join(schema.names)}",
-            "Write the columns id, text and optionally title",
-        )
+        reason = f"it has no column {missing[0]!r}; it has: {', '.join(schema.names)}"
+        raise input_error(path, reason, "Write the columns id, text and optionally title")
     return [name for name in Text._fields if name in schema.names]
 
 
 def _parquet_text(record: dict, path: Path, row: int) -> Text:
     if type(record["id"]) is int:
         record["id"] = str(record["id"])
-    record.setdefault("title", "")
+    if record.setdefault("title") is None:
+        record["title"] = ""
     for name in Text._fields:
         if type(record[name]) is not str:
-            raise input_error(
-                path,
-                f"{name!r} of the row is {record[name]!r}, not a string",
-                "Write a string there in every row",
-                line=row,
-            )
+            reason = f"{name!r} of the row is {record[name]!r}, not a string"
+            raise input_error(path, reason, "Write a string there in every row", line=row)
     checked_id(record["id"], "id", path, row)
     return Text(**record)

@@ -116,10 +116,7 @@ def learn(
     for weight, value in zip(weights + vectors, best):
         weight.assign(value)
     learned = Learned(
-        _best_epoch(history),
-        tuple(history),
-        tuple(losses),
-        round(time.monotonic() - begin, 3),
+        _best_epoch(history), tuple(history), tuple(losses), round(time.monotonic() - begin, 3)
     )
     logging.info(
         "Re-ranker: best epoch %d of %d, validation %.4f (%.1f s)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +18,7 @@ from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.interaction.word_codes import WordCodes
 from tf_smoothclir.plugins import RERANKERS
-from tf_smoothclir.storage.files import open_to_write, read_json, write_json
+from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
@@ -141,11 +140,11 @@ class Reranker:
         """Reads what `save` wrote."""
         try:
             choices = record_from_json(RerankerChoices, read_json(path / _CHOICES))
-            with np.load(path / _ARRAYS, allow_pickle=False) as arrays:
-                reranker = cls(choices, WordCodes.of_arrays(arrays), arrays["word_weights"])
-                for place, weight in enumerate(reranker.network.trainable_weights):
-                    tf_variable(weight).assign(arrays[f"weight_{place}"])
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            arrays = read_arrays(path / _ARRAYS)
+            reranker = cls(choices, WordCodes.of_arrays(arrays), arrays["word_weights"])
+            for place, weight in enumerate(reranker.network.trainable_weights):
+                tf_variable(weight).assign(arrays[f"weight_{place}"])
+        except (ValueError, KeyError, OSError) as error:
             reason = f"this is not a re-ranker ({str(error).rstrip('.')})"
             raise input_error(path, reason, "Restore the files, or train again") from error
         return reranker

@@ -7,13 +7,16 @@ One entry a line, columns separated by tabs or by spaces:
     word translation logarithm     fast_align -p
 
 Every number is P(translation | word), or its natural logarithm where a number is negative. The
-tokenizer reads words as it reads texts. Entries of several words are left out and counted, as are
-the empty words of aligners, "NULL" and "<eps>".
+tokenizer reads words as it reads texts. Of entries that it reads alike, such as those in other
+letter case, the most probable one counts. Each token of a word of a script without spaces is an
+entry, a translation of several tokens shares its probability among them. Entries of several words
+are left out and counted, as are the empty words of aligners, "NULL" and "<eps>".
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -29,18 +32,20 @@ from tf_smoothclir.lexical.sparse_tables import entry_rows, rows_of_1
 from tf_smoothclir.text.tokenizer import tokenized_lines
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.scripts import is_unspaced
 
 QUERY_TO_DOCUMENT = "query_to_document"
 _EMPTY_WORDS = frozenset({"NULL", "<eps>"})
+_MOST_TOKENS = 64  # of a word
 
 
 @dataclasses.dataclass(frozen=True)
 class Dictionary:
-    """Entries of a dictionary, each of one word in both languages.
+    """Different entries of a dictionary, each of one token in both languages.
 
     Attributes:
-        query_words: Of each entry, its word in the language of the queries.
-        document_words: Its word in the language of the documents.
+        query_words: Of each entry, its token in the language of the queries.
+        document_words: Its token in the language of the documents.
         probabilities: `[entries]`, P(second column | first column); None where the file has none.
         from_queries: Whether the first column has the words of queries.
     """
@@ -55,25 +60,23 @@ class Dictionary:
     def read(cls, path: str | os.PathLike, direction: str) -> Dictionary:
         """Reads a file in one of the formats of this module."""
         lines, words, values = _columns(Path(path))
-        tokens = [list(tokenized_lines(column, max_tokens=2)) for column in words]
-        single = [
-            _EMPTY_WORDS.isdisjoint(given) and "" not in pair and " " not in "".join(pair)
-            for given, pair in zip(zip(*words), zip(*tokens))
-        ]
-        if not any(single):
+        tokens = [map(_tokens, column, tokenized_lines(column, _MOST_TOKENS)) for column in words]
+        numbers = _probabilities(path, lines, values)
+        entries: dict[tuple[str, str], float] = {}
+        left = 0
+        for number, (first, second) in enumerate(zip(*tokens)):
+            left += not (first and second)
+            share = 1.0 if numbers is None else numbers[number] / max(len(second), 1)
+            for pair in itertools.product(first, second):
+                entries[pair] = max(share, entries.get(pair, 0.0))
+        if not entries:
             raise input_error(path, "no entry has one word in both columns", "Give single words")
-        if not all(single):
-            left = len(single) - sum(single)
-            logging.info("%s: %d of %d entries are not of one word each", path, left, len(single))
-        kept = np.flatnonzero(single)
-        columns = [[column[entry] for entry in kept] for column in tokens]
+        if left:
+            logging.info("%s: %d of %d entries are not of one word each", path, left, len(lines))
         from_queries = direction == QUERY_TO_DOCUMENT
-        probabilities = _probabilities(path, lines, values)
-        if probabilities is not None:
-            probabilities = probabilities[kept]
-        return cls(
-            os.fspath(path), *columns[:: 1 if from_queries else -1], probabilities, from_queries
-        )
+        columns = list(map(list, zip(*entries)))[:: 1 if from_queries else -1]
+        probabilities = None if numbers is None else np.array(list(entries.values()))
+        return cls(os.fspath(path), *columns, probabilities, from_queries)
 
     def new_query_words(self, query_words: Sequence[str], document_words: Sequence[str]) -> list:
         """The query words, sorted, that a vocabulary lacks and whose translation has an id."""
@@ -114,9 +117,8 @@ class Dictionary:
         shape = (len(document_words), len(background))
         row, column, entry = np.array(entries).T
         if self.probabilities is None:
-            found = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=shape)
-            found.data[:] = 1  # an entry that is there twice counts once
-            return rows_of_1(found)
+            ones = np.ones(len(row), np.float32)
+            return rows_of_1(sp.csr_array((ones, (row, column)), shape=shape))
         values = self.probabilities[entry]
         if self.from_queries:
             table = sp.csr_array((values, (column, row)), shape=shape[::-1])
@@ -147,6 +149,14 @@ def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[f
         if number == 3:
             values.append(_number(path, line, fields[2]))
     return lines, (first, second), values
+
+
+def _tokens(word: str, tokens: str) -> list[str]:
+    """The different tokens of one word; none of several words, or of an aligner's empty word."""
+    found = tokens.split()
+    unspaced = any(map(is_unspaced, found)) and all(token[0].isalnum() for token in found)
+    is_one = len(found) == 1 or (unspaced and len(word.split()) == 1)
+    return list(dict.fromkeys(found)) if is_one and word not in _EMPTY_WORDS else []
 
 
 def _number(path: Path, line: int, text: str) -> float:

@@ -14,11 +14,16 @@ from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
 from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.storage.files import new_directory, open_to_write, read_json, write_json
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
+from tf_smoothclir.storage.files import (
+    new_directory,
+    open_to_write,
+    read_arrays,
+    read_record,
+    write_json,
+)
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
+_TABLE = ("values", "columns", "row_ends")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +41,7 @@ class _Choices:
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
-        try:
-            return record_from_json(cls, read_json(path))
-        except ValueError as error:
-            remedy = "Restore the file, or train again"
-            raise input_error(path, str(error).rstrip("."), remedy) from error
+        return read_record(path, cls, "Restore the file, or train again")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,15 +119,14 @@ class LexicalModel:
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
         """Reads what `save` wrote."""
         chosen = _Choices.read(Path(directory, _SETTINGS))
-        with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
-            parts = arrays["values"], arrays["columns"], arrays["row_ends"]
-            background, weights = arrays["background"], arrays["weights"]
+        arrays = read_arrays(Path(directory, _ARRAYS), *_TABLE, "background", "weights")
+        parts, background = tuple(map(arrays.get, _TABLE)), arrays["background"]
         shape = (len(parts[2]) - 1, len(background))
         return cls(
             table=sp.csr_array(parts, shape=shape),
             background=background,
             fields=chosen.fields,
-            weights=weights,
+            weights=arrays["weights"],
             feedback=chosen.feedback,
             psq=chosen.psq,
             seconds=chosen.seconds,

@@ -29,12 +29,7 @@ _DOCUMENTS = "documents"  # name of the store of their document rows
 
 
 def write_pseudo_queries(
-    directory: Path,
-    tokenized_set: TokenizedSet,
-    model: LexicalModel,
-    *,
-    number: int,
-    seed: int,
+    directory: Path, tokenized_set: TokenizedSet, model: LexicalModel, *, number: int, seed: int
 ) -> None:
     """Writes pseudo-queries of documents that are no query's mate."""
     retrieval_set, random = tokenized_set.retrieval_set, np.random.default_rng(seed)

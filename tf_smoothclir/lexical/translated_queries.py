@@ -14,7 +14,13 @@ from tf_smoothclir.lexical.rankers.bm25 import Bm25
 from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
 from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.storage.files import new_directory, open_to_write, read_json, write_json
+from tf_smoothclir.storage.files import (
+    new_directory,
+    open_to_write,
+    read_arrays,
+    read_json,
+    write_json,
+)
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
@@ -79,9 +85,10 @@ class TranslatedQueries:
             reason, remedy = str(error).rstrip("."), "Restore the file, or train again"
             raise input_error(path, reason, remedy) from error
         if Path(directory, _ARRAYS).is_file():
-            with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
-                parts = arrays["values"], arrays["columns"], arrays["row_ends"]
-                translation = sp.csr_array(parts, shape=tuple(arrays["shape"]))
+            names = ("values", "columns", "row_ends", "shape")
+            arrays = read_arrays(Path(directory, _ARRAYS), *names)
+            *parts, shape = (arrays[name] for name in names)
+            translation = sp.csr_array(tuple(parts), shape=tuple(shape))
         return cls(ranker, chosen.query_translation, translation, chosen.seconds)
 
     @property

@@ -170,10 +170,7 @@ def _zeros_without(pairs, values, size, compute) -> tf.Tensor:
 def pair_product(positions, matrix, values, size) -> tf.Tensor:
     """Multiplies the matrix of some pairs, or its transpose, by `values`."""
     return _zeros_without(
-        positions,
-        values,
-        size,
-        lambda: tf.raw_ops.SparseMatrixMatMul(a=matrix, b=values),
+        positions, values, size, lambda: tf.raw_ops.SparseMatrixMatMul(a=matrix, b=values)
     )
 
 

@@ -35,11 +35,7 @@ class RowAdagradInPlace:
             epsilon: The same.
         """
         tf.raw_ops.ResourceSparseApplyAdagradV2(
-            **self._fixed,
-            lr=rate,
-            epsilon=epsilon,
-            grad=gradient.values,
-            indices=gradient.indices,
+            **self._fixed, lr=rate, epsilon=epsilon, grad=gradient.values, indices=gradient.indices
         )
 
 

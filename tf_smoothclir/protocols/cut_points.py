@@ -8,9 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.storage.files import read_json, write_json
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
+from tf_smoothclir.storage.files import read_record, write_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +69,5 @@ def read_cut_points(path: Path) -> dict[str, CutPoints]:
     Raises:
         InputError: The file has another content.
     """
-    try:
-        return record_from_json(_CutPointsFile, read_json(path)).retrievers
-    except ValueError as error:
-        remedy = "Restore the file, or train again"
-        raise input_error(path, str(error).rstrip("."), remedy) from error
+    remedy = "Restore the file, or train again"
+    return read_record(path, _CutPointsFile, remedy).retrievers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from tf_smoothclir.protocols.text_search import (
@@ -14,9 +13,9 @@ from tf_smoothclir.protocols.text_search import (
     SearchHit,
     WordShare,
 )
+from tf_smoothclir.utils.scripts import is_unspaced
+from tf_smoothclir.utils.terminal import visible
 
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_NOT_PRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _UNDERSTOOD = QueryReading("words")
 _MOST_WORDS = 8  # whose shares are shown
@@ -49,24 +48,6 @@ def print_hits(
         print(f"  {hit.rank:4}  {hit.score:6.3f}  {grade:>5}  {visible(hit.id)}  {shown}")
         if explanations:
             print(f"        {visible(shares(explanations[number]))}")
-
-
-def visible(text: str) -> str:
-    """A text whose control characters are shown, such as ␛, instead of sent to a terminal.
-
-    An escape sequence in a document could clear the screen, or write a command into it. The marks
-    that turn the direction of what follows are shown as their codes.
-    """
-    return _NOT_PRINTED.sub(_shown, text)
-
-
-def _shown(match: re.Match) -> str:
-    code = ord(match[0])
-    if match[0] in "\t\n\r":
-        return " "
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"\\u{code:04x}"
 
 
 def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
@@ -140,4 +121,4 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern:
 
 def _stands_anywhere(word: str) -> bool:
     """Whether letters may stand next to a token."""
-    return not word[0].isalnum() or unicodedata.name(word[0], "").startswith(_UNSPACED)
+    return not word[0].isalnum() or is_unspaced(word)

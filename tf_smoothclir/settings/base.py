@@ -7,6 +7,9 @@ import math
 import os
 from collections.abc import Collection, Sequence
 
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
+
 MAX_SEED = (1 << 31) - 2  # TensorFlow takes 32 bits, and one more than the seed is used too
 
 
@@ -96,9 +99,13 @@ def help_of(field: dataclasses.Field) -> str:
 
 
 def absolute(field: dataclasses.Field, value):
-    """The value of a setting; a relative path is made absolute, as `is_path` asks for."""
+    """The value of a setting; a local path is made absolute, as `is_path` asks for."""
     if field.metadata["is_path"] and value and "://" not in value:
-        return os.path.abspath(value)  # a run is used from other directories too
+        path = os.path.abspath(local_path(value))
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            reason = "it is a pipe or a device, and would be read more than once"
+            raise input_error(f"--{field.name}={value}", reason, "Write it to a file first")
+        return path  # a run is used from other directories too
     return value
 
 

@@ -56,16 +56,15 @@ class DataSettings(Settings):
     )
     max_skipped: float = setting(
         0.01,
-        "For the layout of WikiCLIR: largest share of the judgments that may be skipped because"
-        " they repeat another one, or name a query or document that is not there. Beyond it, they"
-        " are errors, and always in your own .tsv and .jsonl files.",
+        "For sets that others published (WikiCLIR, BEIR, ir_datasets, TFDS): largest share of the"
+        " judgments that may be skipped because they repeat another one, or name a query or"
+        " document that is not there. Beyond it, they are errors, and always in your own .tsv and"
+        " .jsonl files.",
         minimum=0.0,
         maximum=1.0,
     )
     toy_entities: int = setting(
-        2000,
-        "Size of the toy world: entities, each with one query and one document.",
-        minimum=300,
+        2000, "Size of the toy world: entities, each with one query and one document.", minimum=300
     )
     split_seed: int = setting(
         13,

@@ -35,11 +35,9 @@ def objects_text(**objects: Any) -> str:
             content[name] = keras.utils.serialize_keras_object(thing)
             json.dumps(content[name])
         except (TypeError, ValueError, NotImplementedError, AttributeError) as error:
-            raise input_error(
-                f"{name}={type(thing).__name__}",
-                f"Keras cannot save it ({error})",
-                "Give it `get_config`, with the arguments of its constructor",
-            ) from error
+            reason = f"Keras cannot save it ({error})"
+            remedy = "Give it `get_config`, with the arguments of its constructor"
+            raise input_error(f"{name}={type(thing).__name__}", reason, remedy) from error
         parts = [thing, *getattr(thing, "_flatten_layers", lambda **_: ())()]
         _classes.update((type(part).__name__, type(part)) for part in parts)
     return json.dumps(_renamed(content, _first_names(content)), sort_keys=True)

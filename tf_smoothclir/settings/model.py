@@ -105,8 +105,7 @@ class ModelSettings(Settings):
         True, "Train the word vectors of the queries; --notrain_query_embeddings freezes them."
     )
     train_document_embeddings: bool = setting(
-        True,
-        "Train the word vectors of the documents; --notrain_document_embeddings freezes them.",
+        True, "Train the word vectors of the documents; --notrain_document_embeddings freezes them."
     )
 
     objects: str = setting(

@@ -90,9 +90,7 @@ class RetrievalSettings(Settings):
         choices=RERANKERS,
     )
     rerank_depth: int = setting(
-        DEFAULT_RERANK_DEPTH,
-        "Documents of each query that --reranker orders again.",
-        minimum=1,
+        DEFAULT_RERANK_DEPTH, "Documents of each query that --reranker orders again.", minimum=1
     )
 
     @property

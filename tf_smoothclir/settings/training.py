@@ -67,11 +67,7 @@ class TrainingSettings(Settings):
         " the words of the batch.",
         choices=("rmsprop", "row_rmsprop", "adam", "lazy_adam"),
     )
-    learning_rate: float = setting(
-        0.0,
-        "Learning rate; 0: 0.01, as in the paper.",
-        minimum=0.0,
-    )
+    learning_rate: float = setting(0.0, "Learning rate; 0: 0.01, as in the paper.", minimum=0.0)
     learning_rate_decay: float = setting(
         1.0,
         "Factor on the learning rate after each epoch (paper: 0.95 for cnn and lstm); 1 keeps it.",

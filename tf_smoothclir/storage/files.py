@@ -1,4 +1,7 @@
-"""Files and directories that are written completely or not at all; locks."""
+"""Files and directories that are written completely or not at all; locks.
+
+Links are followed, as the shell follows them: what they lead to is written, and they stay.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,21 @@ import json
 import os
 import re
 import shutil
+import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, TypeVar
 
 import numpy as np
 
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error, is_full_disk
+from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.records import record_from_json
+
+_RecordT = TypeVar("_RecordT")
 
 _SUFFIX = ".new"  # of unfinished files and directories
 _UNLOCKED = ".begun"  # of directories for the moment before they are locked
@@ -31,30 +40,45 @@ _SECONDS_TO_LOCK = 60
 
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
     """Creates a directory if it is missing, and checks that it can be written to."""
-    path = Path(path)
+    path = Path(local_path(path))
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise input_error(
-            f"{flag}={path}",
-            f"the directory cannot be written to ({error.strerror})",
-            "Choose another one, or change its permissions",
-        ) from error
+        raise _not_writable(f"{flag}={path}", error) from error
     return path
+
+
+def check_output_file(path: str | os.PathLike, flag: str) -> None:
+    """Checks that a file can be written, before the work whose result it will get."""
+    if os.path.isdir(path):
+        raise input_error(f"{flag}={os.fspath(path)}", "it is a directory", "Name a file")
+    if _stream(path) is None:
+        make_directory(Path(os.path.realpath(path) if os.path.islink(path) else path).parent, flag)
+
+
+def _not_writable(where: object, error: OSError) -> InputError:
+    reason = f"the directory cannot be written to ({error.strerror})"
+    return input_error(str(where), reason, "Choose another one, or change its permissions")
 
 
 @contextlib.contextmanager
 def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new hidden directory in `parent`, and deletes it at the end.
+    """Yields a new hidden directory in `parent`, which is made, and deletes it at the end.
 
     If a process is killed, the next process on the same machine that asks for the same `name`
     deletes the directory left behind.
     """
-    sweep_scratch(parent, name)
-    prefix = _scratch_prefix(name)
-    unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        sweep_scratch(parent, name)
+        prefix = _scratch_prefix(name)
+        unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
+    except OSError as error:
+        if is_full_disk(error):
+            raise
+        raise _not_writable(parent, error) from error
     path = unlocked.with_suffix(_SUFFIX)
     descriptor = os.open(unlocked, os.O_RDONLY)
     try:
@@ -100,13 +124,12 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
     is replaced in one step once the new directory is on disk.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(os.path.realpath(path))
     with scratch_directory(path.parent, path.name) as scratch:
         temporary = scratch / _NEW
         temporary.mkdir()
         yield temporary
         flush_all(temporary)
-        temporary.chmod(0o755)
         if replace and path.is_dir():
             exchange(temporary, path)
         else:
@@ -136,6 +159,7 @@ def exchange(one: Path, other: Path) -> None:
 
 def discard_directory(path: Path) -> None:
     """Deletes a directory as one step: no process sees half of it, whenever this one is killed."""
+    path = Path(os.path.realpath(path))
     with (
         scratch_directory(path.parent, path.name) as scratch,
         contextlib.suppress(FileNotFoundError),
@@ -144,15 +168,49 @@ def discard_directory(path: Path) -> None:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Writes a UTF-8 text file completely or not at all; of several writers, the last one wins."""
-    path = Path(path).absolute()
-    with scratch_directory(path.parent, path.name) as scratch:
+    """Writes a UTF-8 text file; see `write_bytes`."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike, content: bytes) -> None:
+    """Writes a file completely or not at all; of several writers, the last one wins.
+
+    It keeps the permissions of a file that it replaces. What is no file of its own, such as a pipe
+    or a device, gets the bytes, and so does the file that standard output goes to.
+    """
+    if (stream := _stream(path)) is not None:
+        sys.stdout.flush()
+        with naming(path), open(stream, "wb", closefd=stream is path) as opened:
+            opened.write(content)
+        return
+    target = Path(os.path.realpath(path))
+    with scratch_directory(target.parent, target.name) as scratch:
         temporary = scratch / _NEW
         with naming(path):
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_bytes(content)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(target, temporary)
         flush_to_disk(temporary)
-        os.replace(temporary, path)
-        flush_to_disk(path.parent)
+        os.replace(temporary, target)
+        flush_to_disk(target.parent)
+
+
+def _stream(path: str | os.PathLike) -> int | str | os.PathLike | None:
+    """What takes the bytes for a path where no new file can take its place: it, or a descriptor.
+
+    The descriptors are those of standard output and error, which may be a socket or a file that
+    others write to.
+    """
+    try:
+        there = os.stat(path)
+    except OSError:
+        return None
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):  # it is closed
+            if os.path.samestat(os.fstat(descriptor), there):
+                return descriptor
+    own_place = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
+    return None if stat.S_ISREG(there.st_mode) and own_place else path
 
 
 def is_unfinished(name: str) -> bool:
@@ -169,7 +227,8 @@ def delete_in(directory: Path, names: Iterable[str] = ()) -> None:
     """Deletes files and directories in the given order, then those left by killed processes."""
     for name in (*names, *filter(is_unfinished, os.listdir(directory))):
         path = directory / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        is_own = path.is_dir() and not path.is_symlink()
+        shutil.rmtree(path) if is_own else path.unlink(missing_ok=True)
 
 
 def write_json(path: str | os.PathLike, value) -> None:
@@ -178,8 +237,36 @@ def write_json(path: str | os.PathLike, value) -> None:
 
 
 def read_json(path: str | os.PathLike):
-    """Reads a JSON file."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    """Reads a JSON file; ValueError if it is none. No pipe or endless device is waited for."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError("it is not a regular file")
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
+
+def read_record(path: str | os.PathLike, kind: type[_RecordT], remedy: str) -> _RecordT:
+    """Reads a JSON file as a dataclass, or as a `dict`; raises `InputError` with this remedy."""
+    try:
+        return record_from_json(kind, read_json(path))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise input_error(path, reason, remedy) from error
+
+
+def read_arrays(path: str | os.PathLike, *needed: str) -> dict[str, np.ndarray]:
+    """Reads an `.npz` file, which must have the arrays of these names; pickles are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = dict(arrays)
+    except Exception as error:  # zipfile, zlib, NumPy and the parser of its headers have their own
+        reason = f"its arrays cannot be read ({str(error).splitlines()[0]})"
+        raise input_error(path, reason, "Restore the file, or write it again") from error
+    if missing := needed - found.keys():
+        reason = f"it has no array {min(missing)!r}"
+        raise input_error(path, reason, "Restore the file, or write it again")
+    return found
 
 
 @contextlib.contextmanager

@@ -22,10 +22,9 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
     with open(path, encoding="utf-8", newline="\n") as file:
         tokens = file.read().split("\n")[:-1]
     if tokens[:2] != [PADDING, UNKNOWN]:
-        raise input_error(
-            path,
+        reason = (
             f"a vocabulary begins with the lines {PADDING} and {UNKNOWN}, but this file with"
-            f" {tokens[:2]}",
-            "Use the file that training wrote",
+            f" {tokens[:2]}"
         )
+        raise input_error(path, reason, "Use the file that training wrote")
     return tokens

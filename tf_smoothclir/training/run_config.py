@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import read_json, write_json
+from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.records import record_from_json
+
+_REMEDY = "This version cannot read the run: use the version that wrote it, or train again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +53,7 @@ class RunConfig:
     @classmethod
     def read(cls, path: Path) -> RunConfig:
         """Reads a config.json."""
-        try:
-            return record_from_json(cls, read_json(path))
-        except ValueError as error:
-            raise _unreadable(path, error) from error
+        return read_record(path, cls, _REMEDY)
 
     def write(self, path: Path) -> None:
         """Writes a config.json, atomically."""
@@ -77,11 +75,7 @@ class RunConfig:
 
 
 def _unreadable(path: Path, reason: object) -> InputError:
-    return input_error(
-        path,
-        str(reason).rstrip("."),
-        "This version cannot read the run: use the version that wrote it, or train again",
-    )
+    return input_error(path, str(reason).rstrip("."), _REMEDY)
 
 
 def software_versions() -> dict[str, str]:

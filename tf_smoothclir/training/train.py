@@ -20,7 +20,7 @@ from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.plugins import DISTRIBUTIONS
 from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import copy_file, read_json
+from tf_smoothclir.storage.files import copy_file, read_record
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
@@ -60,7 +60,7 @@ def train(
     if is_finished():
         run = RunDirectory.create(output_dir, settings)
         logging.info("The run in %s is finished; give --overwrite to train again", run.path)
-        return read_json(run.metrics)
+        return read_record(run.metrics, dict, "Restore the file, or give --overwrite")
     choose_intraop_threads(settings)
     # Errors show before this process waits for others or writes anything.
     processes = DISTRIBUTIONS[settings.training.distribution](settings, is_finished)

@@ -23,11 +23,8 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
         return [retrieval_set]
     rows = np.concatenate([retrieval_set.queries_in(split) for split in ("train", "validation")])
     if len(rows) < folds:
-        raise input_error(
-            f"--folds={folds}",
-            f"there are only {len(rows)} training and validation queries",
-            "Use fewer folds",
-        )
+        reason = f"there are only {len(rows)} training and validation queries"
+        raise input_error(f"--folds={folds}", reason, "Use fewer folds")
     sets = []
     for fold in deal(retrieval_set, rows, folds, seed):
         splits = retrieval_set.splits.copy()

@@ -66,12 +66,11 @@ class DurableOracle(keras_tuner.Oracle):
             self.trials = {trial.trial_id: trial for trial in trials}
             self.set_state({**state, "ongoing_trials": {}})
         except (ValueError, KeyError, TypeError) as error:
-            raise input_error(
-                self._path,
-                f"it is damaged ({error})",
+            remedy = (
                 "Delete it and give the same command again: trials are proposed in the same order,"
-                " and finished ones are read from their own directories",
-            ) from error
+                " and finished ones are read from their own directories"
+            )
+            raise input_error(self._path, f"it is damaged ({error})", remedy) from error
         unfinished = [id_ for id_ in self.start_order if id_ not in self.end_order]
         self._retry_queue = unfinished[::-1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.settings.search import Search
-from tf_smoothclir.storage.files import delete_in, locked, names_in, read_json, write_json
+from tf_smoothclir.storage.files import delete_in, locked, names_in, read_record, write_json
 from tf_smoothclir.utils.errors import InputError, input_error
 
 TRIALS, LOGS = "trials", "logs"
@@ -41,6 +42,15 @@ def only_search(output_dir: Path) -> AbstractContextManager:
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class _Record:
+    """What a search is of; `data` is the fingerprint of the set."""
+
+    search: dict
+    settings: dict
+    data: str
+
+
 def open_search(
     output_dir: Path, settings: RunSettings, search: Search, overwrite: bool = False
 ) -> None:
@@ -49,15 +59,15 @@ def open_search(
     if overwrite and path.is_file():
         delete_in(output_dir, _PARTS)
     if path.is_file():
-        there = read_json(path)
-        before = Search(**there["search"]).values()
+        there = read_record(path, _Record, "Restore the file, or give --overwrite")
+        before = Search(**there.search).values()
         found = [
             f"--{name}: {value_text(before[name])} there, {value_text(value)} here"
             for name, value in search.values().items()
             if value != before[name] and name != "max_trials"
         ]
-        found += differences(RunSettings.from_dict(there["settings"]), settings)
-        found += ["the content of the data"] if there["data"] != fingerprint else []
+        found += differences(RunSettings.from_dict(there.settings), settings)
+        found += ["the content of the data"] if there.data != fingerprint else []
         if found:
             raise InputError(
                 f"--output_dir={output_dir}: it holds a search with other settings"
@@ -65,10 +75,7 @@ def open_search(
                 " directory, or give --overwrite."
             )
     elif others := names_in(output_dir) - {_LOCK, DATA}:
-        raise input_error(
-            f"--output_dir={output_dir}",
-            f"it holds no search, but {', '.join(sorted(others)[:3])}",
-            "Choose another directory",
-        )
-    record = {"search": search.values(), "settings": settings.to_dict()}
-    write_json(path, {**record, "data": fingerprint})
+        reason = f"it holds no search, but {', '.join(sorted(others)[:3])}"
+        raise input_error(f"--output_dir={output_dir}", reason, "Choose another directory")
+    record = _Record(search.values(), settings.to_dict(), fingerprint)
+    write_json(path, dataclasses.asdict(record))

@@ -15,11 +15,7 @@ from tf_smoothclir.storage.files import write_json, write_text
 from tf_smoothclir.tuning.heat_map import threshold_heat_map
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import HEAT_MAP
-from tf_smoothclir.tuning.search_space import (
-    parse_thresholds,
-    threshold_tuples,
-    with_values,
-)
+from tf_smoothclir.tuning.search_space import parse_thresholds, threshold_tuples, with_values
 from tf_smoothclir.utils.tables import csv_table, markdown_table
 
 

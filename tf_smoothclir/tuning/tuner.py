@@ -22,7 +22,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.storage.files import read_json, write_json
+from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.retrievers import learn_models
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -134,7 +134,7 @@ def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, 
         write_json(run.metrics, result)  # last: the trial is done
         keras.backend.clear_session()  # else the graphs of each trial stay in memory
         gc.collect()
-    return read_json(run.metrics)
+    return read_record(run.metrics, dict, f"Delete {path}, and give the command again")
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:

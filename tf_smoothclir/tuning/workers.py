@@ -30,11 +30,9 @@ def role() -> str:
     if len(missing) == len(ENVIRONMENT):
         return ""
     if missing:
-        raise input_error(
-            "keras-tuner's environment",
-            f"{' and '.join(missing)} is missing",
-            f"Set {', '.join(ENVIRONMENT)}, or none to search in this process alone",
-        )
+        reason = f"{' and '.join(missing)} is missing"
+        remedy = f"Set {', '.join(ENVIRONMENT)}, or none to search in this process alone"
+        raise input_error("keras-tuner's environment", reason, remedy)
     return "chief" if "chief" in os.environ[ENVIRONMENT[0]] else "worker"
 
 

@@ -10,7 +10,6 @@ def load_beam():
     try:
         import apache_beam
     except ImportError as error:
-        raise input_error(
-            "--beam", f"it needs Apache Beam ({error})", "pip install '.[beam]' in the checkout"
-        ) from None
+        reason = f"it needs Apache Beam ({error})"
+        raise input_error("--beam", reason, "pip install '.[beam]' in the checkout") from None
     return apache_beam

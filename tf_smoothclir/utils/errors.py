@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
+from tf_smoothclir.utils.terminal import visible_lines
+
 _FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 
@@ -18,9 +20,9 @@ class InputError(ValueError):
 def input_error(
     where: str | os.PathLike, reason: str, remedy: str, *, line: int | None = None
 ) -> InputError:
-    """An `InputError` whose message is `where:line: reason. Remedy.`"""
+    """An `InputError` whose message, `where:line: reason. Remedy.`, a terminal can show."""
     place = os.fspath(where) if line is None else f"{os.fspath(where)}:{line}"
-    return InputError(f"{place}: {reason}. {remedy}.")
+    return InputError(visible_lines(f"{place}: {reason}. {remedy}."))
 
 
 def is_full_disk(error: BaseException | None) -> bool:

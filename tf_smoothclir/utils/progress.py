@@ -6,31 +6,20 @@ import contextlib
 import contextvars
 import sys
 from collections.abc import Iterator
-from typing import Protocol
 
 from absl import logging
 
 _decided: contextvars.ContextVar[bool] = contextvars.ContextVar("progress")
 
 
-class Bar(Protocol):
-    """Counter of the units of a piece of work that are done."""
+class Bar:
+    """Counter of the units of a piece of work that are done; this one is not seen."""
 
     def update(self, number: int = 1) -> None:
         """Counts so many more units."""
 
     def note(self, text: str) -> None:
         """Shows a short text after the numbers, such as the current loss."""
-
-
-class _NoBar:
-    """A bar that nobody sees."""
-
-    def update(self, number: int = 1) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        pass
 
 
 @contextlib.contextmanager
@@ -56,7 +45,7 @@ def progress_bar(
     if shown is None:
         shown = logging.get_verbosity() >= logging.INFO and sys.stderr.isatty()
     if not shown:
-        yield _NoBar()
+        yield Bar()
         return
     from tf_smoothclir.utils.progress_display import shown_bar  # loading it takes a moment
 

@@ -9,6 +9,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
+from tf_smoothclir.utils.terminal import visible
+
 _BETWEEN_COLUMNS = 3
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -22,13 +24,13 @@ _LATEX = {
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table; bars in cells are escaped, line breaks become spaces."""
+    """A Markdown table; bars in cells are escaped, control characters shown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
 
 
 def _cell(value: object) -> str:
-    return " ".join(str(value).splitlines()).replace("|", "\\|")
+    return visible(value).replace("|", "\\|")
 
 
 def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -65,11 +67,7 @@ def latex_escape(text: object) -> str:
 
 
 def print_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    title: str = "",
-    keys: int = 1,
+    header: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", keys: int = 1
 ) -> None:
     """Prints a table to standard output.
 
@@ -77,10 +75,10 @@ def print_table(
     or another program gets Markdown.
     """
     if not sys.stdout.isatty():
-        print(f"{title}\n\n" * bool(title) + markdown_table(header, rows))
+        print(f"{visible(title)}\n\n" * bool(title) + markdown_table(header, rows))
         return
     width = shutil.get_terminal_size().columns
-    texts = [[str(cell) for cell in row] for row in rows]
+    title, texts = visible(title), [list(map(visible, row)) for row in rows]
     for columns in _parts(header, texts, width, keys):
         _draw([header[c] for c in columns], [[row[c] for c in columns] for row in texts], title)
 

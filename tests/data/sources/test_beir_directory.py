@@ -74,6 +74,20 @@ def test_training_judgments_alone_are_split_by_seed(open_set):
     assert len(RetrievalSet.load(source).queries_in("test")) == 2  # 3:1:1
 
 
+def test_judgments_that_do_not_fit_are_skipped_up_to_a_share_and_counted(open_set, make, caplog):
+    test = judged(*range(10)) + "q1\td1\t1\nq2\td9\t1\nq99\td1\t2\n"
+    open_set({"test": test})
+    (make({}) / "qrels" / "test.tsv").rename(make({}) / "qrels" / "TEST.TSV")
+    directory = str(make({}))
+    loaded = RetrievalSet.load(source_of(DataSettings(data_dir=directory, max_skipped=0.3)))
+    assert loaded.grades.tolist() == [2] * 10
+    assert len(loaded.queries_in("test")) == 10
+    number = "skipped 3 of 13 judgments: 1 repeat another one, 2 name a query or document that is"
+    assert number in caplog.text
+    with pytest.raises(InputError, match=r"TEST\.tsv:12|TEST\.TSV:13: .*--max_skipped=0\.2 allows"):
+        RetrievalSet.load(source_of(DataSettings(data_dir=directory, max_skipped=0.2)))
+
+
 def test_fingerprint_follows_every_file(open_set, make):
     prints = {open_set({"train": judged(0), "test": judged(1)}).fingerprint()}
     for name in ("corpus.jsonl", "queries.jsonl", "qrels/train.tsv", "qrels/test.tsv"):

@@ -57,6 +57,18 @@ def test_parts_are_splits(register):
     assert RetrievalSet.load(source).queries_in("test").tolist() == [2]
 
 
+def test_judgments_that_do_not_fit_are_skipped_up_to_a_share_and_counted(register, caplog):
+    name = register()
+    triples = [("q1", "d1", 2), ("q1", "d9", 2), ("q9", "d1", 1)]
+    for part, judgments in (("train", triples), ("test", [("q2", "d1", 1)] * 2)):
+        register(f"/{part}", queries=["q1", "q2"], judgments=judgments)
+    loaded = RetrievalSet.load(source_of(DataSettings(ir_dataset=name, max_skipped=0.6)))
+    assert loaded.grades.tolist() == [2, 1]
+    assert "skipped 3 of 5 judgments: 1 repeat another one, 2 name a" in caplog.text
+    with pytest.raises(InputError, match=r"record 2 of the judgments: .*'d9' .*--max_skipped=0\.5"):
+        RetrievalSet.load(source_of(DataSettings(ir_dataset=name, max_skipped=0.5)))
+
+
 def test_fingerprint_follows_the_content(register):
     changes = [{}, {"judgments": [("q1", "d1", 2)]}, {"documents": 4}, {"queries": ["q1", "q2"]}]
     same = {"queries": ["q1"], "judgments": [("q1", "d1", 1)]}

@@ -1,5 +1,6 @@
 """Names instead of codes of languages, and texts in an alphabet of another language."""
 
+import os
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from tf_smoothclir.data.sources.languages import other_alphabet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import UserDirectory
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -45,6 +47,16 @@ def test_all_formats_give_the_same_set(make, files):
 def test_json_titles_and_integer_ids(make):
     files = {**JSONL, "queries.jsonl": '{"id": 7, "title": "Water", "text": "été\\t\\n😀"}\n'}
     assert list(UserDirectory(make(files), "fr").queries()) == [("7", "Water", "été\t\n😀")]
+    files["queries.jsonl"] = '{"id": "7", "title": null, "text": ""}\n'
+    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "", "")]
+
+
+def test_names_of_files_in_capitals(make):
+    files = {"documents.TSV": "d\ta\n", "Queries.TSV": "q\ta\n", "judgments.TSV": "q\td\t1\n"}
+    directory = make({**files, "SPLITS.TSV": "q\ttest\n"})
+    os.mkfifo(directory / "queries.jsonl")  # nobody waits for it
+    source = source_of(DataSettings(data_dir=str(directory)))
+    assert RetrievalSet.load(source).queries_in("test").tolist() == [0]
 
 
 def test_fingerprint_changes_with_any_file(make):
@@ -66,15 +78,20 @@ BAD_LINES = [
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
     ("judgments.jsonl", TRUE, 1, "'grade' is True, a JSON bool", INTEGER),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
+    ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
+    ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
+    ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
+    ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
 def test_bad_lines(make, read_all, name, content, line, reason, remedy):
-    directory = make({**(JSONL if name.endswith("jsonl") else TSV), name: content})
+    published = WIKI if name in WIKI else {}
+    directory = make({**(published or (JSONL if name.endswith("jsonl") else TSV)), name: content})
     expected = f"{re.escape(f'{directory / name}:{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):
-        read_all(UserDirectory(directory, "fr"))
+        read_all((WikiClirDirectory if published else UserDirectory)(directory, "fr"))
 
 
 @pytest.mark.parametrize(

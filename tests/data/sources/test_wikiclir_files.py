@@ -1,4 +1,4 @@
-import re
+import dataclasses
 import shutil
 
 import numpy as np
@@ -80,24 +80,6 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
     assert source.fingerprint() != before
 
 
-BAD_LINES = [
-    ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
-    ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
-    ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
-    ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
-    ("splits.tsv", "7\ttrain\n7\ttest\n", 2, "query '7' already has a split in line 1", "Keep one"),
-    ("splits.tsv", "\ttrain\n", 1, "query_id '' is empty", "Give an id"),
-]
-
-
-@pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
-def test_bad_lines(make, read_all, name, content, line, reason, remedy):
-    directory = make({**FLAT, name: content})
-    expected = f"{re.escape(f'{directory / name}:{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
-    with pytest.raises(InputError, match=f"^{expected}"):
-        read_all(WikiClirDirectory(directory, "fr"))
-
-
 ELSE = "Choose an available one"
 WITH_GERMAN = {**FLAT, "wiki_de.documents": FRENCH}
 MISSING = [
@@ -144,7 +126,7 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
     message = "rel:401: the judged query '77' .*--max_skipped=0.007 allows: 1 of 402 repeat another"
     with pytest.raises(InputError, match=message):
-        RetrievalSet.load(WikiClirDirectory(settings.data_dir, "fr", max_skipped=0.007))
+        RetrievalSet.load(source_of(dataclasses.replace(settings, max_skipped=0.007)))
 
 
 def test_repeated_judgments_are_skipped_unless_none_may_be(make):
@@ -152,7 +134,7 @@ def test_repeated_judgments_are_skipped_unless_none_may_be(make):
     loaded = RetrievalSet.load(WikiClirDirectory(directory, "fr"))
     assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
     with pytest.raises(InputError, match=r"rel:400: .* already judged at .*en2fr.rel:1\. Keep"):
-        RetrievalSet.load(WikiClirDirectory(directory, "fr", max_skipped=0))
+        RetrievalSet.load(source_of(DataSettings(data_dir=str(directory), max_skipped=0.0)))
 
 
 def test_your_own_files_may_have_no_blemish(make):

@@ -11,17 +11,17 @@ from tf_smoothclir.data.sources.line_files import (
     FileSource,
     Piece,
     checked_directory,
-    checked_grade,
-    checked_id,
+    files_named,
     read_jsonl,
-    read_lines,
+    read_judgments,
 )
 from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.user_files import json_field, json_id
+from tf_smoothclir.data.sources.user_files import json_field, json_id, json_title
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
-CORPUS = "corpus.jsonl"
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 _COLUMNS = ("query-id", "corpus-id", "score")
 
 
@@ -37,17 +37,24 @@ class BeirDirectory(FileSource):
     The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
     """
 
+    max_skipped = DataSettings.max_skipped
+
     def __init__(
         self, directory: str | Path, document_language: str, query_language: str = "en"
     ) -> None:
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
-        self.paths = {"documents": directory / CORPUS, "queries": directory / "queries.jsonl"}
-        self._parts = sorted((directory / "qrels").glob("*.tsv"))
+        files = files_named(directory, CORPUS, QUERIES)
+        if len(files) < 2:
+            raise input_error(directory, f"it has no {QUERIES}", "Add the queries")
+        self.paths = dict(zip(("documents", "queries"), files))
+        qrels = directory / "qrels"
+        parts = sorted(qrels.iterdir()) if qrels.is_dir() else []
+        self._parts = [path for path in parts if path.suffix.lower() == ".tsv" and path.is_file()]
         if not self._parts:
             raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
         for path in self._parts:
-            if path.stem not in NAMES:
+            if path.stem.lower() not in NAMES:
                 named = ", ".join(f"{name}.tsv" for name in NAMES)
                 raise input_error(path, "its name is no part of a set", f"Name it one of {named}")
             self.paths[f"judgments {path.stem}"] = path
@@ -56,8 +63,8 @@ class BeirDirectory(FileSource):
         path = self.paths[stream]
         for line, record in read_jsonl(path, piece):
             text = json_field(record, "text", str, path, line)
-            if stream == "documents" and record.get("title"):
-                text = f"{json_field(record, 'title', str, path, line)} {text}".strip()
+            if stream == "documents" and (title := json_title(record, path, line)):
+                text = f"{title} {text}".strip()
             yield line, Text(json_id(record, "_id", path, line), "", text)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
@@ -65,12 +72,12 @@ class BeirDirectory(FileSource):
             yield from _judgments_in(path)
 
     def splits(self) -> dict[str, str] | None:
-        return splits_of_parts(self.name, self._queries_by_part)
+        return splits_of_parts(self, self._queries_by_part)
 
     @functools.cached_property
     def _queries_by_part(self) -> dict[str, list[str]]:
         return {
-            path.stem: list(dict.fromkeys(found.query_id for _, found in _judgments_in(path)))
+            path.stem.lower(): [judgment.query_id for _, judgment in _judgments_in(path)]
             for path in self._parts
         }
 
@@ -88,27 +95,4 @@ class BeirDirectory(FileSource):
 
 
 def _judgments_in(path: Path) -> Iterator[tuple[int, Judgment]]:
-    for line, text in read_lines(path):
-        fields = text.split("\t")
-        if len(fields) != len(_COLUMNS):
-            raise input_error(
-                path,
-                f"{len(fields)} tab-separated columns instead of {len(_COLUMNS)}",
-                f"Write {', '.join(_COLUMNS)} with a tab between them",
-                line=line,
-            )
-        if line == 1:
-            _check_header(path, fields)
-            continue
-        query = checked_id(fields[0], "query-id", path, line)
-        document = checked_id(fields[1], "corpus-id", path, line)
-        yield line, Judgment(query, document, checked_grade(fields[2], path, line))
-
-
-def _check_header(path: Path, fields: list[str]) -> None:
-    """Checks that the first line is a header: as a judgment, it would be lost without a word."""
-    if fields[2].strip().lstrip("+-").isdigit():
-        header = "\\t".join(_COLUMNS)
-        raise input_error(
-            path, "the first line is a judgment", f"Begin with the line {header}", line=1
-        )
+    return read_judgments(path, _COLUMNS, has_header=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -22,6 +23,8 @@ class IrDatasetsSource(Source):
     are 0. The package downloads what it needs, where its own settings say.
     """
 
+    max_skipped = DataSettings.max_skipped
+
     def __init__(self, name: str, document_language: str = "fr", query_language: str = "en"):
         self.name = name
         registry = _package(name)
@@ -32,11 +35,8 @@ class IrDatasetsSource(Source):
         if not self._set.has_docs() or not (self._parts or _is_judged(self._set)):
             near = [id_ for id_ in registry.registry if id_.startswith(f"{name}/")]
             hint = f" Parts of it are {', '.join(near[:5])}." if near else ""
-            raise input_error(
-                f"--ir_dataset={name}",
-                f"the set has no documents, or no queries with judgments.{hint}",
-                "Name one that has all three",
-            )
+            reason = f"the set has no documents, or no queries with judgments.{hint}"
+            raise input_error(f"--ir_dataset={name}", reason, "Name one that has all three")
         self.document_language = _language(self._set, "docs_lang") or document_language
         self.query_language = _language(next(iter(self._judged)), "queries_lang") or query_language
 
@@ -67,7 +67,7 @@ class IrDatasetsSource(Source):
             name: [judgment.query_id for judgment in _judgments_of(part)]
             for name, part in self._parts.items()
         }
-        return splits_of_parts(self.name, parts)
+        return splits_of_parts(self, parts)
 
     def place(self, stream: str, index: int) -> str:
         return f"{self.name}: record {index + 1} of the {stream}"
@@ -96,11 +96,9 @@ def _package(name: str) -> Any:
     try:
         import ir_datasets
     except ImportError as error:
-        raise input_error(
-            f"--ir_dataset={name}",
-            f"it needs the package ir_datasets ({error})",
-            "pip install '.[ir_datasets]' in the checkout",
-        ) from None
+        reason = f"it needs the package ir_datasets ({error})"
+        remedy = "pip install '.[ir_datasets]' in the checkout"
+        raise input_error(f"--ir_dataset={name}", reason, remedy) from None
     return ir_datasets
 
 
@@ -110,9 +108,8 @@ def _loaded(package: Any, name: str) -> Any:
     except KeyError:
         near = difflib.get_close_matches(name, list(package.registry), n=3)
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
-        raise input_error(
-            f"--ir_dataset={name}", "there is no such set", f"{hint}See https://ir-datasets.com"
-        ) from None
+        remedy = f"{hint}See https://ir-datasets.com"
+        raise input_error(f"--ir_dataset={name}", "there is no such set", remedy) from None
 
 
 def _is_judged(part: Any) -> bool:

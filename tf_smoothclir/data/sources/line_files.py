@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 _BOM = b"\xef\xbb\xbf"
 # What people call columns; no text, id or grade is one of these words alone.
@@ -63,7 +64,8 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
     offset, blank = piece.begin, 0
     try:
         with open(path, "rb") as file:
-            file.seek(offset)
+            if offset:  # a pipe has no other place than its beginning
+                file.seek(offset)
             for number, raw in enumerate(file, start=piece.line):
                 if offset == piece.end and not blank:
                     break
@@ -76,7 +78,8 @@ def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str
                 else:  # allowed if no other line follows, in this piece or after it
                     blank = blank or number
     except OSError as error:
-        raise input_error(path, f"cannot be read: {error.strerror}", "Check the path") from None
+        reason = f"cannot be read: {error.strerror or error}"
+        raise input_error(path, reason, "Check the path") from None
     if not offset or blank == 1:
         raise input_error(path, "the file is empty", "Give it one record per line")
 
@@ -89,12 +92,9 @@ def _decode(raw: bytes, path: Path, number: int, offset: int) -> str:
         line = raw[start:end].decode("utf-8")
     except UnicodeDecodeError as error:
         at = start + error.start
-        raise input_error(
-            path,
-            f"byte 0x{raw[at]:02x} at offset {offset + at} of the file is not UTF-8",
-            "Convert the file to UTF-8, for example with iconv",
-            line=number,
-        ) from None
+        reason = f"byte 0x{raw[at]:02x} at offset {offset + at} of the file is not UTF-8"
+        remedy = "Convert the file to UTF-8, for example with iconv"
+        raise input_error(path, reason, remedy, line=number) from None
     return line
 
 
@@ -106,71 +106,88 @@ def read_tsv(
     A first line that names columns is an error: it would be a text of its own.
     """
     for number, line in read_lines(path, piece):
-        fields = line.split("\t")
-        if number == 1 and len(fields) > 1 and all(_column(field) in _HEADER for field in fields):
-            raise input_error(
-                path,
-                f"the line is a header ({', '.join(fields)})",
-                f"Remove it: the columns are always {', '.join(columns)}",
-                line=number,
-            )
-        if len(fields) != len(columns):
-            raise input_error(
-                path,
-                f"{len(fields)} tab-separated columns instead of {len(columns)}"
-                f" ({', '.join(columns)})",
-                "Put one tab between columns, and no tab into a text",
-                line=number,
-            )
-        yield number, fields
+        yield number, tsv_fields(path, number, line, columns)
 
 
-def _column(field: str) -> str:
-    return field.strip().strip("#").lower().replace("-", "_").replace(" ", "_")
+def tsv_fields(path: Path, number: int, line: str, columns: Sequence[str]) -> list[str]:
+    """The fields of a line; see `read_tsv`."""
+    fields = line.split("\t")
+    if number == 1 and is_header(fields):
+        remedy = f"Remove it: the columns are always {', '.join(columns)}"
+        raise input_error(path, f"the line is a header ({', '.join(fields)})", remedy, line=number)
+    if len(fields) != len(columns):
+        raise input_error(
+            path,
+            f"{len(fields)} tab-separated columns instead of {len(columns)} ({', '.join(columns)})",
+            "Put one tab between columns, and no tab into a text",
+            line=number,
+        )
+    return fields
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Whether the fields of a first line name columns."""
+    names = [re.sub("[- ]", "_", field.strip().strip('#"').lower()) for field in fields]
+    return len(names) > 1 and _HEADER.issuperset(names)
+
+
+def read_judgments(
+    path: Path, columns: Sequence[str], *, has_header: bool = False
+) -> Iterator[tuple[int, Judgment]]:
+    """Yields (line number, judgment) of a tab-separated file: query, document and grade.
+
+    With a header, a first line that is a judgment is an error: it would be lost without a word.
+    """
+    for line, text in read_lines(path):
+        if has_header and line == 1:
+            if text.rpartition("\t")[2].strip().lstrip("+-").isdigit():
+                remedy = "Begin with the line " + r"\t".join(columns)
+                raise input_error(path, "the first line is a judgment", remedy, line=1)
+            continue
+        query, document, grade = tsv_fields(path, line, text, columns)
+        checked_id(query, columns[0], path, line)
+        checked_id(document, columns[1], path, line)
+        yield line, Judgment(query, document, checked_grade(grade, path, line))
 
 
 def read_jsonl(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (line number, object) of a file, or a piece of one, with one JSON object per line."""
     for number, line in read_lines(path, piece):
-        try:
-            record = json.loads(line)
-            if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
-                json.dumps(record, ensure_ascii=False).encode("utf-8")
-        except (ValueError, RecursionError) as error:
-            raise input_error(
-                path,
-                f"the line is not JSON ({error})",
-                "Give one JSON object per line",
-                line=number,
-            ) from None
-        if not isinstance(record, dict):
-            raise input_error(
-                path,
-                f"a JSON {type(record).__name__} instead of an object",
-                'Give one object per line, such as {"id": "1", "text": "..."}',
-                line=number,
-            )
-        yield number, record
+        yield number, json_object(path, number, line)
+
+
+def json_object(path: Path, number: int, line: str) -> dict[str, Any]:
+    """The object of a line; see `read_jsonl`."""
+    try:
+        record = json.loads(line)
+        if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        reason, remedy = f"the line is not JSON ({error})", "Give one JSON object per line"
+        raise input_error(path, reason, remedy, line=number) from None
+    if not isinstance(record, dict):
+        raise input_error(
+            path,
+            f"a JSON {type(record).__name__} instead of an object",
+            'Give one object per line, such as {"id": "1", "text": "..."}',
+            line=number,
+        )
+    return record
 
 
 def checked_id(value: str, name: str, path: Path, line: int) -> str:
     """An id; raises `InputError` if it is empty or contains white space."""
     if value.split() != [value]:
-        raise input_error(
-            path,
-            f"{name} {value!r} is empty or contains white space",
-            "Give an id without white space",
-            line=line,
-        )
+        reason = f"{name} {value!r} is empty or contains white space"
+        raise input_error(path, reason, "Give an id without white space", line=line)
     return value
 
 
 def checked_grade(value: str, path: Path, line: int) -> int:
     """The grade in a TSV field; raises `InputError` if it is not an integer."""
     if not _INTEGER.fullmatch(value):
-        raise input_error(
-            path, f"grade {value!r} is not an integer", "Give a grade such as 0, 1 or 2", line=line
-        )
+        reason = f"grade {value!r} is not an integer"
+        raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
     return int(value)
 
 
@@ -205,12 +222,8 @@ class FileSource(Source):
             checked_id(query_id, "query_id", path, line)
             # Checked here, because the dict that `splits` returns hides a repeated id.
             if first.setdefault(query_id, line) != line:
-                raise input_error(
-                    path,
-                    f"query {query_id!r} already has a split in line {first[query_id]}",
-                    "Keep one of the two lines",
-                    line=line,
-                )
+                reason = f"query {query_id!r} already has a split in line {first[query_id]}"
+                raise input_error(path, reason, "Keep one of the two lines", line=line)
             yield line, (query_id, split)
 
     def queries(self) -> Iterator[Text]:
@@ -249,9 +262,15 @@ class FileSource(Source):
         return joint_digest(self.paths.values())
 
 
+def files_named(directory: Path, *names: str) -> list[Path]:
+    """The files of these names in a directory, whatever the case of their letters."""
+    there = {path.name.lower(): path for path in sorted(directory.iterdir()) if path.is_file()}
+    return [there[name] for name in names if name in there]
+
+
 def checked_directory(directory: str | Path) -> Path:
     """The path of a directory; raises `InputError` if there is none."""
-    directory = Path(directory)
+    directory = Path(local_path(directory))
     if not directory.is_dir():
         raise input_error(directory, "there is no such directory", "Check the path")
     return directory

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.utils.errors import input_error
 
 # What projects call a part -> what it is.
@@ -18,22 +19,21 @@ NAMES = {
 _PARTS_OF_TRAINING = 5  # one of them validates, if nothing else does
 
 
-def splits_of_parts(place: str, parts: Mapping[str, Iterable[str]]) -> dict[str, str] | None:
+def splits_of_parts(source: Source, parts: Mapping[str, Iterable[str]]) -> dict[str, str] | None:
     """Query id -> split, as the names of the parts of a set say.
 
     Published test queries stay what they are, so that figures can be compared. Without test
     queries, those of `dev` are (as BEIR does with MS MARCO). Without any other validation queries,
-    a fifth of the training queries are, drawn by a hash of their ids.
+    a fifth of the training queries are, drawn by a hash of their ids. Judged queries that are not
+    there have no split: `checked_judgments` counts them.
     """
+    queries = {text.id for text in source.queries()}
     found: dict[str, str] = {}
     for name, ids in parts.items():
-        for id_ in ids:
+        for id_ in filter(queries.__contains__, ids):
             if found.setdefault(id_, NAMES[name]) != NAMES[name]:
-                raise input_error(
-                    place,
-                    f"query {id_!r} has judgments for {found[id_]} and for {NAMES[name]}",
-                    "Keep those of one of the two",
-                )
+                reason = f"query {id_!r} has judgments for {found[id_]} and for {NAMES[name]}"
+                raise input_error(source.name, reason, "Keep those of one of the two")
     there = set(found.values())
     if there == {"train"}:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tf_smoothclir.data.sources.beir_directory import CORPUS, BeirDirectory
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import check_code
-from tf_smoothclir.data.sources.line_files import checked_directory
+from tf_smoothclir.data.sources.line_files import checked_directory, files_named
 from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.toy_world import ToyWorld
@@ -27,6 +27,8 @@ def source_of(settings: DataSettings) -> Source:
     for flag in ("query_language", "document_language"):
         check_code(flag, getattr(settings, flag), {"english": "en", **names})
     source = _whole(settings)
+    if source.max_skipped:  # published by others, who made the judgments
+        source.max_skipped = settings.max_skipped
     is_whole = not (settings.max_queries or settings.max_train_queries)
     if is_whole and settings.related_per_query < 0:
         return source
@@ -62,8 +64,8 @@ def _open_directory(settings: DataSettings) -> Source:
     data_dir, languages = settings.data_dir, (settings.document_language, settings.query_language)
     directory = checked_directory(data_dir)
     published = bool(document_languages(directory))
-    own = any((directory / f"documents.{suffix}").is_file() for suffix in ("tsv", "jsonl"))
-    beir = (directory / CORPUS).is_file()
+    own = bool(files_named(directory, "documents.tsv", "documents.jsonl"))
+    beir = bool(files_named(directory, CORPUS))
     layouts = published + own + beir
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
@@ -79,5 +81,5 @@ def _open_directory(settings: DataSettings) -> Source:
     if beir:
         return BeirDirectory(directory, *languages)
     if published:
-        return WikiClirDirectory(directory, *languages, max_skipped=settings.max_skipped)
+        return WikiClirDirectory(directory, *languages)
     return UserDirectory(directory, *languages)

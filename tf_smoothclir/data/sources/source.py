@@ -39,7 +39,7 @@ class Source(abc.ABC):
     name: str
     query_language: str
     document_language: str
-    max_skipped: float = 0.0
+    max_skipped: float = 0.0  # the share of the judgments that `checked_judgments` may leave out
 
     @property
     def whole(self) -> Source:
@@ -66,12 +66,11 @@ class Source(abc.ABC):
         Raises:
             InputError: The set has none.
         """
-        raise input_error(
-            self.name,
-            f"the set has no queries in {self.document_language}",
+        remedy = (
             f"Give a set in WikiCLIR's layout with a file wiki_{self.document_language}.queries, or"
-            " choose another --query_translation",
+            " choose another --query_translation"
         )
+        raise input_error(self.name, f"the set has no queries in {self.document_language}", remedy)
 
     def splits(self) -> dict[str, str] | None:
         """Returns query id -> "train", "validation" or "test"; None for a seeded 3:1:1 split."""

@@ -12,6 +12,7 @@ import tensorflow_datasets as tfds
 from tf_smoothclir.data.dataset_options import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -24,6 +25,8 @@ class TfdsSource(Source):
     Nothing is downloaded or prepared here. Records come in the order of TFDS's files, which is
     shuffled but always the same.
     """
+
+    max_skipped = DataSettings.max_skipped
 
     def __init__(self, name: str, data_dir: str = "", query_language: str = "en") -> None:
         self.name = name
@@ -39,11 +42,8 @@ class TfdsSource(Source):
                 f' tf_smoothclir.data.sources.wiki_clir_builder; tfds.load("{name}", data_dir=...)',
             )
         if repr(info.features) != repr(features()):
-            raise input_error(
-                f"TFDS dataset {name!r}",
-                f"its features are {info.features}",
-                f"Use a dataset with the features {features()}",
-            )
+            remedy = f"Use a dataset with the features {features()}"
+            raise input_error(f"TFDS dataset {name!r}", f"its features are {info.features}", remedy)
         self._query_splits = [split for split in SPLITS if split in info.splits]
 
     def queries(self) -> Iterator[Text]:
@@ -98,7 +98,6 @@ def _builder(name: str, data_dir: str) -> tfds.core.DatasetBuilder:
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
     if reason:
-        raise input_error(
-            f"TFDS dataset {name!r}", reason, "Give dataset and config, such as wiki_clir/fr"
-        )
+        remedy = "Give dataset and config, such as wiki_clir/fr"
+        raise input_error(f"TFDS dataset {name!r}", reason, remedy)
     return builder

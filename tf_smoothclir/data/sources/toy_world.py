@@ -58,23 +58,16 @@ class ToyWorld(Source):
     ):
         for flag, code in (("document", document_language), ("query", query_language)):
             if code not in LANGUAGES:
-                raise input_error(
-                    f"--{flag}_language={code}",
-                    "the toy world does not exist in this language",
-                    f"Give one of {', '.join(LANGUAGES)}, or --data_dir for your own set",
-                )
+                reason = "the toy world does not exist in this language"
+                remedy = f"Give one of {', '.join(LANGUAGES)}, or --data_dir for your own set"
+                raise input_error(f"--{flag}_language={code}", reason, remedy)
         if document_language == query_language:
-            raise input_error(
-                f"--document_language={document_language}",
-                "the queries would be in the same language",
-                f"Give two different ones of {', '.join(LANGUAGES)}",
-            )
+            reason = "the queries would be in the same language"
+            remedy = f"Give two different ones of {', '.join(LANGUAGES)}"
+            raise input_error(f"--document_language={document_language}", reason, remedy)
         if entities < MIN_ENTITIES:
-            raise input_error(
-                f"--toy_entities={entities}",
-                "the toy world would be too small to split and link",
-                f"Give at least {MIN_ENTITIES}",
-            )
+            reason = "the toy world would be too small to split and link"
+            raise input_error(f"--toy_entities={entities}", reason, f"Give at least {MIN_ENTITIES}")
         self.name = f"toy-{query_language}-{document_language}"
         self.query_language = query_language
         self.document_language = document_language

@@ -11,9 +11,10 @@ from tf_smoothclir.data.sources.line_files import (
     FileSource,
     Piece,
     checked_directory,
-    checked_grade,
     checked_id,
+    files_named,
     read_jsonl,
+    read_judgments,
     read_tsv,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -41,28 +42,24 @@ class UserDirectory(FileSource):
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
         self.paths = {stream: _stream_file(directory, stream) for stream in STREAMS}
-        splits = directory / "splits.tsv"
-        if splits.exists():
+        for splits in files_named(directory, "splits.tsv"):
             self.paths["splits"] = splits
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
         path = self.paths[stream]
-        if path.suffix == ".tsv":
+        if path.suffix.lower() == ".tsv":
             for line, (id_, text) in read_tsv(path, ("id", "text"), piece):
                 yield line, Text(checked_id(id_, "id", path, line), "", text)
             return
         for line, record in read_jsonl(path, piece):
-            title = json_field(record, "title", str, path, line) if "title" in record else ""
             text = json_field(record, "text", str, path, line)
-            yield line, Text(json_id(record, "id", path, line), title, text)
+            id_ = json_id(record, "id", path, line)
+            yield line, Text(id_, json_title(record, path, line), text)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         path = self.paths["judgments"]
-        if path.suffix == ".tsv":
-            for line, fields in read_tsv(path, ("query_id", "document_id", "grade")):
-                query = checked_id(fields[0], "query_id", path, line)
-                document = checked_id(fields[1], "document_id", path, line)
-                yield line, Judgment(query, document, checked_grade(fields[2], path, line))
+        if path.suffix.lower() == ".tsv":
+            yield from read_judgments(path, ("query_id", "document_id", "grade"))
             return
         for line, record in read_jsonl(path):
             query = json_id(record, "query_id", path, line)
@@ -71,38 +68,32 @@ class UserDirectory(FileSource):
 
 
 def _stream_file(directory: Path, stream: str) -> Path:
-    paths = (directory / f"{stream}.tsv", directory / f"{stream}.jsonl")
-    found = [path for path in paths if path.is_file()]
+    found = files_named(directory, f"{stream}.tsv", f"{stream}.jsonl")
     if len(found) == 1:
         return found[0]
     if found:
-        raise input_error(
-            directory, f"it contains both {stream}.tsv and {stream}.jsonl", "Keep one of the two"
-        )
-    raise input_error(
-        directory,
-        f"it contains neither {stream}.tsv nor {stream}.jsonl",
-        f"Give one file each for {', '.join(STREAMS)}",
-    )
+        reason = f"it contains both {stream}.tsv and {stream}.jsonl"
+        raise input_error(directory, reason, "Keep one of the two")
+    reason = f"it contains neither {stream}.tsv nor {stream}.jsonl"
+    raise input_error(directory, reason, f"Give one file each for {', '.join(STREAMS)}")
 
 
 def json_field(record: dict[str, Any], name: str, kind: type, path: Path, line: int) -> Any:
     """A field of exactly this type: true is not the integer 1; `InputError` otherwise."""
     if name not in record:
-        raise input_error(
-            path,
-            f"the object has no {name!r}; it has: {', '.join(record) or 'nothing'}",
-            f"Add {name!r} to it",
-            line=line,
-        )
+        reason = f"the object has no {name!r}; it has: {', '.join(record) or 'nothing'}"
+        raise input_error(path, reason, f"Add {name!r} to it", line=line)
     if type(record[name]) is not kind:
-        raise input_error(
-            path,
-            f"{name!r} is {record[name]!r}, a JSON {type(record[name]).__name__}",
-            f"Give it a JSON {kind.__name__}",
-            line=line,
-        )
+        reason = f"{name!r} is {record[name]!r}, a JSON {type(record[name]).__name__}"
+        raise input_error(path, reason, f"Give it a JSON {kind.__name__}", line=line)
     return record[name]
+
+
+def json_title(record: dict[str, Any], path: Path, line: int) -> str:
+    """The title of a text; "" where it has none, or null."""
+    if record.get("title") is None:
+        return ""
+    return json_field(record, "title", str, path, line)
 
 
 def json_id(record: dict[str, Any], name: str, path: Path, line: int) -> str:

@@ -24,8 +24,9 @@ from tf_smoothclir.data.sources.line_files import (
     FileSource,
     Piece,
     checked_directory,
-    checked_grade,
     checked_id,
+    files_named,
+    read_judgments,
     read_tsv,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -34,31 +35,12 @@ from tf_smoothclir.utils.errors import input_error
 
 # Document language -> folder in the published archive.
 PUBLISHED_FOLDERS = {
-    "ar": "arabic",
-    "ca": "catalan",
-    "cs": "czech",
-    "de": "german",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "it": "italian",
-    "ja": "japanese",
-    "ko": "korean",
-    "nl": "dutch",
-    "nn": "norwegian_(nynorsk)",
-    "no": "norwegian_(bokmal)",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "simple": "simple_english",
-    "sv": "swedish",
-    "sw": "swahili",
-    "tl": "tagalog",
-    "tr": "turkish",
-    "uk": "ukrainian",
-    "vi": "vietnamese",
-    "zh": "chinese",
+    **{"ar": "arabic", "ca": "catalan", "cs": "czech", "de": "german", "es": "spanish"},
+    **{"fi": "finnish", "fr": "french", "it": "italian", "ja": "japanese", "ko": "korean"},
+    **{"nl": "dutch", "nn": "norwegian_(nynorsk)", "no": "norwegian_(bokmal)", "pl": "polish"},
+    **{"pt": "portuguese", "ro": "romanian", "ru": "russian", "simple": "simple_english"},
+    **{"sv": "swedish", "sw": "swahili", "tl": "tagalog", "tr": "turkish", "uk": "ukrainian"},
+    **{"vi": "vietnamese", "zh": "chinese"},
 }
 _QUERY_FOLDERS = {"en": "english"}
 
@@ -82,15 +64,11 @@ class WikiClirDirectory(FileSource):
     (query_id, split) next to the documents is optional.
     """
 
+    max_skipped = DataSettings.max_skipped
+
     def __init__(
-        self,
-        directory: str | Path,
-        document_language: str,
-        query_language: str = "en",
-        *,
-        max_skipped: float = DataSettings.max_skipped,
+        self, directory: str | Path, document_language: str, query_language: str = "en"
     ) -> None:
-        self.max_skipped = max_skipped
         directory = checked_directory(directory)
         super().__init__(directory, document_language, query_language)
         documents = _find(
@@ -110,14 +88,11 @@ class WikiClirDirectory(FileSource):
         judgments = documents.with_name(f"{query_language}2{document_language}.rel")
         if not judgments.is_file():
             others = sorted(file.name for file in documents.parent.glob("*2*.rel"))
-            raise input_error(
-                judgments,
-                f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}",
-                "Put the judgments there, or choose languages that have judgments",
-            )
+            reason = f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}"
+            remedy = "Put the judgments there, or choose languages that have judgments"
+            raise input_error(judgments, reason, remedy)
         self.paths = {"queries": queries, "documents": documents, "judgments": judgments}
-        splits = documents.with_name("splits.tsv")
-        if splits.exists():
+        for splits in files_named(documents.parent, "splits.tsv"):
             self.paths["splits"] = splits
         neighbours = len(list(documents.parent.glob("wiki_*.documents")))
         self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
@@ -138,11 +113,9 @@ class WikiClirDirectory(FileSource):
     def translated_queries(self) -> Iterator[Text]:
         path = self.paths["documents"].with_name(f"wiki_{self.document_language}.queries")
         if not path.is_file():
-            raise input_error(
-                path,
-                "there is no such file, with queries that people translated",
-                "Put one there (query_id, title, text), or choose another --query_translation",
-            )
+            reason = "there is no such file, with queries that people translated"
+            remedy = "Put one there (query_id, title, text), or choose another --query_translation"
+            raise input_error(path, reason, remedy)
         for _, fields in read_tsv(path, ("query_id", "title", "text")):
             yield Text(*fields)
 
@@ -159,11 +132,7 @@ class WikiClirDirectory(FileSource):
                 yield line, (query_id, split)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        path = self.paths["judgments"]
-        for line, (query, document, grade) in read_tsv(path, ("query_id", "doc_id", "relevance")):
-            checked_id(query, "query_id", path, line)
-            checked_id(document, "doc_id", path, line)
-            yield line, Judgment(query, document, checked_grade(grade, path, line))
+        return read_judgments(self.paths["judgments"], ("query_id", "doc_id", "relevance"))
 
     def fingerprint(self) -> str:
         own = super().fingerprint()
@@ -177,8 +146,5 @@ def _find(directory: Path, folder: str, name: str, flag: str, present: list[str]
     for path in (directory / name, directory / folder / name):
         if path.is_file():
             return path
-    raise input_error(
-        flag,
-        f"there is no {name} in {directory}; available: {', '.join(present) or 'none'}",
-        "Choose an available one, or another directory",
-    )
+    reason = f"there is no {name} in {directory}; available: {', '.join(present) or 'none'}"
+    raise input_error(flag, reason, "Choose an available one, or another directory")

@@ -46,12 +46,7 @@ class LateInteraction(WordVectorNetwork):
     """
 
     learning = LearningSettings(
-        SOFTMAX,
-        learning_rate=0.01,
-        epochs=5,
-        patience=2,
-        vector_rate=0.003,
-        tries_related=True,
+        SOFTMAX, learning_rate=0.01, epochs=5, patience=2, vector_rate=0.003, tries_related=True
     )
 
     def __init__(self, tables: WordTables, word_weights: np.ndarray, **kwargs):

@@ -28,18 +28,8 @@ KINDS = {
 
 # Attribute -> number of its values.
 ATTRIBUTES = {
-    "region": 16,
-    "century": 8,
-    "climate": 8,
-    "landmark": 14,
-    "product": 16,
-    "colour": 10,
-    "season": 6,
-    "profession": 16,
-    "theme": 12,
-    "ingredient": 20,
-    "habitat": 10,
-    "diet": 8,
+    **{"region": 16, "century": 8, "climate": 8, "landmark": 14, "product": 16, "colour": 10},
+    **{"season": 6, "profession": 16, "theme": 12, "ingredient": 20, "habitat": 10, "diet": 8},
 }
 
 
@@ -85,9 +75,8 @@ def load_language(code: str) -> Language:
     try:
         return _language(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise input_error(
-            str(path), f"not a language of the toy world ({error!r})", "Install tf_smoothclir again"
-        ) from error
+        reason = f"not a language of the toy world ({error!r})"
+        raise input_error(str(path), reason, "Install tf_smoothclir again") from error
 
 
 def _language(content: dict) -> Language:
