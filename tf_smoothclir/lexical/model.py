@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import zipfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
+_REMEDY = "Restore the file, or train again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,8 +41,7 @@ class _Choices:
         try:
             return record_from_json(cls, read_json(path))
         except ValueError as error:
-            remedy = "Restore the file, or train again"
-            raise input_error(path, str(error).rstrip("."), remedy) from error
+            raise input_error(path, str(error).rstrip("."), _REMEDY) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,12 +119,19 @@ class LexicalModel:
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
         """Reads what `save` wrote."""
         chosen = _Choices.read(Path(directory, _SETTINGS))
-        with np.load(Path(directory, _ARRAYS), allow_pickle=False) as arrays:
-            parts = arrays["values"], arrays["columns"], arrays["row_ends"]
-            background, weights = arrays["background"], arrays["weights"]
-        shape = (len(parts[2]) - 1, len(background))
+        path = Path(directory, _ARRAYS)
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                parts = arrays["values"], arrays["columns"], arrays["row_ends"]
+                background, weights = arrays["background"], arrays["weights"]
+            table = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(background)))
+            table.check_format()  # of all columns: compiled code reads wherever they say
+            if weights.shape != (len(chosen.fields), len(background)):
+                raise ValueError(f"weights has the shape {weights.shape}")
+        except (ValueError, TypeError, KeyError, zipfile.BadZipFile) as error:
+            raise input_error(path, f"its arrays do not fit ({error})", _REMEDY) from error
         return cls(
-            table=sp.csr_array(parts, shape=shape),
+            table=table,
             background=background,
             fields=chosen.fields,
             weights=weights,

@@ -36,7 +36,7 @@ _SINGLE = rf"[{_UNSPACED}][\p{{M}}{_INVISIBLE}]*|[^\p{{L}}\p{{M}}\p{{N}}{_INVISI
 
 
 # No word has that many bytes on average. What follows would take 60 times its memory, for nothing.
-_BYTES_PER_TOKEN, _FEWEST_BYTES = 64, 1 << 22
+_BYTES_PER_TOKEN, _FEWEST_BYTES = 64, 1 << 20
 
 
 def normalize(texts: tf.Tensor) -> tf.Tensor:
@@ -69,7 +69,7 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
 def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
     """Splits texts into tokens and keeps the first `max_tokens` of each.
 
-    Of a text, only 4 MB are read, or 64 bytes for each of these tokens if that is more.
+    Of a text, only 1 MB is read, or 64 bytes for each of these tokens if that is more.
 
     Args:
         texts: `[batch]` string.
