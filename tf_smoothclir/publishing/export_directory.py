@@ -177,9 +177,9 @@ def _complete(
     manifest = ExportManifest.of(folder)
     missing = [one for one in manifest.parts if version not in exported_versions(export_dir, one)]
     if missing:
-        names = " or ".join(DIRECTORIES[one] for one in missing)
-        reason = f"version {version} of the {_KINDS[role]} is incomplete: there is no"
-        raise _not_exported(export_dir, f"{reason} {names}/{version}")
+        names = " and no ".join(DIRECTORIES[one] for one in missing)
+        reason = f"there is no complete version {version}: the {_KINDS[role]} has no {names}"
+        raise _not_exported(export_dir, reason)
     return folder, manifest
 
 
