@@ -14,6 +14,7 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.index.sparse_files import check_ends, unfit
 from tf_smoothclir.storage.files import open_to_write, write_array
 
 DOCUMENTS = "documents"  # its directory in an index
@@ -54,12 +55,16 @@ class DocumentStore:
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
         self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields]
+        for field in self._fields:
+            check_ends(field.path, field.offsets, len(field.values))
+            if len(field) != len(self):
+                raise unfit(field.path)
 
     def __len__(self) -> int:
         return len(self.hashes)
 
     def __getitem__(self, position: int) -> Text:
-        return Text(*(bytes(field[position]).decode() for field in self._fields))
+        return Text(*(bytes(field[position]).decode("utf-8", "replace") for field in self._fields))
 
     def same_ids(self) -> tuple[int, int] | None:
         """The positions of two documents with the same id, or None."""

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
+from tf_smoothclir.utils.errors import InputError, input_error
 
 _ROWS_AT_ONCE = 1 << 14
 
@@ -43,6 +44,7 @@ class SparseWriter:
 def open_rows(directory: Path, name: str) -> SparseRows:
     """Opens what `SparseWriter` wrote."""
     store = RaggedStore(directory, name, "<i4")
+    check_ends(store.path, store.offsets, len(store.values))
     weights = map_array(directory / f"{name}.weights", "<f4", (len(store.values),))
     return SparseRows(store.offsets, np.asarray(store.values), weights)
 
@@ -99,6 +101,10 @@ def open_postings(directory: Path, name: str, documents: int) -> Postings:
     """Opens what `write_postings` wrote."""
     ends = np.fromfile(directory / f"{name}.ends", "<i8")
     common = np.fromfile(directory / f"{name}.common", "<i4")
+    path = directory / f"{name}.ids"
+    check_ends(path, ends, path.stat().st_size // 4)
+    if (np.diff(common, prepend=-1, append=len(ends) - 1) <= 0).any():
+        raise unfit(directory / f"{name}.common")
     ids, values = (
         map_array(directory / f"{name}.{field}", dtype, (ends[-1],))
         for field, dtype in (("ids", "<i4"), ("values", "<f4"))
@@ -106,6 +112,17 @@ def open_postings(directory: Path, name: str, documents: int) -> Postings:
     shape = len(common), documents
     common_values = map_array(directory / f"{name}.common_values", "<f4", shape)
     return Postings(SparseRows(ends, ids, values), common, common_values)
+
+
+def check_ends(path: Path, ends: np.ndarray, values: int) -> None:
+    """Checks that rows lie one after the other in a file of so many values."""
+    if not len(ends) or ends[0] or ends[-1] != values or (np.diff(ends) < 0).any():
+        raise unfit(path)
+
+
+def unfit(path: Path) -> InputError:
+    """The error for a file of an index that is not one that was written with the others."""
+    return input_error(path, "it does not fit the files beside it", "Build the index again")
 
 
 def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -> np.ndarray:
@@ -117,5 +134,7 @@ def map_array(path: Path, dtype: str, shape: tuple[int, ...], mode: str = "r") -
         with naming(path), open_to_write(path) as file:
             os.posix_fallocate(file.fileno(), 0, int(math.prod(shape)) * np.dtype(dtype).itemsize)
         mode = "r+"
+    elif path.stat().st_size != int(math.prod(shape)) * np.dtype(dtype).itemsize:
+        raise unfit(path)
     mapped = np.memmap(path, dtype, mode=mode, shape=tuple(map(int, shape)))
     return mapped if mode == "r+" else np.asarray(mapped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import zipfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,9 +22,11 @@ from tf_smoothclir.storage.files import (
     read_record,
     write_json,
 )
+from tf_smoothclir.utils.errors import input_error
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
 _TABLE = ("values", "columns", "row_ends")
+_REMEDY = "Restore the file, or train again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +44,7 @@ class _Choices:
 
     @classmethod
     def read(cls, path: Path) -> _Choices:
-        return read_record(path, cls, "Restore the file, or train again")
+        return read_record(path, cls, _REMEDY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,11 +122,18 @@ class LexicalModel:
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
         """Reads what `save` wrote."""
         chosen = _Choices.read(Path(directory, _SETTINGS))
-        arrays = read_arrays(Path(directory, _ARRAYS), *_TABLE, "background", "weights")
+        path = Path(directory, _ARRAYS)
+        arrays = read_arrays(path, *_TABLE, "background", "weights")
         parts, background = tuple(map(arrays.get, _TABLE)), arrays["background"]
-        shape = (len(parts[2]) - 1, len(background))
+        try:
+            table = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(background)))
+            table.check_format()  # of all columns: compiled code reads wherever they say
+            if arrays["weights"].shape != (len(chosen.fields), len(background)):
+                raise ValueError(f"weights has the shape {arrays['weights'].shape}")
+        except (ValueError, TypeError) as error:
+            raise input_error(path, f"its arrays do not fit ({error})", _REMEDY) from error
         return cls(
-            table=sp.csr_array(parts, shape=shape),
+            table=table,
             background=background,
             fields=chosen.fields,
             weights=arrays["weights"],

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.utils.errors import input_error
+
 # A word that more than this share of the documents have is common. A few hundred words are, but
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
@@ -85,6 +87,7 @@ class Postings:
         Each document gets its sum in the same order, so equal documents have equal sums.
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
+        _check_below(words.astype(np.uint64), len(self.rare))
         places = np.searchsorted(self.common, words)
         # -1, which is no word, stands after the last one for words beyond it.
         is_common = np.append(self.common, -1)[places] == words
@@ -100,8 +103,17 @@ class Postings:
                 np.concatenate([array[row] for row in rows])
                 for array in (self.rare.values, self.rare.ids)
             ]
+            _check_below(
+                found[1].view(np.uint32), self.documents
+            )  # compiled code writes wherever they say
             of_words = sp.csc_array((*found, ends), shape=(self.documents, len(rows)))
             scores += of_words @ weights[~is_common]
+
+
+def _check_below(ids: np.ndarray, size: int) -> None:
+    """Checks `[ids]`, unsigned, so that one below 0 is a large one."""
+    if ids.max(initial=0) >= max(size, 1):
+        raise input_error("the inverted lists", f"an id is not below {size}", "Build them again")
 
 
 def _allocated(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

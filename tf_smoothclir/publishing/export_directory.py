@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from absl import logging
 
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.storage.folder import Folder
@@ -22,6 +26,7 @@ DIRECTORIES = {
 }
 # Those of SavedModels; the directory is also the name of the model on a server.
 MODELS = {role: name for role, name in DIRECTORIES.items() if role != "lexical"}
+_VERSION = re.compile("0|[1-9][0-9]{0,17}")  # model servers take no number above int64
 REMEDY_FOR_CHANGED_FILES = "Export the run again, and delete this version"
 _KINDS = {
     "query": "query tower",
@@ -30,6 +35,19 @@ _KINDS = {
     "reranker": "re-ranker",
     "search": "search model",
 }
+
+
+_forked_with_tensorflow = False
+
+
+def _note_fork() -> None:
+    global _forked_with_tensorflow
+    eager = sys.modules.get("tensorflow.python.eager.context")
+    context = eager and eager.context_safe()
+    _forked_with_tensorflow |= bool(context and context._initialized)
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 class LoadedPart(NamedTuple):
@@ -65,7 +83,12 @@ def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
     if not directory.is_dir():
         return []
     names = [path.name for path in directory.iterdir()]
-    return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+    return sorted(int(name) for name in names if _VERSION.fullmatch(name))
+
+
+def versions_newest_first(export_dir: str | os.PathLike) -> list[int]:
+    """The versions that any part has, complete or not."""
+    return sorted({v for role in DIRECTORIES for v in exported_versions(export_dir, role)})[::-1]
 
 
 def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedTower:
@@ -86,6 +109,10 @@ def load_model(directory: Path) -> Any:
     """Loads the SavedModel of a part from the directory that `checked_part` returns."""
     import tensorflow as tf  # here, because much that reads an export needs none of it
 
+    if _forked_with_tensorflow:  # whose threads are only in the parent: it would wait for ever
+        reason = "this process was forked from one in which TensorFlow had computed"
+        remedy = "Fork before the first model is loaded or trained, or start processes by 'spawn'"
+        raise input_error(directory, reason, remedy)
     return tf.saved_model.load(str(directory))
 
 
@@ -93,10 +120,9 @@ def checked_part(
     export_dir: str | os.PathLike, role: str, version: int | None = None
 ) -> tuple[Path, ExportManifest]:
     """The directory and the manifest of a part, after the checks of `load_part`."""
-    version = _checked_version(export_dir, role, version)
+    version = version if version is not None else newest_whole(export_dir, role)
     directory = part_dir(export_dir, role) / str(version)
-    folder = Folder.read(directory, role)
-    manifest = ExportManifest.of(folder)
+    folder, manifest = _complete(export_dir, role, version)
     for other in manifest.parts:
         check_pair(
             manifest, ExportManifest.read(part_dir(export_dir, other) / str(version), [other])
@@ -105,39 +131,56 @@ def checked_part(
     return directory, manifest
 
 
+def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
+    """The newest version with one of these parts of which all that ranks together is whole.
+
+    So all parts move to a version together, or none does. Later versions are logged with what is
+    wrong with them.
+    """
+    wanted = {number for role in roles for number in exported_versions(export_dir, role)}
+    errors: dict[int, InputError] = {}
+    for number in sorted(wanted, reverse=True):
+        role = next(one for one in roles if number in exported_versions(export_dir, one))
+        try:
+            _, manifest = _complete(export_dir, role, number)
+            for part in (role, *manifest.parts):
+                checked_part(export_dir, part, number)
+        except InputError as error:
+            errors[number] = error
+            continue
+        for later, error in errors.items():
+            logging.warning("Version %d is used, not %d: %s", number, later, error)
+        return number
+    if errors:
+        raise errors[max(errors)]
+    kinds = " or ".join(_KINDS[role] for role in roles)
+    raise _not_exported(export_dir, f"there is no {kinds}")
+
+
 def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
     """The manifest of a part without which its version cannot rank."""
-    there = {role: exported_versions(export_dir, role) for role in DIRECTORIES if role != "search"}
-    wanted = sorted(set().union(*there.values()), reverse=True) if version is None else [version]
-    for number in wanted:
-        found = [role for role, versions in there.items() if number in versions]
-        if found and not _missing_parts(export_dir, found[0], number):
-            return ExportManifest.read(part_dir(export_dir, found[0]) / str(number), found[:1])
-    reason = "there is no complete version" + ("" if version is None else f" {version}")
-    raise _not_exported(export_dir, reason)
+    ranking = [role for role in DIRECTORIES if role != "search"]
+    number = version if version is not None else newest_whole(export_dir, *ranking)
+    for role in ranking:
+        if number in exported_versions(export_dir, role):
+            return _complete(export_dir, role, number)[1]
+    raise _not_exported(export_dir, f"there is no complete version {number}")
 
 
-def _checked_version(export_dir: str | os.PathLike, role: str, version: int | None) -> int:
-    """A version that has the part and all parts that rank with it."""
-    there = exported_versions(export_dir, role)
-    wanted = there[::-1] if version is None else [number for number in there if number == version]
-    for number in wanted:
-        if not _missing_parts(export_dir, role, number):
-            return number
-    reason = f"there is no {_KINDS[role]}" + ("" if version is None else f" of version {version}")
-    if wanted:
-        missing = " or ".join(DIRECTORIES[r] for r in _missing_parts(export_dir, role, wanted[0]))
-        reason = (
-            f"version {wanted[0]} of the {_KINDS[role]} is incomplete: there is no"
-            f" {missing}/{wanted[0]}"
-        )
-    raise _not_exported(export_dir, reason)
-
-
-def _missing_parts(export_dir: str | os.PathLike, role: str, version: int) -> list[str]:
-    """The roles that a version lacks, by the manifest of a part that it has."""
-    parts = ExportManifest.read(part_dir(export_dir, role) / str(version), [role]).parts
-    return [other for other in parts if version not in exported_versions(export_dir, other)]
+def _complete(
+    export_dir: str | os.PathLike, role: str, version: int
+) -> tuple[Folder, ExportManifest]:
+    """A part of a version that has all parts that rank with it; their files are not read."""
+    if version not in exported_versions(export_dir, role):
+        raise _not_exported(export_dir, f"there is no {_KINDS[role]} of version {version}")
+    folder = Folder.read(part_dir(export_dir, role) / str(version), role)
+    manifest = ExportManifest.of(folder)
+    missing = [one for one in manifest.parts if version not in exported_versions(export_dir, one)]
+    if missing:
+        names = " and no ".join(DIRECTORIES[one] for one in missing)
+        reason = f"there is no complete version {version}: the {_KINDS[role]} has no {names}"
+        raise _not_exported(export_dir, reason)
+    return folder, manifest
 
 
 def _not_exported(export_dir: str | os.PathLike, reason: str) -> InputError:

@@ -22,6 +22,13 @@ from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.publishing.request_bounds import (
+    MAX_TOKENS,
+    TEXTS_AT_ONCE,
+    bounded,
+    checked,
+    in_pieces,
+)
 from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
@@ -30,6 +37,7 @@ from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
+_QUERY_WORDS = 32  # with up to that many, the vectors of the document's words take most memory
 _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
 
 
@@ -115,6 +123,10 @@ class ExportedReranker(tf.Module):
         self.pair_id = ""
         self._stage = stage
         self._encoders = stage.encoders
+        # The network compares each word of a query with each of a document.
+        words = stage.reranker.choices
+        most = MAX_TOKENS * _QUERY_WORDS // max(_QUERY_WORDS, words.query_length)
+        self._pairs_at_once = max(1, min(TEXTS_AT_ONCE, most // words.document_length))
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.
         network = stage.reranker.network
         self._network = lambda *ids: network.call(ids)
@@ -132,16 +144,19 @@ class ExportedReranker(tf.Module):
         sizes = [tf.size(query), tf.size(document)]
         fits = (sizes[0] == sizes[1]) | (sizes[0] == 1)
         message = "query must have one row, or as many as document."
-        with tf.control_dependencies([tf.debugging.Assert(fits, [message, *sizes])]):
-            query = tf.identity(query)
+        query, document = checked(query, (fits, message)), bounded(document, 1)
+        return in_pieces(self._scores, query, document, at_once=self._pairs_at_once)
+
+    def _scores(self, query, document) -> dict[str, tf.Tensor]:
         queries = _padded(self._encoders["query"](query))
         documents = _padded(self._encoders["document"](document))
-        queries = tf.broadcast_to(queries, [sizes[1], tf.shape(queries)[1]])
+        queries = tf.broadcast_to(queries, [tf.size(document), tf.shape(queries)[1]])
         return {"score": self._network(queries, documents)}
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve_pair_id(self, text):
         """Pair id of the export, once per text."""
+        text = bounded(text, 1)
         weight = np.float32(self._stage.reranker.weight)
         return {
             "pair_id": tf.fill(tf.shape(text), self.pair_id),

@@ -10,6 +10,13 @@ import tensorflow as tf
 
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
 from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
+from tf_smoothclir.publishing.request_bounds import (
+    MAX_TOKENS,
+    TEXTS_AT_ONCE,
+    bounded,
+    checked,
+    in_pieces,
+)
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
@@ -32,7 +39,10 @@ class ExportedTower(tf.Module):
     * `serving_default` takes `text`, `[batch]` string; any bytes are accepted;
     * `tokens` takes `ids`, `[tokens]` int32, the concatenated ids of all texts (out-of-range ids
       count as unknown), and `lengths`, `[batch]` int32, the number of ids of each text. Negative
-      lengths, or lengths that do not add up to the number of ids, are an `InvalidArgumentError`.
+      lengths, lengths that do not add up to the number of ids, and more than `MAX_TOKENS` ids,
+      counted as if all texts were as long as the longest, are an `InvalidArgumentError`.
+
+    So are, for each signature, requests whose answer would have more than `MAX_ANSWER` numbers.
 
     A third signature, `pair_id`, returns the `pair_id` of the export once per text of `text`
     (servers refuse a signature without inputs), so that a client can check what belongs together.
@@ -76,7 +86,11 @@ class ExportedTower(tf.Module):
         self.tables = ExportedTables(tower, table_type)
         self.weights = self.tables.weights_of(tower)
         self._epsilon = epsilon
-        self._vocabulary_size = tower.vocabulary_size
+        self._vocabulary_size, self._dim = tower.vocabulary_size, tower.dim
+        # The tower takes memory for as many tokens as the longest text has, in each row.
+        self._texts_at_once = TEXTS_AT_ONCE
+        if tower.pads_texts:
+            self._texts_at_once = max(1, min(TEXTS_AT_ONCE, MAX_TOKENS // encoder.max_tokens))
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.
         self._call_tower = self.tables.read_in(tower, lambda tokens: tower(tokens))
         self._described = None
@@ -89,7 +103,11 @@ class ExportedTower(tf.Module):
     @tf.function(autograph=False, input_signature=[_TEXT])
     def serve(self, text):
         """Encodes raw strings."""
-        return self._vectors(self.encoder(text))
+        return in_pieces(
+            lambda some: self._vectors(self.encoder(some)),
+            bounded(text, self._dim),
+            at_once=self._texts_at_once,
+        )
 
     @tf.function(
         autograph=False,
@@ -100,20 +118,24 @@ class ExportedTower(tf.Module):
     )
     def serve_tokens(self, ids, lengths):
         """Encodes token ids."""
-        tokens = tf.reduce_sum(tf.cast(lengths, tf.int64))
-        fits = tf.reduce_all(lengths >= 0) & (tokens == tf.size(ids, tf.int64))
-        message = "lengths must not be negative, and must add up to the number of ids."
-        checked = tf.debugging.Assert(fits, [message, "lengths:", lengths, "ids:", tf.size(ids)])
+        wide = tf.concat([tf.cast(lengths, tf.int64), [0]], axis=0)
+        fits = tf.reduce_all(lengths >= 0) & (tf.reduce_sum(wide) == tf.size(ids, tf.int64))
         # Checked first: another operation would fail with a vaguer message.
-        with tf.control_dependencies([checked]):
-            lengths = tf.identity(lengths)
+        lengths = checked(
+            bounded(lengths, self._dim),
+            (fits, "lengths must not be negative, and must add up to the number of ids."),
+            (
+                tf.reduce_max(wide) * tf.size(lengths, tf.int64) <= MAX_TOKENS,
+                f"padded to the longest text, a request may have {MAX_TOKENS} ids; send several.",
+            ),
+        )
         known = (ids >= 0) & (ids < self._vocabulary_size)
         return self._vectors(self.encoder.complete(tf.where(known, ids, UNKNOWN_ID), lengths))
 
     @tf.function(autograph=False, input_signature=[_TEXT])
     def serve_pair_id(self, text):
         """The `pair_id`, equal for towers and indexes that belong together."""
-        return {"pair_id": tf.fill(tf.shape(text), self.pair_id)}
+        return {"pair_id": tf.fill(tf.shape(bounded(text, 1)), self.pair_id)}
 
     @property
     def signatures(self) -> dict:
@@ -184,6 +206,9 @@ class ExportedTower(tf.Module):
         return self._vectors(self.encoder.of_words(words))["vector"], self.evidence.of_words(words)
 
     def _evidence(self, text) -> dict[str, tf.Tensor]:
+        return in_pieces(self._read, bounded(text, self._dim), at_once=self._texts_at_once)
+
+    def _read(self, text) -> dict[str, tf.Tensor]:
         vectors, found = self.read(tokenize(text, self.encoder.max_tokens))
         names = tf.gather(NAMES, found.levels)
         return {"vector": vectors, "evidence": names, "unknown": found.unknown}

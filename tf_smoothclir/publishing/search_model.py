@@ -14,6 +14,7 @@ import tensorflow as tf
 from tf_smoothclir.losses.grades import hit_grades, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_queries import QueriesRead
+from tf_smoothclir.publishing.request_bounds import bounded, checked, in_pieces
 from tf_smoothclir.text.evidence_levels import NAMES, NOTHING
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
@@ -83,7 +84,15 @@ class SearchModel(tf.Module):
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):
         """Searches the collection."""
-        scores, positions, levels = self._best(text)
+        most = max(1, min(_MOST_QUERIES_PER_STEP, _SCORES_PER_STEP // self.num_documents))
+        return in_pieces(self._search, bounded(text, 4 * self.depth), at_once=most)
+
+    def _search(self, text) -> dict[str, tf.Tensor]:
+        read = self._read(text)
+        scores, levels = self._scorer.all_documents(read), read.levels
+        if self._feedback is not None:
+            scores = self._feedback(scores)
+        scores, positions = tf.math.top_k(scores, self.depth)
         # A score of zero says nothing, so such documents, which negative scores may follow, go.
         found = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
         _, order = tf.math.top_k(tf.cast(found, tf.int32), self.depth)  # keeps the order of others
@@ -111,9 +120,10 @@ class SearchModel(tf.Module):
         """Scores pairs of a query and a document."""
         sizes = [tf.size(query), tf.size(document)]
         message = "query and document must have the same number of rows."
-        checked = tf.debugging.Assert(tf.equal(*sizes), [message, *sizes])
-        with tf.control_dependencies([checked]):  # otherwise one row would be broadcast
-            query = tf.identity(query)
+        query = checked(query, (tf.equal(*sizes), message))  # else one row would be for all
+        return in_pieces(self._score, query, bounded(document, 2))
+
+    def _score(self, query, document) -> dict[str, tf.Tensor]:
         scores = self._scorer.pairs(query, document)
         return {"score": scores, "grade": predicted_grades(scores, self._cut_points.alone)}
 
@@ -125,36 +135,3 @@ class SearchModel(tf.Module):
     def save(self, path: str) -> None:
         """Writes the SavedModel."""
         tf.saved_model.save(self, path, signatures=self.signatures)
-
-    def _best(self, queries) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Searches some queries at a time.
-
-        Returns:
-            The best scores and their positions, `[queries, depth]` each, best first; and the
-            evidence of queries, `[queries]` int32.
-        """
-        step = max(1, min(_MOST_QUERIES_PER_STEP, _SCORES_PER_STEP // self.num_documents))
-
-        def search_some(begin, scores, positions, levels):
-            read = self._read(queries[begin : begin + step])
-            found = self._scorer.all_documents(read)
-            if self._feedback is not None:
-                found = self._feedback(found)
-            best_scores, best = tf.math.top_k(found, self.depth)
-            scores = tf.concat([scores, best_scores], axis=0)
-            positions = tf.concat([positions, best], axis=0)
-            return begin + step, scores, positions, tf.concat([levels, read.levels], axis=0)
-
-        shape = tf.TensorShape([None, self.depth])
-        _, *found = tf.while_loop(
-            lambda begin, *_: begin < tf.size(queries),
-            search_some,
-            (
-                0,
-                tf.zeros([0, self.depth]),
-                tf.zeros([0, self.depth], tf.int32),
-                tf.zeros([0], tf.int32),
-            ),
-            shape_invariants=(tf.TensorShape([]), shape, shape, tf.TensorShape([None])),
-        )
-        return tuple(found)

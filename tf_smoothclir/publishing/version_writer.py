@@ -15,8 +15,8 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
     MODELS,
-    exported_versions,
     part_dir,
+    versions_newest_first,
 )
 from tf_smoothclir.publishing.manifest import (
     ExportManifest,
@@ -96,9 +96,7 @@ def publish_version(
         stack.enter_context(_only_export(export_dir))
         verifier = verifier or stack.enter_context(Verifier())
         temporary = stack.enter_context(scratch_directory(export_dir, _TEMPORARY))
-        version = 1 + max(
-            (v for role in DIRECTORIES for v in exported_versions(export_dir, role)), default=0
-        )
+        version = 1 + max([0, *versions_newest_first(export_dir)])
         shared = dataclasses.replace(manifest_in_memory(parts, info), version=version)
         for part in parts.values():
             part.pair_id = shared.pair_id

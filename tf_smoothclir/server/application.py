@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from starlette.applications import Starlette
@@ -24,7 +25,9 @@ from tf_smoothclir.utils.errors import InputError
 
 MAX_BODY_BYTES = 16 << 20
 BODY_SECONDS = 60.0  # from the headers of a request to the last byte of its body
-_WORKERS = 8  # requests that are computed at the same time
+MAX_BODIES_BYTES = 128 << 20  # of all requests that are being read, or wait to be computed
+_SMALL_BODY = 64 << 10  # is always read
+_WORKERS = 4  # requests that are computed at the same time
 _MODEL = "/v1/models/{model}"
 
 
@@ -45,9 +48,12 @@ def application(
     async def computed(function: Callable, *arguments):
         return await asyncio.get_running_loop().run_in_executor(pool, function, *arguments)
 
+    bodies = _Bodies()
+
     async def predict(request: Request) -> Response:
         model = _chosen(models, request)
-        answer = await computed(model.answer, await _body(request))
+        async with bodies.read(request) as body:
+            answer = await computed(model.answer, body)
         return Response(answer, media_type="application/json")
 
     def status(request: Request) -> Response:
@@ -103,18 +109,21 @@ def host_is_served(header: str, names: Collection[str] = ()) -> bool:
 
 
 class _HostCheck:
-    """Refuses requests whose Host header is not one of this server."""
+    """Refuses requests whose Host header is not of this server, or that come too late for it."""
 
     def __init__(self, app: ASGIApp, names: Collection[str]):
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = Headers(scope=scope).get("host", "")
-        if host_is_served(host, self._names):
-            await self._app(scope, receive, send)
-        else:
+        if not host_is_served(host, self._names):
             message = f"{host[:80]!r} is no name of this server; see --allowed_hosts"
             await _refusal(403, message)(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            await _refusal(503, "The server stops")(scope, receive, send)
 
 
 def _chosen(models: Mapping[str, ServedModel], request: Request) -> ServedModel:
@@ -127,13 +136,35 @@ def _chosen(models: Mapping[str, ServedModel], request: Request) -> ServedModel:
     return model
 
 
-async def _body(request: Request) -> bytes:
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await request.body()
-    except (ClientDisconnect, TimeoutError):
-        message = f"The body did not come within {BODY_SECONDS:g} seconds"
-        raise HTTPException(408, message, {"Connection": "close"}) from None
+class _Bodies:
+    """Reads the bodies of requests, which together take limited time and memory."""
+
+    def __init__(self):
+        self._bytes = 0
+
+    @contextlib.asynccontextmanager
+    async def read(self, request: Request) -> AsyncIterator[bytes]:
+        """Yields a body, which counts as memory in use until the context ends."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for piece in request.stream():
+                    pieces.append(piece)
+                    size += len(piece)
+                    self._bytes += len(piece)
+                    if self._bytes > MAX_BODIES_BYTES and size > _SMALL_BODY:
+                        message = "The server is reading large requests; try again later"
+                        raise HTTPException(503, message, {"Connection": "close"})
+            body = b"".join(pieces)
+            pieces.clear()
+        except (ClientDisconnect, TimeoutError):
+            message = f"The body did not come within {BODY_SECONDS:g} seconds"
+            raise HTTPException(408, message, {"Connection": "close"}) from None
+        else:
+            yield body
+        finally:
+            self._bytes -= size
 
 
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.storage.files import discard_directory
 from tf_smoothclir.storage.folder import Folder, damage_in, new_folder
 
@@ -52,12 +53,24 @@ class SavedStates:
         return max(self.complete(), default=0)
 
     def damage(self, number: int) -> str:
-        """Damage to a state since it was written; empty if there is none."""
-        return damage_in(self.folder(number), self._name)
+        """Damage to a state since it was written, or another run; empty if there is none."""
+        damage = damage_in(self.folder(number), self._name)
+        if not damage and self._facts(number).get("run", self._run) != self._run:
+            return "it is of a run with another config.json"
+        return damage
 
     def needs(self, number: int) -> int:
         """Number of the state that an undamaged one needs, as given to `save`."""
-        return Folder.read(self.folder(number), self._name).facts["needs"]
+        return self._facts(number)["needs"]
+
+    def _facts(self, number: int) -> dict:
+        return Folder.read(self.folder(number), self._name).facts
+
+    @property
+    def _run(self) -> str:
+        """A digest of the settings and data of the run whose checkpoints are in the directory."""
+        config = self._directory.parent / "config.json"
+        return file_digest(config) if config.is_file() else ""
 
     def save(
         self, write: Callable[[str], object], *, former: int | None = None, needs: int = 0
@@ -71,7 +84,7 @@ class SavedStates:
         number = 1 + self.latest()
         with new_folder(self.folder(number), self._name) as draft:
             write(os.fspath(draft.path / _VARIABLES))
-            draft.facts = {"needs": needs}
+            draft.facts = {"needs": needs, "run": self._run}
         self._discard(lambda n: n not in (number, former))
         return number
 
