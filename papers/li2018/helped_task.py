@@ -76,7 +76,7 @@ class HelpedTask(TwoTowerTask):
         gradients = [each_row_once(gradient) for gradient in gradients]
         losses = [loss, *parts.values()]
         if exchange:
-            gradients, losses, pairs = exchange(gradients, losses, pairs, pairs)
+            gradients, losses, pairs, _ = exchange(gradients, losses, pairs, pairs)
         norm = tf.linalg.global_norm(gradients) / scale
         if self._training.clip_norm:
             gradients = clipped(gradients, norm, self._training.clip_norm)

@@ -153,6 +153,6 @@ class AdversarialTask(HelpedTask):
             measured = (likelihood, *constraints.source_accuracies(logits))
             found = found or dict(zip(_GAME, measured))
             if exchange:
-                gradients, _, _ = exchange(gradients, [loss], pairs, pairs)
+                gradients, *_ = exchange(gradients, [loss], pairs, pairs)
             self._discriminator_optimizer.apply_gradients(zip(gradients, trained))
         return found
