@@ -120,7 +120,7 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
         {"query": _tokens(_TEXTS), "document": _tokens(_TEXTS[::-1])},
         tf.constant(_GRADES),
     )
-    logs = [model.train_step(batch) for _ in range(_STEPS)]
+    logs = [model.logged_step(batch) for _ in range(_STEPS)]
     return {
         **{name: [step[name] for step in logs] for name in ("batch_loss", "gradient_norm")},
         "query_table": tf_variable(query.embeddings),

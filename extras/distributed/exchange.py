@@ -32,12 +32,12 @@ def pack(
 
 def unpack(
     messages: tf.Tensor, like: Sequence, num_losses: int, num_workers: int
-) -> tuple[list, list[tf.Tensor], tf.Tensor]:
-    """Gradients, losses and pairs of the joint batch; `messages` are those of all workers."""
+) -> tuple[list, list[tf.Tensor], tf.Tensor, tf.Tensor]:
+    """What `Exchange` returns, of the joint batch; `messages` are those of all workers."""
     reader = _Reader(messages)
     contents = [_read(reader, like, num_losses) for _ in range(num_workers)]
-    total = tf.cast(tf.add_n([content.weight for content in contents]), tf.float32)
-    shares = [tf.cast(content.weight, tf.float32) / total for content in contents]
+    total = tf.add_n([content.weight for content in contents])
+    shares = [tf.cast(c.weight, tf.float32) / tf.cast(total, tf.float32) for c in contents]
     gradients = []
     for place, gradient in enumerate(like):
         values = [content.values[place] * share for content, share in zip(contents, shares)]
@@ -52,7 +52,7 @@ def unpack(
         tf.add_n([content.losses[place] * share for content, share in zip(contents, shares)])
         for place in range(num_losses)
     ]
-    return gradients, losses, tf.add_n([content.pairs for content in contents])
+    return gradients, losses, tf.add_n([content.pairs for content in contents]), total
 
 
 class _Content(NamedTuple):

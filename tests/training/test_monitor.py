@@ -29,8 +29,8 @@ def step(watching, loss=1.0, other=1.0, norm=1.0):
 
 def steps(watching, losses, others, norms, pairs):
     """Gives what a `StepLoop` returns."""
-    names = ("loss", "other_loss", "gradient_norm", "pairs")
-    watching.after_steps(dict(zip(names, (losses, others, norms, pairs))))
+    names = ("loss", "other_loss", "gradient_norm", "pairs", "terms")
+    watching.after_steps(dict(zip(names, (losses, others, norms, pairs, pairs))))
 
 
 def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():

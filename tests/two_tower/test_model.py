@@ -105,10 +105,10 @@ def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
     monkeypatch.setattr(
         model.optimizer, "apply_gradients", lambda pairs: gradients.extend(g for g, _ in pairs)
     )
-    model.train_step((PairInputs(together()), tf.constant(GRADES)))
+    model.logged_step((PairInputs(together()), tf.constant(GRADES)))
     assert sorted(gradients[0].indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
     with pytest.raises(AssertionError):
-        model.train_step((tensors(), tf.constant(GRADES)))
+        model.logged_step((tensors(), tf.constant(GRADES)))
 
 
 def test_both_at_once_is_for_a_shared_tower_that_does_not_pad():
@@ -200,7 +200,7 @@ def test_a_reloaded_model_scores_and_trains_as_before(loss, shared, tmp_path):
 
 
 def take_step(model, inputs=None, grades=GRADES):  # without a graph
-    return model.train_step((inputs or tensors(), tf.constant(grades)))
+    return model.logged_step((inputs or tensors(), tf.constant(grades)))
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -36,7 +36,11 @@ def share_of_replica(loss: tf.Tensor) -> tf.Tensor:
 def given_metrics(model: keras.Model) -> list:
     """The metrics that a model was compiled with, as they were given."""
     compiled = model._compile_metrics
-    return [] if compiled is None else tf.nest.flatten(compiled._user_metrics)
+    return (
+        []
+        if compiled is None
+        else tf.nest.flatten([compiled._user_metrics, compiled._user_weighted_metrics])
+    )
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:

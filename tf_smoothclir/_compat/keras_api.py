@@ -43,7 +43,7 @@ def tf_weights(layer: keras.layers.Layer) -> list[tf.Variable]:
     return [tf_variable(weight) for weight in weights]
 
 
-def track_loss(model: keras.Model, loss: tf.Tensor, examples: tf.Tensor) -> None:
-    """Adds the loss of a batch to the mean that `fit` shows, as Keras's own step does."""
+def track_loss(model: keras.Model, loss: tf.Tensor, terms: tf.Tensor) -> None:
+    """Adds the loss of a batch, a mean over so many terms, to the mean that `fit` shows."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
-    loss_metric(model).update_state(loss * replicas, sample_weight=examples)
+    loss_metric(model).update_state(loss * replicas, sample_weight=terms)

@@ -89,7 +89,10 @@ def approx_ndcg_losses(labels, scores):
     import tensorflow as tf
 
     real = tf.cast(labels >= 0, scores.dtype)
-    gains = real * (2 ** tf.nn.relu(labels) - 1)
+    grades = tf.nn.relu(labels)
+    # Divided by 2^highest, which cancels and would overflow from grade 128 on.
+    highest = tf.reduce_max(grades, axis=1, keepdims=True)
+    gains = real * (2 ** (grades - highest) - 2**-highest)
     # For each document, the sum over all documents, itself (1/2) included.
     is_before = tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
     ranks = tf.reduce_sum(is_before * real[:, tf.newaxis, :], axis=2) + 0.5

@@ -32,6 +32,12 @@ from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.api.given import Judgments, judgments_of, whole_number
 from tf_smoothclir.evaluation.metrics import ranked_metric
 from tf_smoothclir.evaluation.trec_files import found_grades, missed_grades
+from tf_smoothclir.losses.labels import (
+    broadcast_weights,
+    given_labels,
+    keras_mask,
+    weights_of_lists,
+)
 from tf_smoothclir.utils.errors import input_error
 
 Rankings = Mapping[Any, Sequence[Any] | Mapping[Any, float]]
@@ -186,22 +192,27 @@ class _ListMetric(keras.metrics.Metric):
 
         Args:
             y_true: `[lists, list_size]` grades; a negative one is padding.
-            y_pred: `[lists, list_size]` scores.
-            sample_weight: `[lists]`, the weight of each list in the mean.
+            y_pred: `[lists, list_size]` scores; what Keras's mask leaves out is padding.
+            sample_weight: `[lists]`, the weight of each list in the mean; or `[lists, list_size]`,
+                as of a mask: a document of weight 0 is padding, the others of a list have one.
         """
-        scores = tf.cast(y_pred, tf.float32)
-        grades = tf.cast(tf.reshape(y_true, tf.shape(scores)), tf.float32)
+        scores = tf.cast(y_pred, tf.float64)  # in which no two scores become one
         if scores.shape.rank != 2:
             raise ValueError(
                 f"{self.name}: y_pred has shape {scores.shape}, but the metric needs whole lists,"
                 " [lists, list_size]. Compile it into a model that scores lists, or give a TwoTower"
                 " batches of candidate lists, with list_lengths."
             )
+        grades = given_labels(y_true, y_pred)
+        if sample_weight is not None:
+            is_masked = keras_mask(y_pred) is not None
+            grades, sample_weight = weights_of_lists(grades, sample_weight, is_masked)
+        grades = tf.cast(grades, tf.float32)
         ranked = _ranked(grades, scores)
         relevant = tf.cast(tf.reduce_any(ranked > 0, axis=1), tf.float32)
         weights = relevant
         if sample_weight is not None:
-            weights *= tf.reshape(tf.cast(sample_weight, tf.float32), tf.shape(relevant))
+            weights *= broadcast_weights(sample_weight, relevant)
         unknown = tf.reduce_any(tf.math.is_nan(scores) & (grades >= 0), axis=1)
         values = tf.where(unknown, math.nan, self._of_lists(ranked))
         self.total.assign_add(tf.reduce_sum(weights * values))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import zipfile
 from pathlib import Path
 from typing import ClassVar
 

@@ -7,7 +7,7 @@ A loss is one class; its `call` is the formula and does not depend on how batche
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -15,6 +15,12 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import share_of_replica
 from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.losses.labels import (
+    broadcast_weights,
+    given_labels,
+    keras_mask,
+    weights_of_lists,
+)
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "none")
 
@@ -24,9 +30,10 @@ register = keras.utils.register_keras_serializable(package="tf_smoothclir")
 class RankingLoss(keras.losses.Loss):
     """A loss of scores against relevance grades, for `model.compile` or to be called.
 
-    A negative label, -1 by custom, is padding. Padding changes neither value nor gradient, whatever
-    score (even NaN) or weight stands there. A batch of padding alone has loss 0 and gradient 0.
-    Half-precision scores are computed in float32.
+    A negative label, -1 by custom, is padding, and so is what Keras's mask of the scores leaves
+    out. Padding changes neither value nor gradient, whatever score (even NaN) or weight stands
+    there. A batch of padding alone has loss 0 and gradient 0. Half-precision scores are computed in
+    float32.
 
     Args:
         reduction: "sum_over_batch_size" divides the weighted sum by the number of losses that are
@@ -108,16 +115,24 @@ class RankingLoss(keras.losses.Loss):
             y_pred: Scores: `[lists, list_size]`, or any shape for an `OrdinalLoss`.
             sample_weight: None, a scalar, or weights in the shape of the unreduced losses or of
                 their leading axes: `[lists]` for any loss, `[lists, list_size]` for an
-                `OrdinalLoss`. Axes may have length 1 instead, or one such axis more.
+                `OrdinalLoss`; for a `ListwiseLoss`, see there. Axes may have length 1 instead, or
+                one such axis more.
+
+        Raises:
+            ValueError: Shapes do not fit, or the labels are no numbers.
+            InvalidArgumentError: A label is NaN or infinite; of TensorFlow.
         """
         with tf.name_scope(self.name or type(self).__name__):
             scores = tf.convert_to_tensor(y_pred)
-            if scores.dtype.size < 4:
+            if scores.dtype not in (tf.float32, tf.float64):
                 scores = tf.cast(scores, tf.float32)
-            labels = _shaped_like(scores, tf.convert_to_tensor(y_true))
+            labels = given_labels(y_true, y_pred)
+            if sample_weight is not None and self.needs_lists:
+                is_masked = keras_mask(y_pred) is not None
+                labels, sample_weight = weights_of_lists(labels, sample_weight, is_masked)
             losses, padding = self.masked_losses(labels, scores)
             if sample_weight is not None:
-                losses *= _broadcast_weights(sample_weight, losses)
+                losses *= broadcast_weights(sample_weight, losses)
             losses = tf.where(padding, tf.zeros_like(losses), losses)
             if self.reduction == "none":
                 return losses
@@ -143,78 +158,37 @@ class RankingLoss(keras.losses.Loss):
         del list_lengths
         return grades, scores
 
-    def rescaled_in_batch(self, loss: tf.Tensor, scores: tf.Tensor, list_lengths) -> tf.Tensor:
-        """Returns the loss of a batch with in-batch negatives, divided as suits this loss.
-
-        A loss of single scores is divided by the number of listed pairs: the other pairs add to the
-        loss, but do not make the gradients of the listed pairs smaller.
+    def num_terms(self, labels: tf.Tensor) -> tf.Tensor:
+        """Returns the number of losses in a batch, padding left out: its weight in a joint mean.
 
         Args:
-            loss: Mean over all scores.
-            scores: `[queries, documents]`.
-            list_lengths: `[queries]` int, how many of the documents are in the list of each query.
-        """
-        queries, documents = tf.unstack(tf.shape(scores))
-        listed = tf.cast(tf.reduce_sum(list_lengths), loss.dtype)
-        return loss * tf.cast(queries * documents, loss.dtype) / listed
+            labels: As `laid_out` returns them, or `[queries, documents]` of in-batch negatives.
 
-    def num_terms(self, pairs: tf.Tensor, list_lengths: tf.Tensor | None) -> tf.Tensor:
-        """Returns the divisor of the mean loss of a batch: its weight in a joint mean.
-
-        Args:
-            pairs: How many pairs the lists of the batch hold, an int scalar.
-            list_lengths: As for `laid_out`; no list is empty.
+        Returns:
+            An int32 scalar, by which the mean loss of the batch was divided.
         """
-        del list_lengths
-        return pairs
+        return tf.math.count_nonzero(labels >= 0, dtype=tf.int32)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         return {"reduction": self.reduction, "name": self.name}
 
 
+class _KerasLoss(RankingLoss):
+    """Lays out batches for a loss of Keras, which takes a row for each pair."""
+
+    def laid_out(self, grades, scores, list_lengths):
+        del list_lengths
+        return tf.reshape(grades, [-1, 1]), tf.reshape(scores, [-1, 1])
+
+    def num_terms(self, labels):
+        return tf.size(labels)
+
+
 def ranking_loss(loss: Any) -> RankingLoss:
     """Returns the `RankingLoss` that lays out batches for a compiled model's loss.
 
-    That is the loss itself. For any other loss that Keras takes, such as "mse", it is a plain
-    `RankingLoss`, which passes on the scores one by one.
+    That is the loss itself, or for any other loss that Keras takes, such as "mse", one that stands
+    for it.
     """
-    return loss if isinstance(loss, RankingLoss) else RankingLoss()
-
-
-def _shaped_like(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """The labels in the shape of the scores, which may differ in a trailing 1 only."""
-    want, have = scores.shape, labels.shape
-    if want.rank is not None and have.rank is not None:
-        shorter, longer = sorted((want, have), key=len)
-        if not longer.is_compatible_with(shorter.concatenate([1] * (len(longer) > len(shorter)))):
-            raise ValueError(
-                f"y_true has shape {have} and y_pred {want}: give one label for each score"
-            )
-    # Nothing broadcasts either where the shapes are known only at run time.
-    return tf.reshape(labels, tf.shape(scores))
-
-
-def _broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
-    """The weights in the shape of the losses, of which they may have the leading axes."""
-    weights = tf.cast(weights, losses.dtype)
-    want, have = losses.shape, weights.shape
-    if want.rank is not None and have.rank is not None:
-        if have.rank == want.rank + 1 and have[-1] == 1:
-            weights = weights[..., 0]
-        weights = weights[(..., *[tf.newaxis] * (want.rank - weights.shape.rank))]
-        if not _can_broadcast(weights.shape, want):
-            raise ValueError(
-                f"sample_weight has shape {have} and there are losses of shape {want}: give one "
-                "weight for all, one for each loss (a list is one loss for a list loss), or one "
-                "for each row of losses"
-            )
-    return tf.broadcast_to(weights, tf.shape(losses))
-
-
-def _can_broadcast(shape: Sequence, target: tf.TensorShape) -> bool:
-    if len(shape) != len(target):
-        return False
-    return tf.TensorShape([n if w == 1 else w for w, n in zip(shape, target)]).is_compatible_with(
-        target
-    )
+    return loss if isinstance(loss, RankingLoss) else _KerasLoss()

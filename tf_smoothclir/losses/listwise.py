@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tf_smoothclir.losses.arguments import check_temperature
 from tf_smoothclir.losses.base import RankingLoss
+from tf_smoothclir.losses.labels import checked_labels
 
 
 class ListwiseLoss(RankingLoss):
@@ -20,6 +21,8 @@ class ListwiseLoss(RankingLoss):
     The loss of a batch is the mean over its lists; a list of padding alone does not count.
     Padding, the other lists of the batch and the order of the documents do not change the loss of a
     list, and nothing is random. A list of one document has gradient 0. Computed in float32.
+    Sample weights are those of lists. In weights `[lists, list_size]`, as Keras makes them of a
+    mask, a document of weight 0 is padding, and the others of a list have one weight.
 
     Args:
         temperature: T > 0 in units of the similarity. Similarities lie in (-1, 1), where a softmax
@@ -68,15 +71,9 @@ class ListwiseLoss(RankingLoss):
             )
         return padded_lists(grades, scores, list_lengths)
 
-    def rescaled_in_batch(self, loss, scores, list_lengths):
-        """Returns the mean loss as it is: each list holds all documents of the batch."""
-        del scores, list_lengths
-        return loss
-
-    def num_terms(self, pairs, list_lengths):
+    def num_terms(self, labels):
         """Returns the number of lists."""
-        del pairs
-        return tf.size(list_lengths)
+        return tf.math.count_nonzero(tf.reduce_any(labels >= 0, axis=1), dtype=tf.int32)
 
     def get_config(self):
         return {**super().get_config(), "temperature": self.temperature}
@@ -92,15 +89,15 @@ def padded_lists(
         scores: `[documents]` in the same order.
         list_lengths: `[lists]` int.
     """
-    grades = tf.cast(grades, tf.float32)
-    return _padded(grades, list_lengths, -1.0), _padded(scores, list_lengths, 0.0)
+    grades = tf.cast(checked_labels(grades), tf.float32)
+    return padded_rows(grades, list_lengths, -1), padded_rows(scores, list_lengths, 0)
 
 
-def _padded(values: tf.Tensor, list_lengths: tf.Tensor, padding: float) -> tf.Tensor:
+def padded_rows(values: tf.Tensor, list_lengths: tf.Tensor, padding: int) -> tf.Tensor:
     """`[lists, longest]`, the values of each list and then padding."""
     real = tf.sequence_mask(list_lengths)
     empty = tf.fill(tf.shape(real), tf.constant(padding, values.dtype))
-    return tf.tensor_scatter_nd_update(empty, tf.where(real), values)
+    return tf.tensor_scatter_nd_update(empty, tf.where(real), tf.reshape(values, [-1]))
 
 
 def _from_zero(scores: tf.Tensor, real: tf.Tensor) -> tf.Tensor:

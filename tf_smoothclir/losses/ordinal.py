@@ -41,7 +41,8 @@ class OrdinalLoss(RankingLoss):
 
     def masked_losses(self, labels, scores):
         padding = labels < 0
-        grades = tf.minimum(tf.cast(tf.maximum(labels, 0), tf.int32), self.num_grades)
+        labels = tf.minimum(labels, tf.cast(self.num_grades, labels.dtype))  # or int32 overflows
+        grades = tf.cast(tf.maximum(labels, 0), tf.int32)
         # Scores of padding are replaced here and their losses later: else a NaN would reach the
         # gradient although the value is masked.
         return self.call(grades, tf.where(padding, tf.zeros_like(scores), scores)), padding

@@ -17,6 +17,7 @@ from tf_smoothclir.protocols.scorer import Scorer
 
 LOSS = "loss"  # the loss that every task has
 PAIRS = "pairs"  # among the results of a step: how many pairs its batch has
+TERMS = "terms"  # perhaps among them: of how many terms its losses are the means
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Exchange(Protocol):
         losses: Sequence[tf.Tensor],
         pairs: tf.Tensor,
         weight: tf.Tensor,
-    ) -> tuple[list[tf.Tensor | tf.IndexedSlices], list[tf.Tensor], tf.Tensor]:
+    ) -> tuple[list[tf.Tensor | tf.IndexedSlices], list[tf.Tensor], tf.Tensor, tf.Tensor]:
         """Exchanges the gradients of one optimizer's step; in a graph, by all workers alike.
 
         Args:
@@ -116,7 +117,7 @@ class Exchange(Protocol):
             weight: The number of terms in these means, an int32 scalar.
 
         Returns:
-            Gradients in the same form, losses, and pairs, as of one joint batch.
+            Gradients in the same form, losses, pairs, and weight, as of one joint batch.
         """
 
 
@@ -124,7 +125,7 @@ class Task(Protocol):
     """The losses, variables, optimizers, inputs and logged names of a training.
 
     Attributes:
-        losses: Names of the losses that a step returns, `LOSS` first. Their means over the pairs
+        losses: Names of the losses that a step returns, `LOSS` first. Their means over the terms
             of an epoch go to the progress bar, the history and TensorBoard.
         checked: Names of the other numbers that a step returns. Like the losses, they must be
             finite.
@@ -151,7 +152,8 @@ class Task(Protocol):
 
         Returns:
             Name -> float32 scalar for each of `losses` and `checked`, and `PAIRS`, an int32
-            scalar: the number of pairs in the batch. With several workers, of the joint batch.
+            scalar: the number of pairs in the batch. `TERMS`, int32, where the losses are no means
+            over pairs. With several workers, of the joint batch.
         """
 
     def begin_epoch(self, epoch: int) -> None:

@@ -24,7 +24,8 @@ class Progress:
     """Progress of a run.
 
     Attributes:
-        loss_sums: Name of a loss -> its sum over these pairs.
+        epoch_terms: Number of terms that losses are means of, such as pairs or lists.
+        loss_sums: Name of a loss -> its sum over these terms.
         best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
         history: For each epoch its number, losses, validation metrics, and what was mined; and
             "<name>_counts", the histogram of a checked number, such as "gradient_norm".
@@ -35,6 +36,7 @@ class Progress:
     epoch: int = 0
     step: int = 0
     epoch_pairs: int = 0
+    epoch_terms: int = 0
     loss_sums: dict[str, float] = dataclasses.field(default_factory=lambda: {LOSS: 0.0})
     pairs: int = 0
     seconds: float = 0.0
@@ -42,13 +44,14 @@ class Progress:
     history: list[dict] = dataclasses.field(default_factory=list)
     counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 
-    def count_step(self, losses: Iterable[tuple[str, float]], pairs: int) -> None:
-        """Counts a step, by names and values of its losses and the number of its pairs."""
+    def count_step(self, losses: Iterable[tuple[str, float]], pairs: int, terms: int) -> None:
+        """Counts a step: names and values of its losses, the numbers of its pairs and terms."""
         self.step += 1
         self.pairs += pairs
         self.epoch_pairs += pairs
+        self.epoch_terms += terms
         for name, loss in losses:
-            self.loss_sums[name] = self.loss_sums.get(name, 0.0) + loss * pairs
+            self.loss_sums[name] = self.loss_sums.get(name, 0.0) + loss * terms
 
     def count_checked(self, numbers: Iterable[tuple[str, float]]) -> None:
         """Counts names and values of the checked numbers of a step."""
@@ -57,13 +60,13 @@ class Progress:
             of_name[bin_] = of_name.get(bin_, 0) + 1
 
     def mean_losses(self) -> dict[str, float]:
-        """The mean of each loss over the pairs of the current epoch."""
-        return {name: total / self.epoch_pairs for name, total in self.loss_sums.items()}
+        """The mean of each loss over the terms of the current epoch."""
+        return {name: total / self.epoch_terms for name, total in self.loss_sums.items()}
 
     def begin_epoch(self, completed: int) -> None:
         """Moves to the first step after `completed` epochs."""
-        self.epoch, self.step, self.epoch_pairs, self.loss_sums = completed, 0, 0, {LOSS: 0.0}
-        self.counts = {}
+        self.epoch, self.step, self.epoch_pairs, self.epoch_terms = completed, 0, 0, 0
+        self.loss_sums, self.counts = {LOSS: 0.0}, {}
 
     def to_json(self) -> str:
         """The text that a checkpoint holds."""

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tf_smoothclir.protocols.task import PAIRS
+from tf_smoothclir.protocols.task import PAIRS, TERMS
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.utils.progress import Bar
 
@@ -85,14 +85,16 @@ class StepMonitor:
         """Checks, counts and shows the steps just done; saves when it is time to.
 
         Args:
-            results: Name -> `[steps]`: each of `losses` and `checked`, and `PAIRS`.
+            results: Name -> `[steps]`: each of `losses` and `checked`, `PAIRS` and `TERMS`.
         """
         progress, pairs = self._progress, results[PAIRS]
-        for number, *values in zip(pairs, *(results[name] for name in self._names)):
+        names = (PAIRS, TERMS, *self._names)
+        for of_step, terms, *values in zip(*(results[name] for name in names)):
             for name, value in zip(self._names, values):
                 if not math.isfinite(value):
                     raise Diverged(progress.step, name)
-            progress.count_step(zip(self._losses, map(float, values)), int(number))
+            losses = zip(self._losses, map(float, values))
+            progress.count_step(losses, int(of_step), int(terms))
             progress.count_checked(zip(self._checked, values[len(self._losses) :]))
         now = time.monotonic()
         progress.seconds += now - self._clock

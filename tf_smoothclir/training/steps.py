@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.ops.huge_pages import use_huge_pages
-from tf_smoothclir.protocols.task import PAIRS, Exchange, Task
+from tf_smoothclir.protocols.task import PAIRS, TERMS, Exchange, Task
 
 
 class StepLoop:
@@ -16,7 +16,7 @@ class StepLoop:
 
     def __init__(self, task: Task, exchange: Exchange | None = None):
         use_huge_pages([*task.variables.trained, *task.variables.optimizer])
-        self._names = (*task.losses, *task.checked, PAIRS)
+        self._names = (*task.losses, *task.checked, PAIRS, TERMS)
         self._train_steps = compile_steps(task, exchange)
         if exchange:
             self._train_steps = one_by_one(self._train_steps)
@@ -35,7 +35,7 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
     """A graph function that runs many training steps.
 
     It takes an iterator of batches and how many to train on, and returns `[steps]` values of each
-    of the task's losses, then of each checked number, then the number of pairs.
+    of the task's losses, then of each checked number, then the numbers of pairs and terms.
     """
     # It would make steps in a loop of the graph three times as slow on CPUs (TensorFlow 2.15).
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
@@ -46,12 +46,11 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
     @tf.function
     def train_steps(batches, number):
         results = [tf.TensorArray(tf.float32, number) for _ in names]
-        results.append(tf.TensorArray(tf.int32, number))
+        results += [tf.TensorArray(tf.int32, number) for _ in (PAIRS, TERMS)]
         for step in tf.range(number):
-            values = train_step(next(batches), exchange)
-            results = [
-                result.write(step, values[name]) for result, name in zip(results, (*names, PAIRS))
-            ]
+            found = train_step(next(batches), exchange)
+            values = [found[name] for name in (*names, PAIRS)] + [found.get(TERMS, found[PAIRS])]
+            results = [result.write(step, value) for result, value in zip(results, values)]
         return [result.stack() for result in results]
 
     return train_steps

@@ -11,7 +11,8 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import given_metrics, metrics_with_loss
 from tf_smoothclir.data.model_inputs import InBatchInputs, ListInputs, ModelInputs, PairInputs
-from tf_smoothclir.losses.listwise import padded_lists
+from tf_smoothclir.losses.base import ranking_loss
+from tf_smoothclir.losses.listwise import padded_lists, padded_rows
 from tf_smoothclir.optimizers.sparse_optimizer import check_replicas
 
 
@@ -48,8 +49,17 @@ class BatchModel(keras.Model):
         super().compile(*args, **kwargs)
         check_replicas(self.optimizer)
 
+    def check_trainable(self) -> None:
+        """Raises ValueError if no weight is trained."""
+        if self.built and not self.trainable_variables:
+            raise ValueError(
+                "all weights of the model are frozen (trainable is False), so that nothing can be"
+                " trained: unfreeze a tower before compile, or only evaluate"
+            )
+
     def fit(self, x=None, y=None, *args, **kwargs):
         """Trains as Keras does."""
+        self.check_trainable()
         if isinstance(kwargs.get("validation_data"), (tuple, list)):
             kwargs["validation_data"] = tuple(map(_as_tensors, kwargs["validation_data"]))
         self._build_optimizer()
@@ -70,11 +80,45 @@ class BatchModel(keras.Model):
         """Predicts as Keras does."""
         return super().predict(_as_tensors(x), *args, **kwargs)
 
+    def train_on_batch(self, x, y=None, *args, **kwargs):
+        """Trains on a batch as Keras does."""
+        return super().train_on_batch(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+
+    def test_on_batch(self, x, y=None, *args, **kwargs):
+        """Evaluates a batch as Keras does."""
+        return super().test_on_batch(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Predicts a batch as Keras does."""
+        return super().predict_on_batch(_as_tensors(x))
+
+    def save(self, *args, **kwargs):
+        """Saves as Keras does, with weights."""
+        self.check_built()
+        return super().save(*args, **kwargs)
+
+    def save_weights(self, *args, **kwargs):
+        """Saves the weights as Keras does."""
+        self.check_built()
+        return super().save_weights(*args, **kwargs)
+
+    def check_built(self) -> None:
+        """Raises ValueError if there are no weights yet."""
+        if not self.built:
+            raise ValueError(
+                "the model has no weights yet, which it gets from the first batch: call"
+                " model.build() or model.fit(...) before you save it"
+            )
+
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Keras's `compute_metrics`, of typed inputs."""
         ranks_lists = any(getattr(one, "needs_lists", False) for one in given_metrics(self))
         if ranks_lists and isinstance(x, ListInputs):
             y, y_pred = padded_lists(y, y_pred, x.list_lengths)
+            if sample_weight is not None and not ranking_loss(self.loss).needs_lists:
+                sample_weight = padded_rows(sample_weight, x.list_lengths, 0)
+        elif not ranks_lists and not isinstance(x, InBatchInputs):
+            y, y_pred = tf.reshape(y, [-1, 1]), tf.reshape(y_pred, [-1, 1])  # as Keras has pairs
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
 

@@ -33,6 +33,8 @@ from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_no
 # Weight of the loss of each cut, relative to that of the whole vectors. With 1, as in Kusupati et
 # al. 2022, the whole ones lose. Chosen on validation queries of mdn-en-de.
 CUT_WEIGHT = 0.1
+SHOWN = ("batch_loss", "gradient_norm", "pairs")  # by `fit` where asked for
+LOGGED = (*SHOWN, "terms")
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -88,7 +90,7 @@ class TwoTower(BatchModel):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
-        self._checks_grades, self._logs_steps = False, True
+        self._logs_steps = False
         self.matryoshka_dims = tuple(matryoshka_dims)
 
     def build(self, input_shape=None):
@@ -200,7 +202,7 @@ class TwoTower(BatchModel):
             y: Grades.
             *args: Of Keras.
             log_steps: Whether the history also has `batch_loss`, `gradient_norm` and `pairs` of the
-                last step of each epoch; see `train_step`.
+                last step of each epoch; see `logged_step`.
             **kwargs: Of Keras.
 
         Returns:
@@ -209,10 +211,13 @@ class TwoTower(BatchModel):
         Raises:
             InvalidArgumentError: A grade is above the highest one of the loss; of TensorFlow.
         """
-        if log_steps != self._logs_steps:
-            self.train_function = None  # traced for the other case
-        self._checks_grades, self._logs_steps = True, log_steps
-        return super().fit(x, y, *args, **kwargs)
+        if not log_steps:
+            return super().fit(x, y, *args, **kwargs)
+        self.train_function, self._logs_steps = None, True  # None: traced for the other case
+        try:
+            return super().fit(x, y, *args, **kwargs)
+        finally:
+            self.train_function, self._logs_steps = None, False
 
     def export(self, filepath):
         """Writes a SavedModel, of the scores of pairs, whose signature takes texts of any length.
@@ -224,16 +229,25 @@ class TwoTower(BatchModel):
             filepath: The directory.
 
         Raises:
-            ValueError: A tower needs n-grams, which ids do not have.
+            ValueError: A tower needs n-grams, which ids do not have; or there are no weights yet.
         """
         ScoringModel(self).save(filepath)
 
-    def train_step(self, data, exchange=None):
-        """Keras's training step, with three more numbers in its logs unless `fit` leaves them out.
+    def train_step(self, data):
+        """Keras's training step; a grade that the loss does not have is an error."""
+        inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
+        grades = check_grades(grades, ranking_loss(self.loss).num_grades)
+        logs = self.logged_step((inputs, grades, weights))
+        shown = SHOWN if self._logs_steps else ()
+        return {name: logs[name] for name in logs if name in shown or name not in LOGGED}
+
+    def logged_step(self, data, exchange=None):
+        """A training step with four more numbers in its logs than Keras's.
 
         `batch_loss` is the loss of the batch alone, while `loss` is the mean since the epoch began;
         `gradient_norm` is the joint norm of all gradients, before clipping; `pairs` is the number
-        of pairs in the batch. With several workers, all three are of the joint batch.
+        of pairs in the batch, and `terms` that of the losses whose mean is `batch_loss`, such as
+        lists. With several workers, all four are of the joint batch.
 
         Args:
             data: Inputs, grades, and optionally sample weights.
@@ -241,8 +255,6 @@ class TwoTower(BatchModel):
         """
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         inputs = self._typed(inputs)
-        if self._checks_grades:
-            grades = check_grades(grades, ranking_loss(self.loss).num_grades)
         with tf.GradientTape() as tape:
             scores, *shorter = self(inputs, training=True, each_dim=True)
             loss = self.compute_loss(inputs, grades, scores, weights)
@@ -251,22 +263,20 @@ class TwoTower(BatchModel):
             loss /= 1 + CUT_WEIGHT * len(shorter)
             scale = tf.cast(gradient_policy(self.optimizer).loss_scale(), loss.dtype)
             scaled_loss = scale * loss
+        self.check_trainable()  # only now, because the first batch may have built the model
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
         if not self._names_rows_once(inputs):
             gradients = [each_row_once(gradient) for gradient in gradients]
-        pairs = listed_pairs(inputs, grades)
+        pairs, terms = listed_pairs(inputs, grades), self._num_terms(inputs, grades)
         if exchange:
-            weight = ranking_loss(self.loss).num_terms(pairs, list_lengths(inputs))
-            gradients, (loss,), pairs = exchange(gradients, [loss], pairs, weight)
+            gradients, (loss,), pairs, terms = exchange(gradients, [loss], pairs, terms)
         norm = tf.linalg.global_norm(gradients) / scale
         if self.clip_norm:
             gradients = clipped(gradients, norm, self.clip_norm)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
-        track_loss(self, loss, tf.shape(grades)[0])
+        track_loss(self, loss, terms)
         logs = self.compute_metrics(inputs, grades, scores, weights)
-        if not self._logs_steps:
-            return logs
-        return {**logs, "batch_loss": loss, "gradient_norm": norm, "pairs": pairs}
+        return {**logs, **dict(zip(LOGGED, (loss, norm, pairs, terms)))}
 
     def test_step(self, data):
         """Keras's evaluation step, with the loss of `compute_loss` on either Keras."""
@@ -275,7 +285,7 @@ class TwoTower(BatchModel):
         grades = check_grades(grades, ranking_loss(self.loss).num_grades)
         scores = self(inputs, training=False)
         loss = self.compute_loss(inputs, grades, scores, weights)
-        track_loss(self, loss, tf.shape(grades)[0])
+        track_loss(self, loss, self._num_terms(inputs, grades))
         return self.compute_metrics(inputs, grades, scores, weights)
 
     def _names_rows_once(self, inputs: ModelInputs) -> bool:
@@ -292,17 +302,28 @@ class TwoTower(BatchModel):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
         """Keras's `compute_loss`, for a flat batch or, with `in_batch`, a matrix of scores.
 
-        The loss says how it takes a batch: `RankingLoss.laid_out` and `rescaled_in_batch`. A
-        listwise loss takes sample weights `[lists]`; with `in_batch`, its lists hold all documents
-        of the batch.
+        The loss says how it takes a batch, by `RankingLoss.laid_out`. A listwise loss takes sample
+        weights `[lists]`; with `in_batch`, its lists hold all documents of the batch. A loss of
+        single scores is then divided by the number of listed pairs: the other pairs add to the
+        loss, but do not make the gradients of the listed pairs smaller.
         """
-        lengths = list_lengths(self._typed(x))
+        inputs, lists = self._typed(x), ranking_loss(self.loss)
+        if not self.in_batch:
+            y, y_pred = lists.laid_out(y, y_pred, list_lengths(inputs))
+        loss = super().compute_loss(x, y, y_pred, sample_weight)
+        if not self.in_batch or lists.needs_lists:
+            return loss
+        terms, listed = lists.num_terms(y), listed_pairs(inputs, y)
+        return tf.math.divide_no_nan(loss * tf.cast(terms, loss.dtype), tf.cast(listed, loss.dtype))
+
+    def _num_terms(self, inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
+        """By what the mean loss of a batch was divided: its weight in the mean of an epoch."""
         lists = ranking_loss(self.loss)
-        if self.in_batch:
-            loss = super().compute_loss(x, y, y_pred, sample_weight)
-            return lists.rescaled_in_batch(loss, y_pred, lengths)
-        y, y_pred = lists.laid_out(y, y_pred, lengths)
-        return super().compute_loss(x, y, y_pred, sample_weight)
+        if not self.in_batch:
+            grades, _ = lists.laid_out(grades, grades, list_lengths(inputs))
+        elif not lists.needs_lists:
+            return listed_pairs(inputs, grades)
+        return lists.num_terms(grades)
 
     def get_config(self):
         """Returns the arguments of the constructor, serialised."""

@@ -22,6 +22,7 @@ class ScoringModel(tf.Module):
         super().__init__(name="scoring_model")
         towers = {"query": model.query_tower, "document": model.document_tower}
         signature = [_signature(tower, name) for name, tower in towers.items()]
+        model.check_built()
         self.weights = tf_weights(model)
         self.encoders = [t.encoder for t in towers.values() if isinstance(t, TextTower)]
 

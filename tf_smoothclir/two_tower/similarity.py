@@ -78,6 +78,7 @@ class SmoothCosineSimilarity(keras.layers.Layer):
     def __init__(self, epsilon: float = 1.0, **kwargs):
         super().__init__(**kwargs)
         self.epsilon = _check_epsilon(epsilon)
+        self.supports_masking = True
 
     def call(self, inputs):
         """Scores documents; see the class."""
@@ -99,6 +100,13 @@ class SmoothCosineSimilarity(keras.layers.Layer):
             products = tf.reduce_sum(queries * documents, axis=-1)
         norms = tf.squeeze(stable_norm(documents), axis=-1)
         return tf.cast(tf.math.divide_no_nan(products, norms + self.epsilon), dtype)
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns the mask of documents `[batch, list, dim]`, if Keras has one of each document."""
+        of_documents = mask[1] if isinstance(mask, (list, tuple)) else None
+        if of_documents is None or not len(of_documents.shape) + 1 == len(inputs[1].shape) == 3:
+            return None
+        return of_documents
 
     def compute_output_shape(self, input_shape):
         """Returns the static shape of the scores."""

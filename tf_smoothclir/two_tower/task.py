@@ -8,7 +8,7 @@ from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.optimizers.learning_rate import learning_rate
 from tf_smoothclir.optimizers.weight_average import WeightAverage
-from tf_smoothclir.protocols.task import LOSS, PAIRS, Batches, Exchange, TaskVariables
+from tf_smoothclir.protocols.task import LOSS, PAIRS, TERMS, Batches, Exchange, TaskVariables
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
@@ -47,11 +47,12 @@ class TwoTowerTask:
 
     def train_step(self, batch, exchange: Exchange | None = None) -> dict[str, tf.Tensor]:
         """Runs the model's own training step."""
-        logs = self.model.train_step(batch, exchange)
+        logs = self.model.logged_step(batch, exchange)
         return {
             LOSS: logs["batch_loss"],
             _GRADIENT_NORM: logs["gradient_norm"],
             PAIRS: logs["pairs"],
+            TERMS: logs["terms"],
         }
 
     def begin_epoch(self, epoch: int) -> None:

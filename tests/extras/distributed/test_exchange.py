@@ -67,7 +67,7 @@ class Worker:
             given = tf.cond(tf.size(messages) > 0, lambda: messages, lambda: alone)
             return unpack(given, gradients, len(losses), len(PARTS))
 
-        logs = self._model.train_step(batch(self._part), exchange)
+        logs = self._model.logged_step(batch(self._part), exchange)
         return sent.pop(), logs
 
     def message(self):
@@ -85,7 +85,7 @@ def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     workers = [Worker(case, part) for part in PARTS]
     messages = tf.concat([worker.message() for worker in workers], axis=0)
     model, joint = model_of(case), [each for part in PARTS for each in part]
-    logs = tf.function(lambda: model.train_step(batch(joint)))()
+    logs = tf.function(lambda: model.logged_step(batch(joint)))()
     expected = [weight.numpy() for weight in model.weights]
     found = [worker.stepped(messages) for worker in workers]
     for own_logs, own in found:

@@ -1,0 +1,114 @@
+"""Labels and weights as users and Keras give them: checked, masked, in the right shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+
+def keras_mask(y_pred: Any) -> tf.Tensor | None:
+    """The mask that Keras's layers passed on with the scores, if any; False is left out."""
+    return getattr(y_pred, "_keras_mask", None)
+
+
+def given_labels(y_true: Any, y_pred: Any) -> tf.Tensor:
+    """Labels in the shape of the scores, up to a trailing 1; -1 where Keras's mask is False.
+
+    Returns:
+        int64 or floating.
+    """
+    labels, mask = checked_labels(y_true), keras_mask(y_pred)
+    y_pred = tf.convert_to_tensor(y_pred)
+    labels = _shaped_like(y_pred, labels)
+    if mask is not None:
+        mask = tf.cast(mask, tf.bool)
+        mask = mask[(..., *[tf.newaxis] * (y_pred.shape.rank - mask.shape.rank))]
+        labels = tf.where(mask, labels, tf.constant(-1, labels.dtype))
+    if labels.dtype.is_floating:
+        message = "y_true: a label is NaN or infinite. Give grades from 0 on, or -1 for padding"
+        labels = tf.debugging.check_numerics(labels, message)
+    return labels
+
+
+def checked_labels(y_true: Any) -> tf.Tensor:
+    """Labels that are numbers, int64 or floating."""
+    labels = tf.convert_to_tensor(y_true)
+    if labels.dtype.is_floating:
+        return labels
+    if not labels.dtype.is_integer:
+        raise ValueError(
+            f"y_true holds {labels.dtype.name} values, but grades are numbers from 0 on, and -1 is"
+            " padding: convert it, such as by y.astype(int)"
+        )
+    return tf.cast(labels, tf.int64)
+
+
+def _shaped_like(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """The labels in the shape of the scores, which may differ in a trailing 1 only."""
+    want, have = scores.shape, labels.shape
+    if want.rank is not None and have.rank is not None:
+        shorter, longer = sorted((want, have), key=len)
+        if not longer.is_compatible_with(shorter.concatenate([1] * (len(longer) > len(shorter)))):
+            raise ValueError(
+                f"y_true has shape {have} and y_pred {want}: give one label for each score"
+            )
+    # Nothing broadcasts either where the shapes are known only at run time.
+    return tf.reshape(labels, tf.shape(scores))
+
+
+def weights_of_lists(
+    labels: tf.Tensor, weights: Any, is_masked: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Labels, and `[lists]` weights where `[lists, list_size]` were given.
+
+    Keras 2 makes weights `[lists, list_size]` of a mask: a document of weight 0 is left out, and
+    the others of a list have its weight. Weights of another shape stay as they are.
+
+    Args:
+        labels: `[lists, list_size]`; negative at padding.
+        weights: As they were given.
+        is_masked: Whether the labels know already which documents are left out.
+    """
+    weights = tf.cast(weights, tf.float32)
+    per_document = weights.shape.rank == 2 and weights.shape[1] != 1
+    if not (per_document and labels.shape.is_compatible_with(weights.shape)):
+        return labels, weights
+    if not is_masked:
+        labels = tf.where(weights == 0, tf.constant(-1, labels.dtype), labels)
+    real = labels >= 0
+    highest = tf.reduce_max(tf.where(real, weights, weights.dtype.min), axis=1)
+    lowest = tf.reduce_min(tf.where(real, weights, weights.dtype.max), axis=1)
+    message = "sample_weight: documents of one list have different weights. Give one for each list"
+    equal = tf.debugging.assert_less_equal(highest, lowest, message)
+    with tf.control_dependencies([] if equal is None else [equal]):
+        return labels, tf.where(tf.reduce_any(real, axis=1), highest, 0)
+
+
+def broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
+    """The weights in the shape of the losses, of which they may have the leading axes."""
+    weights = tf.cast(weights, losses.dtype)
+    want, have = losses.shape, weights.shape
+    if want.rank is not None and have.rank is None:
+        missing = tf.ones([tf.maximum(want.rank - tf.rank(weights), 0)], tf.int32)
+        weights = tf.reshape(weights, tf.concat([tf.shape(weights), missing], axis=0))
+    if want.rank is not None and have.rank is not None:
+        if have.rank == want.rank + 1 and have[-1] == 1:
+            weights = weights[..., 0]
+        weights = weights[(..., *[tf.newaxis] * (want.rank - weights.shape.rank))]
+        if not _can_broadcast(weights.shape, want):
+            raise ValueError(
+                f"sample_weight has shape {have} and there are losses of shape {want}: give one "
+                "weight for all, one for each loss (a list is one loss for a list loss), or one "
+                "for each row of losses"
+            )
+    return tf.broadcast_to(weights, tf.shape(losses))
+
+
+def _can_broadcast(shape: Sequence, target: tf.TensorShape) -> bool:
+    if len(shape) != len(target):
+        return False
+    return tf.TensorShape([n if w == 1 else w for w, n in zip(shape, target)]).is_compatible_with(
+        target
+    )
