@@ -196,11 +196,13 @@ def test_losses_and_metrics_of_keras_take_a_weight_for_each_pair():
         assert found == pytest.approx([squares.sum() / 4, squares.sum() / 10], rel=1e-5)
 
 
-@pytest.mark.parametrize(("loss", "weights"), [(SOFTMAX, [2.0, 0.5]), (SOSL, [2.0, 2.0, 0.5, 0.5])])
+@pytest.mark.parametrize(
+    ("loss", "weights"), [(SOFTMAX, [2.0, 9.0, 0.5]), (SOSL, [2.0, 2.0, 0.5, 0.5])]
+)
 def test_metrics_of_lists_are_weighted_by_lists(loss, weights):
     model = make_model()
     model.compile(LazyAdam(0.05), loss, metrics=[MRR()], weighted_metrics=[MRR(name="weighted")])
-    inputs = {**tensors(), "list_lengths": tf.constant([2, 2])}
+    inputs = {**tensors(), "list_lengths": tf.constant([2, 0, 2])}
     first, second = np.reshape(model(inputs), [2, 2])
     # The best of the first list and the worse of the second one are relevant: ranks 1 and 2.
     grades = np.concatenate([first == max(first), second == min(second)]).astype("i4")
