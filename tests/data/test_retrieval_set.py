@@ -39,6 +39,14 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
         everything_in_training.queries_in("test")
 
 
+def test_a_negative_grade_counts_as_0():
+    found, expected = (
+        RetrievalSet.load(SmallWorld(judgments=(("q4", "d1", grade), *JUDGMENTS)))
+        for grade in (-(10**18), 0)
+    )
+    np.testing.assert_array_equal(found.grades, expected.grades)
+
+
 def test_tie_order_is_the_rank_by_hash_of_the_document_id(small_set):
     ids = list(DOCUMENTS)
     by_tie_order = [ids[row] for row in np.argsort(small_set.tie_order)]
@@ -49,7 +57,7 @@ AMONG = "is not among the 8 queries and 12 documents. Add the"
 BAD_JUDGMENTS = [
     ((*JUDGMENTS[:2], ("q99", "d1", 1)), f"3: the judged query 'q99' {AMONG} query, or remove"),
     ((("q1", "q1", 1), *JUDGMENTS), f"1: the judged document 'q1' {AMONG} document, or remove"),
-    ((("q4", "d1", -1), *JUDGMENTS), "1: grade -1 is outside 0..2. Correct it, or give one more"),
+    ((("q4", "d1", 3), *JUDGMENTS), "1: grade 3 is outside 0..2. Correct it, or give one more"),
     ((*JUDGMENTS, ("q1", "d2", 1)), "12: the same query and document are already judged at"),
 ]
 NO_SPLIT = {id_: split for id_, split in SPLITS.items() if id_ != "q4"}

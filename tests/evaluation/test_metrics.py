@@ -18,6 +18,7 @@ from tf_smoothclir.evaluation.metrics import (
     ranked_grades,
 )
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.utils.errors import InputError
 
 
 def ranked(*lists):
@@ -51,10 +52,11 @@ def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
             assert found[name][i] == same(value), name
 
 
-def test_minus_zero_ties_with_zero_and_nan_comes_last():
-    for scores, ties in (([0.0, -0.0], [1, 0]), ([math.nan, -1.0], [0, 1])):
-        found = ranked_grades(np.float32(scores), np.array([0, 2]), np.array([0, 2]), ties)
-        np.testing.assert_array_equal(found, [[2, 0]])
+def test_minus_zero_ties_with_zero_and_nan_is_an_error():
+    rest = np.array([0, 2]), np.array([0, 2]), [1, 0]
+    np.testing.assert_array_equal(ranked_grades(np.float32([0.0, -0.0]), *rest), [[2, 0]])
+    with pytest.raises(InputError, match="scores: 1 of 2 are NaN"):
+        ranked_grades(np.float32([math.nan, -1.0]), *rest)
 
 
 def test_a_query_without_a_relevant_document_is_left_out_and_counted():

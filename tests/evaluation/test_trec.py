@@ -183,7 +183,7 @@ def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
 
 
 RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
-JUDGMENTS = {"q1": {"d1": 2, "d2": -1}}
+JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ JUDGMENTS = {"q1": {"d1": 2, "d2": -1}}
         (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
         (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
         (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
-        (read_qrels, "q1 0 d1 2\nq1 0 d2 -1\n", JUDGMENTS),
+        (read_qrels, "q1 0 d1 2\nq1 0 d2 -99999999999\n", JUDGMENTS),
     ],
 )
 def test_layouts_of_files(read, content, expected, tmp_path):

@@ -14,6 +14,7 @@ from tensorflow import keras
 
 from tests.oracles import list_losses as oracle
 from tests.oracles import maths
+from tf_smoothclir.api.metrics import MRR, NDCG
 from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.grades import hit_grades, hit_shares
 from tf_smoothclir.losses.ordinal_softmax import OrdinalSoftmaxLoss
@@ -76,6 +77,44 @@ def test_half_precision_scores_are_computed_in_float32(name, dtype):
     assert value.numpy() == LOSSES[name]()(labels, tf.cast(scores, tf.float32)).numpy()
 
 
+@every_loss
+def test_a_mask_of_keras_is_padding(name):
+    loss, listwise = LOSSES[name](), name in LISTWISE
+    labels, scores = np.array([[0, 2, 1]] * 3), [[0.9, 0.8, 0], [0.1, 0.3, 0], [0] * 3]
+    real = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 0]], bool)
+    weights = np.float32([3, 0.5, 7])
+    masked = tf.constant(scores, tf.float64)
+    masked._keras_mask = tf.constant(real)
+    of_pairs = real * weights[:, np.newaxis]  # as Keras 2 makes them
+    for some in (None, weights, weights[:, np.newaxis], of_pairs):
+        of_lists = weights if listwise and some is of_pairs else some
+        expected = loss(np.where(real, labels, -1), scores, of_lists).numpy()
+        assert loss(labels, masked, some).numpy() == pytest.approx(expected, rel=1e-6)
+        if listwise and some is of_pairs:  # which say it by themselves
+            assert loss(labels, scores, some).numpy() == pytest.approx(expected, rel=1e-6)
+    column = tf.constant(scores)[..., tf.newaxis]
+    column._keras_mask = masked._keras_mask
+    if listwise:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="of one list have different wei"):
+            loss(labels, masked, np.float32([[1, 2, 1], [1, 1, 0], [0, 0, 0]]))
+    else:
+        expected = loss(np.where(real, labels, -1), scores).numpy()
+        assert loss(labels, column).numpy() == pytest.approx(expected, rel=1e-6)
+
+
+@every_loss
+def test_labels_are_finite_numbers(name):
+    loss, scores = LOSSES[name](), [[0.1, 0.2]]
+    for bad in (math.nan, math.inf, -math.inf):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="a label is NaN or infinite"):
+            loss([[1.0, bad]], scores)
+    for bad, kind in (([[True, False]], "bool"), ([["1", "0"]], "string")):
+        with pytest.raises(ValueError, match=f"y_true holds {kind} values, but grades are numbers"):
+            loss(bad, scores)
+    for kind in ("uint8", "int8", "int64", "float16"):
+        assert loss(np.array([[2, 0]], kind), scores) == loss([[2, 0]], scores)
+
+
 def test_reductions_and_weights_by_hand():
     pair = [0, 2, -1], np.float64([0.9, 0.6, 0.0])
     # Losses (0.9 - 0.2)² = 0.49 and (0.7 - 0.6)² = 0.01; the third is padding.
@@ -126,6 +165,9 @@ def test_shapes_known_only_at_run_time_do_not_broadcast(name):
     for labels, weights in (([1, 3], [3]), ([1, 1], [1])):
         with pytest.raises(tf.errors.InvalidArgumentError):
             run(tf.ones(labels), tf.zeros([1, 3]), tf.ones(weights))
+    of_rows = tf.function(EACH, input_signature=[any_matrix, any_matrix, tf.TensorSpec(None)])
+    found = of_rows(tf.zeros([2, 2]), tf.fill([2, 2], 0.9), tf.constant([1.0, 2.0]))
+    np.testing.assert_allclose(found, [[0.49, 0.49], [0.98, 0.98]], rtol=1e-6)
 
 
 MATRIX = (2, 3)
@@ -144,9 +186,9 @@ MATRIX = (2, 3)
             [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 2), (2, 3, 1, 1), (1, 2, 3))],
             r"sample_weight has shape .* losses of shape \(2, 3\)",
         ),
-        (  # a list has one weight, and its documents have none
+        (
             SoftmaxLoss(),
-            [(MATRIX, MATRIX, weights) for weights in (MATRIX, (3,), (2, 1, 1), (1, 3))],
+            [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 1, 1), (1, 3), (2, 2))],
             r"sample_weight has shape .* losses of shape \(2,\).*list",
         ),
         (
@@ -243,13 +285,14 @@ def test_worked_example_in_the_docstring(loss):
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-def model_of_lists(loss):
+def model_of_lists(loss, **metrics):
     """A model of candidate lists, inputs and labels."""
     keras.utils.set_random_seed(0)
     queries, documents = keras.Input([4]), keras.Input([None, 4])
-    towers = keras.layers.Dense(3)(queries), keras.layers.Dense(3)(documents)
+    masked = keras.layers.Masking()(documents)
+    towers = keras.layers.Dense(3)(queries), keras.layers.Dense(3)(masked)
     model = keras.Model([queries, documents], SmoothCosineSimilarity(1.0)(towers))
-    model.compile(optimizer=keras.optimizers.Adam(0.05), loss=loss)
+    model.compile(optimizer=keras.optimizers.Adam(0.05), loss=loss, **metrics)
     rng = np.random.default_rng(0)
     inputs = [rng.normal(size=(8, 4)).astype("f4"), rng.normal(size=(8, 5, 4)).astype("f4")]
     return model, inputs, rng.integers(-1, 3, [8, 5])
@@ -268,12 +311,20 @@ def test_fit_lowers_the_loss_and_the_compiled_model_survives_save_and_reload(nam
     assert reloaded.evaluate(inputs, labels, verbose=0) == pytest.approx(expected)
 
 
-def test_keras_gives_a_weight_for_each_list():
-    model, inputs, labels = model_of_lists(SoftmaxLoss())
-    weights = np.array([1, 0] * 4, "f4")
-    each = SoftmaxLoss(reduction="none")(labels, model.predict(inputs, verbose=0)).numpy()
-    found = model.evaluate(inputs, labels, sample_weight=weights, batch_size=8, verbose=0)
-    assert found == pytest.approx((weights * each).sum() / np.any(labels >= 0, axis=1).sum())
+@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss(), SoftmaxLoss()])
+def test_keras_gives_weights_and_masks_of_documents_to_losses_and_metrics(loss):
+    compiled = {"metrics": [MRR()], "weighted_metrics": [NDCG()]}
+    model, inputs, labels = model_of_lists(loss, **compiled)
+    inputs[1][labels < 0] = inputs[1][3:5, 1:] = inputs[1][6] = 0  # masked, though some have grades
+    masked = ~inputs[1].any(axis=2)
+    scores, real = model.predict(inputs, verbose=0), np.where(masked, -1, labels)
+    for weights in (None, np.array([1, 0, 2, 0.5, 0, 1, 3, 1], "f4")):
+        found = model.evaluate(inputs, abs(labels), 8, sample_weight=weights, verbose=0)
+        metrics = MRR(), NDCG()
+        metrics[0].update_state(real, scores)
+        metrics[1].update_state(real, scores, weights)
+        expected = [loss(real, scores, weights), *(metric.result() for metric in metrics)]
+        assert found == pytest.approx([float(one) for one in expected], rel=1e-5)
 
 
 every_ordinal_loss = pytest.mark.parametrize(
@@ -438,6 +489,16 @@ def test_any_lists_equal_the_oracle_with_finite_gradients(name, drawn):
     lists = [([s / 10 for s, _ in pairs], [g for _, g in pairs]) for pairs in drawn]
     value, gradient = of_lists(LOSSES[name](), lists)
     assert value == pytest.approx(np.mean(by_hand(name, lists)), rel=1e-4, abs=1e-5)
+    assert np.isfinite(gradient).all()
+
+
+@every_list_loss
+def test_grades_that_a_power_of_two_overflows_equal_the_oracle(name):
+    # 2^128 is infinite in float32.
+    lists = [([0.31, -0.22, 0.5], [200, 1, 0]), ([0.6, 0.1, 0.2], [130, 129, 128])]
+    found, (value, gradient) = each(name, lists), of_lists(LOSSES[name](), lists)
+    np.testing.assert_allclose(found, by_hand(name, lists), rtol=1e-5)
+    assert value == pytest.approx(np.mean(found), rel=1e-6)
     assert np.isfinite(gradient).all()
 
 

@@ -23,25 +23,25 @@ def watch(progress, *, save=lambda: None, seconds=1e9):
     )
 
 
-def step(watching, loss=1.0, other=1.0, norm=1.0):
-    steps(watching, [loss], [other], [norm], [SIZES[watching._progress.step]])
+def step(watching, loss=1.0, other=1.0, norm=1.0, terms=4):
+    steps(watching, [loss], [other], [norm], [SIZES[watching._progress.step]], [terms])
 
 
-def steps(watching, losses, others, norms, pairs):
+def steps(watching, losses, others, norms, pairs, terms=(1, 1, 1)):
     """Gives what a `StepLoop` returns."""
     names = ("loss", "other_loss", "gradient_norm", "pairs", "terms")
-    watching.after_steps(dict(zip(names, (losses, others, norms, pairs, pairs))))
+    watching.after_steps(dict(zip(names, (losses, others, norms, pairs, terms))))
 
 
 def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
     progress = Progress(pairs=1000)
     watching = watch(progress)
-    for loss in (1.0, 2.0, 8.0):
-        step(watching, loss, other=3 * loss)
+    for loss, terms in ((1.0, 1), (2.0, 3), (8.0, 1)):  # such as lists
+        step(watching, loss, other=3 * loss, terms=terms)
     assert (progress.step, progress.epoch_pairs, progress.pairs) == (3, PAIRS, 1000 + PAIRS)
-    total = 4 * 1.0 + 4 * 2.0 + 2 * 8.0
+    total = 1 * 1.0 + 3 * 2.0 + 1 * 8.0
     assert progress.loss_sums == {"loss": total, "other_loss": 3 * total}
-    assert progress.mean_losses() == {"loss": total / PAIRS, "other_loss": 3 * total / PAIRS}
+    assert progress.mean_losses() == {"loss": total / 5, "other_loss": 3 * total / 5}
 
 
 def test_an_epoch_in_parts_or_several_steps_at_once_counts_bitwise_as_step_by_step():
@@ -52,7 +52,7 @@ def test_an_epoch_in_parts_or_several_steps_at_once_counts_bitwise_as_step_by_st
         step(watching, loss)
         step(watch(parts), loss)  # a new monitor each, as after a restart
     ones = (1.0, 1.0, 1.0)
-    steps(watch(at_once), losses, ones, ones, SIZES[:3])
+    steps(watch(at_once), losses, ones, ones, SIZES[:3], [4] * 3)
     assert parts.loss_sums == at_once.loss_sums == whole.loss_sums
     for other in (parts, at_once):
         assert (other.step, other.pairs) == (whole.step, whole.pairs) == (3, PAIRS)

@@ -27,10 +27,14 @@ from tf_smoothclir import (
     LazyAdam,
     SmoothCosineSimilarity,
     SmoothOrdinalSearchLoss,
+    TextTower,
     TwoTower,
 )
+from tf_smoothclir.api.metrics import MRR
 from tf_smoothclir.data.model_inputs import PairInputs
 from tf_smoothclir.losses.softmax import SoftmaxLoss
+from tf_smoothclir.plugins import LOSSES
+from tf_smoothclir.utils.errors import InputError
 
 SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.25)
 
@@ -138,6 +142,108 @@ def test_fit_traces_a_step_once_and_shows_more_than_keras_only_where_asked_for(m
         shown.append({name.replace("mean_absolute_error", "mae") for name in history})
     more = {"batch_loss", "gradient_norm", "pairs"}
     assert shown == [{"loss", "mae"}, {"loss", "mae", *more}, {"loss", "mae"}]
+
+
+def part(queries, documents, **more):
+    """Some texts of `tensors`, by their rows."""
+    found = {name: tf.constant(value) for name, value in more.items()}
+    for role, rows in (("query", queries), ("document", documents)):
+        texts = tf.RaggedTensor.from_row_lengths(*tensors()[role].values())
+        chosen = tf.gather(texts, rows)
+        found[role] = {"ids": chosen.values, "lengths": chosen.row_lengths()}
+    return found
+
+
+@pytest.mark.parametrize("loss", [*(make() for make in LOSSES.values()), "mse"], ids=str)
+def test_the_loss_and_metrics_of_an_epoch_do_not_depend_on_its_batches(loss):
+    lists = getattr(loss, "needs_lists", False)
+    grades = [0, 1, 2, 2, 0 if loss == "mse" else -1]
+    if lists:  # of three documents, of one, and of padding alone
+        whole = part([0, 2, 3], [0, 1, 2, 3, 0], list_lengths=[3, 1, 1])
+        parts = part([0], [0, 1, 2], list_lengths=[3]), part([2, 3], [3, 0], list_lengths=[1, 1])
+    else:
+        whole = part([0, 0, 0, 2, 3], [0, 1, 2, 3, 0])
+        parts = part([0, 0, 0], [0, 1, 2]), part([2, 3], [3, 0])
+    model = make_model()
+    model.compile(keras.optimizers.SGD(0.0), loss, metrics=[] if lists else ["mae"])
+    scores = model(whole).numpy()
+    if lists:
+        each = type(loss)(reduction="none")(
+            [grades[:3], [2, -1, -1]], [scores[:3], [scores[3]] * 3]
+        )
+    elif loss == "mse":
+        each = np.square(scores - grades)
+    else:
+        each = type(loss)(reduction="none")(grades, scores)[:4]
+    expected = {"loss": np.mean(each), "mae": np.mean(abs(scores - grades))}
+    at_once = batches(whole, grades)
+    apart = batches(parts[0], grades[:3]).concatenate(batches(parts[1], grades[3:]))
+    for data in (at_once, apart):
+        history = model.fit(data, validation_data=data, verbose=0).history
+        for name, (value,) in history.items():
+            short = name.removeprefix("val_").replace("mean_absolute_error", "mae")
+            assert value == pytest.approx(expected[short], rel=1e-5)
+
+
+def test_losses_and_metrics_of_keras_take_a_weight_for_each_pair():
+    weights, scores = np.float32([1, 2, 3, 4]), make_model()(tensors()).numpy()
+    squares = weights * (scores - GRADES) ** 2
+    for shape in ([4], [4, 1]):
+        model = make_model()
+        model.compile(LazyAdam(0.05), "mse", weighted_metrics=["mse"])
+        data = (tensors(), np.reshape(GRADES, shape), np.reshape(weights, shape))
+        found = model.evaluate(tf.data.Dataset.from_tensors(data), verbose=0)
+        assert found == pytest.approx([squares.sum() / 4, squares.sum() / 10], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "weights"), [(SOFTMAX, [2.0, 9.0, 0.5]), (SOSL, [2.0, 2.0, 0.5, 0.5])]
+)
+def test_metrics_of_lists_are_weighted_by_lists(loss, weights):
+    model = make_model()
+    model.compile(LazyAdam(0.05), loss, metrics=[MRR()], weighted_metrics=[MRR(name="weighted")])
+    inputs = {**tensors(), "list_lengths": tf.constant([2, 0, 2])}
+    first, second = np.reshape(model(inputs), [2, 2])
+    # The best of the first list and the worse of the second one are relevant: ranks 1 and 2.
+    grades = np.concatenate([first == max(first), second == min(second)]).astype("i4")
+    data = tf.data.Dataset.from_tensors((inputs, grades, np.float32(weights)))
+    _, *found = model.evaluate(data, verbose=0)
+    assert found == pytest.approx([(1 + 1 / 2) / 2, (2 * 1 + 0.5 / 2) / (2 + 0.5)])
+
+
+def test_what_keras_calls_with_a_batch_returns_the_same_before_and_after_fit():
+    def model_of_strings():
+        words, seeds = ["[PAD]", "[UNK]", "a", "b"], (1, 2)
+        model = TwoTower(*(TextTower(make_tower(seed, 4), words) for seed in seeds))
+        model.compile(keras.optimizers.SGD(0.0), SOSL)
+        return model
+
+    model, pairs = model_of_strings(), ({"query": ["a", "b"], "document": ["b", "a"]}, [2, 0])
+    first = model.train_on_batch(*pairs)
+    for log_steps in (False, True):
+        model.fit(*pairs, verbose=0, log_steps=log_steps)
+        model.reset_metrics()
+        assert isinstance(model.train_on_batch(*pairs), (float, np.floating))
+        assert model.train_on_batch(*pairs) == pytest.approx(first)
+        assert model.test_on_batch(*pairs) == pytest.approx(first)
+    assert model.predict_on_batch(pairs[0]).shape == (2,)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a grade is above 2"):
+        model_of_strings().train_on_batch(pairs[0], [3, 0])
+
+
+def test_a_model_without_weights_or_with_frozen_ones_says_so(tmp_path):
+    path, model = str(tmp_path / "model.keras"), TwoTower(make_tower(1), make_tower(2))
+    for save in (model.save, model.save_weights, model.export):
+        with pytest.raises(InputError, match=r"model: it has no weights yet, .*Call model.build()"):
+            save(path)
+    assert not list(tmp_path.iterdir())
+    model.query_tower.trainable = model.document_tower.trainable = False
+    model.compile(LazyAdam(0.05), SOSL)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"all weights of the model are frozen \(trainable"):
+            model.fit(batches(), verbose=0)
+        model.build()
+    assert np.isfinite(model.evaluate(batches(), verbose=0))
 
 
 def test_a_listwise_loss_takes_a_weight_for_each_list():

@@ -31,7 +31,7 @@ from tensorflow import keras
 from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.api.given import Judgments, judgments_of, whole_number
 from tf_smoothclir.evaluation.metrics import ranked_metric
-from tf_smoothclir.evaluation.trec_files import found_grades, missed_grades
+from tf_smoothclir.evaluation.trec_files import MAX_GRADE, found_grades, missed_grades
 from tf_smoothclir.losses.labels import (
     broadcast_weights,
     given_labels,
@@ -61,9 +61,11 @@ def ndcg(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
         InputError: An argument has the wrong type, or no query has a relevant document.
     """
     depth = whole_number(k, "k")
-    found, missed = _graded(rankings, judgments, depth)
+    found, missed = _graded(rankings, judgments)
+    depth = min(depth, found.shape[1] + missed.shape[1])  # deeper, nothing changes
     # Missed documents are below the cut: they only enter the ideal ranking.
-    return _mean(ranked_metric("ndcg", np.hstack([found, missed]), depth))
+    below = np.pad(found, [(0, 0), (0, max(0, depth - found.shape[1]))])
+    return _mean(ranked_metric("ndcg", np.hstack([below, missed]), depth))
 
 
 def precision(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
@@ -115,27 +117,36 @@ def _mean(values: np.ndarray) -> float:
     return float(np.mean(values, dtype=np.float64))
 
 
-def _graded(
-    rankings: Rankings, judgments: Judgments, least: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+def _graded(rankings: Rankings, judgments: Judgments) -> tuple[np.ndarray, np.ndarray]:
     """The grades of what was found, best first, and of what was missed, `[queries, ...]` each."""
     if not isinstance(rankings, Mapping):
         raise input_error("rankings", f"it is a {type(rankings).__name__}", _REMEDY)
     judged: dict[str, dict[str, int]] = {}
     for query, document, grade in judgments_of(judgments):
-        judged.setdefault(query, {})[document] = max(grade, 0)
-    scores = {str(query): _scores(query, found) for query, found in rankings.items()}
+        grade = max(grade, 0)
+        other = judged.setdefault(query, {}).setdefault(document, grade)
+        if grade > MAX_GRADE or other != grade:
+            reason = f"{document!r} has grade {max(grade, other)} for query {query!r}"
+            reason += f", beyond {MAX_GRADE}" if grade > MAX_GRADE else ", and another grade too"
+            raise input_error("judgments", reason, "Give one grade such as 0, 1 or 2")
+    scores = {_id("rankings", query): _scores(query, found) for query, found in rankings.items()}
+    if len(scores) < len(rankings):
+        raise input_error("rankings", "a query is there twice, such as 1 and '1'", "Rank it once")
     queries = [query for query, grades in judged.items() if max(grades.values()) > 0]
     if not queries:
         raise input_error("judgments", "no query has a relevant document", "Judge some with 1")
     ranked, grades = [scores.get(query, {}) for query in queries], [judged[q] for q in queries]
-    return found_grades(ranked, grades, least), missed_grades(ranked, grades)
+    return found_grades(ranked, grades, 1), missed_grades(ranked, grades)
 
 
-def _scores(query: object, found: object) -> dict[str, float]:
+def _scores(query: object, found: Any) -> dict[str, float]:
     """Document id -> score."""
     where = f"rankings[{query!r}]"
-    if isinstance(found, (str, bytes, set, frozenset)) or not hasattr(found, "__iter__"):
+    if hasattr(found, "to_dict") and not hasattr(found, "columns"):  # a column of a data frame
+        has_ids = found.dtype.kind == "f" and all(isinstance(id_, str) for id_ in found.index)
+        found = found.to_dict() if has_ids else list(found)
+    unordered = isinstance(found, (str, bytes, set, frozenset)) or hasattr(found, "columns")
+    if unordered or not np.iterable(found):
         raise input_error(where, f"it is a {type(found).__name__}", _REMEDY)
     entries = list(found.items()) if isinstance(found, Mapping) else list(found)
     if isinstance(found, Mapping) or (entries and all(map(_is_pair, entries))):
@@ -151,7 +162,8 @@ def _scores(query: object, found: object) -> dict[str, float]:
 
 def _is_pair(entry: object) -> bool:
     """Whether an entry of a ranking is an id and a score."""
-    return isinstance(entry, (tuple, list)) and len(entry) == 2 and not isinstance(entry[1], str)
+    kinds = (tuple, list, np.ndarray)
+    return isinstance(entry, kinds) and len(entry) == 2 and not isinstance(entry[1], str)
 
 
 def _id(where: str, document: Any) -> str:
@@ -159,7 +171,7 @@ def _id(where: str, document: Any) -> str:
     document = getattr(document, "id", document)
     if isinstance(document, (float, np.floating)) and float(document).is_integer():
         return str(int(document))
-    if not isinstance(document, (str, int, np.integer)):
+    if isinstance(document, bool) or not isinstance(document, (str, int, np.integer)):
         raise input_error(where, f"an id is {document!r}, a {type(document).__name__}", _REMEDY)
     return str(document)
 
@@ -167,7 +179,7 @@ def _id(where: str, document: Any) -> str:
 def _score(where: str, id_: str, score: Any) -> float:
     try:
         number = float(score)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isnan(number):
         raise input_error(where, f"the score of {id_!r} is {score!r}", "Give numbers")
@@ -209,12 +221,14 @@ class _ListMetric(keras.metrics.Metric):
             grades, sample_weight = weights_of_lists(grades, sample_weight, is_masked)
         grades = tf.cast(grades, tf.float32)
         ranked = _ranked(grades, scores)
-        relevant = tf.cast(tf.reduce_any(ranked > 0, axis=1), tf.float32)
+        is_relevant = tf.reduce_any(ranked > 0, axis=1)
+        relevant = tf.cast(is_relevant, tf.float32)
         weights = relevant
         if sample_weight is not None:
             weights *= broadcast_weights(sample_weight, relevant)
         unknown = tf.reduce_any(tf.math.is_nan(scores) & (grades >= 0), axis=1)
-        values = tf.where(unknown, math.nan, self._of_lists(ranked))
+        values = tf.where(is_relevant, self._of_lists(ranked), 0)
+        values = tf.where(unknown, math.nan, values)
         self.total.assign_add(tf.reduce_sum(weights * values))
         self.lists.assign_add(tf.reduce_sum(weights))
 

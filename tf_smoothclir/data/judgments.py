@@ -16,8 +16,9 @@ def checked_judgments(
 ) -> np.ndarray:
     """`[judgments, 3]` int32: query row, document row, grade; sorted by query.
 
-    Up to the share `source.max_skipped` of them, judgments of unknown ids are skipped, and of those
-    that repeat each other all but one of the highest grade. A warning counts them.
+    A negative grade, such as of spam, counts as 0. Up to the share `source.max_skipped` of them,
+    judgments of unknown ids are skipped, and of those that repeat each other all but one of the
+    highest grade. A warning counts them.
     """
     judged, indices, unknown = _read(source, query_row, document_row, num_grades)
     # Those that repeat each other stand together, the highest grade first.
@@ -52,11 +53,11 @@ def _read(
             if not source.max_skipped:
                 break  # the first one is an error already
             continue
-        if not 0 <= grade < num_grades:
+        if grade >= num_grades:
             reason = f"grade {grade} is outside 0..{num_grades - 1}"
             remedy = "Correct it, or give one more of --thresholds for each further grade"
             raise input_error(source.place("judgments", index), reason, remedy)
-        judged.append((query_row[query_id], document_row[document_id], grade))
+        judged.append((query_row[query_id], document_row[document_id], max(grade, 0)))
         indices.append(index)
     return np.array(judged, np.int32).reshape(-1, 3), indices, unknown
 

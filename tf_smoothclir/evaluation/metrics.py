@@ -11,6 +11,7 @@ from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.utils.errors import input_error
 
 RULES = {
     "gain": "NDCG gain is the grade itself (linear), discount log2(1 + rank)",
@@ -35,7 +36,13 @@ def ranked_grades(
 
     Returns:
         `[lists, longest list]` int32: the grades, best score first; -1 is padding.
+
+    Raises:
+        InputError: A score is NaN, which has no place in an order.
     """
+    if np.isnan(scores).any():
+        remedy = "Look for NaN in the model, or in the vectors of the encoder"
+        raise input_error("scores", f"{np.isnan(scores).sum()} of {len(scores)} are NaN", remedy)
     lengths = np.diff(offsets)
     list_of_pair = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((tie_order, -scores, list_of_pair))

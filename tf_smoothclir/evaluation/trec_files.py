@@ -61,16 +61,16 @@ def read_run(path: Path) -> Run:
 def read_qrels(path: Path) -> Qrels:
     """Reads the lines `query iteration document grade` of TREC qrels.
 
-    Negative grades are kept; the metrics count them as grade 0, as trec_eval does.
+    Negative grades are read as 0, as trec_eval counts them.
     """
     qrels: dict[str, dict[str, int]] = {}
     columns = ("query", "iteration", "document", "grade")
     for line, (query, _, document, text) in _read_columns(path, columns):
         grade = checked_grade(text, path, line)
-        if abs(grade) > MAX_GRADE:
+        if grade > MAX_GRADE:
             reason = f"grade {grade} is beyond {MAX_GRADE}"
             raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
-        _add(qrels, query, document, grade, path, line)
+        _add(qrels, query, document, max(grade, 0), path, line)
     if highest_grade(qrels) < 1:
         remedy = "Judge at least one document relevant"
         raise input_error(path, "no document has grade 1 or more", remedy)

@@ -14,6 +14,7 @@ from tf_smoothclir.data.model_inputs import InBatchInputs, ListInputs, ModelInpu
 from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.losses.listwise import padded_lists, padded_rows
 from tf_smoothclir.optimizers.sparse_optimizer import check_replicas
+from tf_smoothclir.utils.errors import input_error
 
 
 def list_lengths(inputs: ModelInputs | None) -> tf.Tensor | None:
@@ -52,9 +53,9 @@ class BatchModel(keras.Model):
     def check_trainable(self) -> None:
         """Raises ValueError if no weight is trained."""
         if self.built and not self.trainable_variables:
-            raise ValueError(
-                "all weights of the model are frozen (trainable is False), so that nothing can be"
-                " trained: unfreeze a tower before compile, or only evaluate"
+            raise ValueError(  # an error of our own would be another one after AutoGraph
+                "all weights of the model are frozen (trainable is False), so there is nothing to"
+                " train: unfreeze a tower before compile, or only evaluate"
             )
 
     def fit(self, x=None, y=None, *args, **kwargs):
@@ -103,12 +104,36 @@ class BatchModel(keras.Model):
         return super().save_weights(*args, **kwargs)
 
     def check_built(self) -> None:
-        """Raises ValueError if there are no weights yet."""
+        """Raises an error if there are no weights yet."""
         if not self.built:
-            raise ValueError(
-                "the model has no weights yet, which it gets from the first batch: call"
-                " model.build() or model.fit(...) before you save it"
-            )
+            reason = "it has no weights yet, which it gets by build() or from the first batch"
+            raise input_error("model", reason, "Call model.build(), or fit it, before you save it")
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+        """Keras's `compute_loss`, for a flat batch or, with `in_batch`, a matrix of scores.
+
+        The loss says how it takes a batch, by `RankingLoss.laid_out`. A listwise loss takes sample
+        weights `[lists]`; with `in_batch`, its lists hold all documents of the batch. A loss of
+        single scores is then divided by the number of listed pairs: the other pairs add to the
+        loss, but do not make the gradients of the listed pairs smaller.
+        """
+        inputs, lists = self._typed(x), ranking_loss(self.loss)
+        if not self.in_batch:
+            y, y_pred = lists.laid_out(y, y_pred, list_lengths(inputs))
+        loss = super().compute_loss(x, y, y_pred, sample_weight)
+        if not self.in_batch or lists.needs_lists:
+            return loss
+        terms, listed = lists.num_terms(y), listed_pairs(inputs, y)
+        return tf.math.divide_no_nan(loss * tf.cast(terms, loss.dtype), tf.cast(listed, loss.dtype))
+
+    def num_terms(self, inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
+        """By what the mean loss of a batch was divided: its weight in the mean of an epoch."""
+        lists = ranking_loss(self.loss)
+        if not self.in_batch:
+            grades, _ = lists.laid_out(grades, grades, list_lengths(inputs))
+        elif not lists.needs_lists:
+            return listed_pairs(inputs, grades)
+        return lists.num_terms(grades)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Keras's `compute_metrics`, of typed inputs."""

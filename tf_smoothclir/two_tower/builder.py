@@ -73,6 +73,7 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
     training = settings.training
     two_tower = _unbuilt_model(settings, vocabularies)
     two_tower.build()
+    two_tower.check_trainable()
     two_tower.compile(
         optimizer=make_optimizer(training.optimizer, training.learning_rate),
         loss=configured_loss(settings),

@@ -26,7 +26,7 @@ from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
 from tf_smoothclir.towers.text_tower import word_table
 from tf_smoothclir.towers.word_table import WordTableTower, check_precision
-from tf_smoothclir.two_tower.batches import BatchModel, list_lengths, listed_pairs
+from tf_smoothclir.two_tower.batches import BatchModel, listed_pairs
 from tf_smoothclir.two_tower.saved_model import ScoringModel
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
 
@@ -246,8 +246,8 @@ class TwoTower(BatchModel):
 
         `batch_loss` is the loss of the batch alone, while `loss` is the mean since the epoch began;
         `gradient_norm` is the joint norm of all gradients, before clipping; `pairs` is the number
-        of pairs in the batch, and `terms` that of the losses whose mean is `batch_loss`, such as
-        lists. With several workers, all four are of the joint batch.
+        of pairs, `terms` that of losses, such as of lists. With several workers, all four are of
+        the joint batch.
 
         Args:
             data: Inputs, grades, and optionally sample weights.
@@ -267,7 +267,7 @@ class TwoTower(BatchModel):
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
         if not self._names_rows_once(inputs):
             gradients = [each_row_once(gradient) for gradient in gradients]
-        pairs, terms = listed_pairs(inputs, grades), self._num_terms(inputs, grades)
+        pairs, terms = listed_pairs(inputs, grades), self.num_terms(inputs, grades)
         if exchange:
             gradients, (loss,), pairs, terms = exchange(gradients, [loss], pairs, terms)
         norm = tf.linalg.global_norm(gradients) / scale
@@ -285,7 +285,7 @@ class TwoTower(BatchModel):
         grades = check_grades(grades, ranking_loss(self.loss).num_grades)
         scores = self(inputs, training=False)
         loss = self.compute_loss(inputs, grades, scores, weights)
-        track_loss(self, loss, self._num_terms(inputs, grades))
+        track_loss(self, loss, self.num_terms(inputs, grades))
         return self.compute_metrics(inputs, grades, scores, weights)
 
     def _names_rows_once(self, inputs: ModelInputs) -> bool:
@@ -298,32 +298,6 @@ class TwoTower(BatchModel):
         """The towers of this package; nothing is known of other layers."""
         towers = map(word_table, (self.query_tower, self.document_tower))
         return [tower for tower in towers if isinstance(tower, WordTableTower)]
-
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
-        """Keras's `compute_loss`, for a flat batch or, with `in_batch`, a matrix of scores.
-
-        The loss says how it takes a batch, by `RankingLoss.laid_out`. A listwise loss takes sample
-        weights `[lists]`; with `in_batch`, its lists hold all documents of the batch. A loss of
-        single scores is then divided by the number of listed pairs: the other pairs add to the
-        loss, but do not make the gradients of the listed pairs smaller.
-        """
-        inputs, lists = self._typed(x), ranking_loss(self.loss)
-        if not self.in_batch:
-            y, y_pred = lists.laid_out(y, y_pred, list_lengths(inputs))
-        loss = super().compute_loss(x, y, y_pred, sample_weight)
-        if not self.in_batch or lists.needs_lists:
-            return loss
-        terms, listed = lists.num_terms(y), listed_pairs(inputs, y)
-        return tf.math.divide_no_nan(loss * tf.cast(terms, loss.dtype), tf.cast(listed, loss.dtype))
-
-    def _num_terms(self, inputs: ModelInputs, grades: tf.Tensor) -> tf.Tensor:
-        """By what the mean loss of a batch was divided: its weight in the mean of an epoch."""
-        lists = ranking_loss(self.loss)
-        if not self.in_batch:
-            grades, _ = lists.laid_out(grades, grades, list_lengths(inputs))
-        elif not lists.needs_lists:
-            return listed_pairs(inputs, grades)
-        return lists.num_terms(grades)
 
     def get_config(self):
         """Returns the arguments of the constructor, serialised."""
