@@ -83,18 +83,11 @@ def convert_polyglot(
     dim = vectors.shape[1]
     numbers = " %.9g" * dim + "\n"  # nine digits give the same float32 back
     rows = (word + numbers % tuple(vectors[row].tolist()) for word, row in zip(kept, keep))
-    _write(vectors_path, f"{len(keep)} {dim}\n" + "".join(rows))
+    write_text(local_path(vectors_path), f"{len(keep)} {dim}\n" + "".join(rows))
     if words_path is not None:
-        _write(words_path, "".join(f"{word}\n" for word in kept if len(word.split()) == 1))
+        single = (f"{word}\n" for word in kept if len(word.split()) == 1)
+        write_text(local_path(words_path), "".join(single))
     return len(keep), dim
-
-
-def _write(path: str | os.PathLike, text: str) -> None:
-    try:
-        write_text(local_path(path), text)
-    except OSError as error:
-        reason = f"the file cannot be written ({error})"
-        raise input_error(path, reason, "Check the path") from error
 
 
 def _text(path: str | os.PathLike, number: int, word) -> str:

@@ -23,7 +23,7 @@ from typing import BinaryIO, TextIO, TypeVar
 
 import numpy as np
 
-from tf_smoothclir.utils.errors import InputError, input_error, is_full_disk
+from tf_smoothclir.utils.errors import input_error, is_full_disk
 from tf_smoothclir.utils.paths import local_path
 from tf_smoothclir.utils.records import record_from_json
 
@@ -41,13 +41,24 @@ _SECONDS_TO_LOCK = 60
 def make_directory(path: str | os.PathLike, flag: str) -> Path:
     """Creates a directory if it is missing, and checks that it can be written to."""
     path = Path(local_path(path))
-    try:
+    with _in_words(f"{flag}={path}"):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise _not_writable(f"{flag}={path}", error) from error
     return path
+
+
+@contextlib.contextmanager
+def _in_words(where: object) -> Iterator[None]:
+    """Says of a directory that it cannot be written to; a full disk is another matter."""
+    try:
+        yield
+    except OSError as error:
+        if is_full_disk(error):
+            raise
+        reason = f"the directory cannot be written to ({error.strerror})"
+        remedy = "Choose another one, or change its permissions"
+        raise input_error(str(where), reason, remedy) from error
 
 
 def check_output_file(path: str | os.PathLike, flag: str) -> None:
@@ -58,27 +69,17 @@ def check_output_file(path: str | os.PathLike, flag: str) -> None:
         make_directory(Path(os.path.realpath(path) if os.path.islink(path) else path).parent, flag)
 
 
-def _not_writable(where: object, error: OSError) -> InputError:
-    reason = f"the directory cannot be written to ({error.strerror})"
-    return input_error(str(where), reason, "Choose another one, or change its permissions")
-
-
 @contextlib.contextmanager
 def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new hidden directory in `parent`, which is made, and deletes it at the end.
+    """Yields a new hidden directory in `parent`, and deletes it at the end.
 
     If a process is killed, the next process on the same machine that asks for the same `name`
     deletes the directory left behind.
     """
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
+    with _in_words(parent):
         sweep_scratch(parent, name)
         prefix = _scratch_prefix(name)
         unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
-    except OSError as error:
-        if is_full_disk(error):
-            raise
-        raise _not_writable(parent, error) from error
     path = unlocked.with_suffix(_SUFFIX)
     descriptor = os.open(unlocked, os.O_RDONLY)
     try:
@@ -125,6 +126,8 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     is replaced in one step once the new directory is on disk.
     """
     path = Path(os.path.realpath(path))
+    with _in_words(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_directory(path.parent, path.name) as scratch:
         temporary = scratch / _NEW
         temporary.mkdir()
