@@ -252,7 +252,7 @@ def largest_requests():
 
 @pytest.mark.slow
 def test_no_request_takes_more_memory_than_stated(export):
-    """The largest requests of each kind, to a real server; SECURITY.md states 500 MB."""
+    """The largest requests of each kind, to a real server; SECURITY.md states 300 MB."""
     command, taken = (
         [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0"],
         {},
@@ -269,4 +269,4 @@ def test_no_request_takes_more_memory_than_stated(export):
                 taken[name] = (memory(process, "VmHWM") - before) >> 20
         finally:
             process.terminate()
-    assert max(taken.values()) < 500, taken
+    assert max(taken.values()) < 300, taken
