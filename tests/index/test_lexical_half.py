@@ -36,7 +36,7 @@ def index(ranking_exports, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("value", [-1, 6, 2**31 - 1])
+@pytest.mark.parametrize("value", [-1, 1000])
 @pytest.mark.parametrize(
     "file",
     [
@@ -53,7 +53,7 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
     if file.endswith("hashes"):
         array = array[:-1] if value < 0 else np.append(array, [value])
     else:
-        array[-1 if value > 0 else 0] = value if "vectors.v" not in file else value * 1000
+        array[...] = value
     path.write_bytes(array.tobytes())
     manifest = IndexManifest.read(copied)
     write_manifest(copied, "index", manifest.facts())
