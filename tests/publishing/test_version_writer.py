@@ -1,6 +1,8 @@
 """Publishing a version: all parts or none, never over an old version, no unnoticed change."""
 
 import shutil
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -250,3 +252,29 @@ def test_tampered_file_is_named(export_dir, tmp_path, name):
     load_tower(published, "document")
     with pytest.raises(InputError, match=r"no query tower.*smoothclir-export"):
         load_tower(tmp_path, "query")
+
+
+FORK = """
+import os, sys
+import tensorflow as tf
+from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.utils.errors import InputError
+
+tf.constant(1)
+if os.fork():
+    os.wait()
+else:
+    try:
+        load_tower(sys.argv[1], "query")
+    except InputError as error:
+        print(error, flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_a_model_in_a_forked_child_is_refused_in_words(export_dir):
+    """The threads of TensorFlow are in the parent alone: it waited for ever."""
+    command = [sys.executable, "-c", FORK, export_dir]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "forked from one in which TensorFlow had computed. Fork before" in done.stdout

@@ -180,6 +180,7 @@ def test_bodies_together_take_limited_memory_and_small_ones_are_read(server, mon
         held = [stack.enter_context(connected(server)) for _ in range(2)]
         for one in held:
             one.sendall(large)
+            assert rest(server, TOWER)[0] == 200  # the first body is read by then
         assert held[1].recv(1 << 16).startswith(b"HTTP/1.1 503")
         assert rest(server, PREDICT, {"instances": ["red"]})[0] == 200
         held[0].sendall(b"]")
