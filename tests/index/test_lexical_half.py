@@ -1,6 +1,10 @@
 """The lexical half of an index: as written in segments, it is what one matrix would be."""
 
+import dataclasses
+import shutil
+
 import numpy as np
+import pytest
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index import encoding, sparse_files
@@ -8,14 +12,60 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.storage.folder import write_manifest
+from tf_smoothclir.utils.errors import InputError
 
 
 def arrays(postings):
     rare = postings.rare
     return rare.ends, rare.ids, rare.values, postings.common, postings.common_values
+
+
+@pytest.fixture(scope="module")
+def index(ranking_exports, tmp_path_factory):
+    """An index whose lexical half has feedback; read-only."""
+    parts, manifest = load_lexical(ranking_exports["lexical"])
+    model = dataclasses.replace(parts.model, feedback=5.0)
+    half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
+    path = tmp_path_factory.mktemp("index") / "index"
+    build_index(path, SourceCollection(source_of(manifest.data)), [half], manifest)
+    return path
+
+
+@pytest.mark.parametrize("value", [-1, 1000])
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("impacts.ids", "impacts.common", "impacts.ends", "vectors.values", "vectors.offsets"),
+        *("terms.ids", "../documents/text.offsets", "../documents/hashes"),
+    ],
+)
+def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, file, value):
+    """Their digests match; an id beyond the collection ended the process, or changed answers."""
+    copied = shutil.copytree(index, tmp_path / "index")
+    path = copied / "impacts" / file
+    kind = "<i8" if file.endswith(("ends", "offsets", "hashes")) else "<i4"
+    array = np.fromfile(path, kind)
+    if file.endswith("hashes"):
+        array = array[:-1] if value < 0 else np.append(array, [value])
+    else:
+        array[...] = value
+    path.write_bytes(array.tobytes())
+    manifest = IndexManifest.read(copied)
+    write_manifest(copied, "index", manifest.facts())
+    with pytest.raises(InputError, match=r"does not fit the files beside it|an id is not below"):
+        search(DocumentIndex(copied))
+
+
+def search(index):
+    for words in np.arange(1, len(index.lexical.postings.rare))[:, np.newaxis]:
+        scores = index.lexical.scores(words)
+        index.lexical.feedback(5.0).added_to(scores[np.newaxis])
+    return [index.documents[place] for place in range(len(index))]
 
 
 def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, monkeypatch):

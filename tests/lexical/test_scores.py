@@ -216,6 +216,12 @@ def test_a_pickle_is_not_opened(tmp_path):
     np.savez(path, **{**content, "weights": np.array([Bomb()], object)})
     with pytest.raises(ValueError, match="allow_pickle=False"):
         LexicalModel.load(path.parent)
+    for name, value in (("columns", 10**6), ("columns", -1), ("row_ends", 10**6)):
+        array = content[name].copy()
+        array[-1] = value  # compiled code would read and write there
+        np.savez(path, **{**content, name: array})
+        with pytest.raises(InputError, match="its arrays do not fit"):
+            LexicalModel.load(path.parent)
     path.write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ValueError, match="pickle"):
         LexicalModel.load(path.parent)

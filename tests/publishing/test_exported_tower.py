@@ -15,7 +15,9 @@ from tests.published import (
     undesired_operations,
 )
 from tf_smoothclir.plugins import TOWERS
+from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.request_bounds import MAX_ANSWER, MAX_TOKENS
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +104,49 @@ def test_empty_batch_gives_no_vectors(loaded):
 def test_lengths_that_do_not_fit_the_ids_are_an_error(loaded, lengths):
     with pytest.raises(tf.errors.InvalidArgumentError, match="add up to the number of ids"):
         tokens(loaded[1], [2, 3], lengths)
+
+
+@pytest.mark.parametrize(
+    ("signature", "given"),
+    [
+        ("serving_default", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+        ("pair_id", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+        ("evidence", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+        ("tokens", {"ids": [], "lengths": [0] * ((MAX_ANSWER >> 4) + 1)}),
+        ("tokens", {"ids": [2] * (MAX_TOKENS + 1), "lengths": [MAX_TOKENS + 1]}),
+        ("tokens", {"ids": [2] * 300, "lengths": [0] * 262_000 + [300]}),
+    ],
+)
+def test_the_graph_bounds_what_a_request_makes_it_compute(loaded, signature, given):
+    """So TensorFlow Serving is protected too: 60 kB of empty texts took 2.7 GB."""
+    function = loaded[1].signatures[signature]
+    specs = function.structured_input_signature[1]
+    tensors = {name: tf.constant(given[name], spec.dtype) for name, spec in specs.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"a request may have \d+ (rows|ids)"):
+        function(**tensors)
+
+
+def test_pieces_of_a_request_give_what_the_whole_would(towers, tmp_path, monkeypatch):
+    monkeypatch.setattr(request_bounds, "_BYTES_AT_ONCE", 20)
+    small = small_tower(tmp_path, "query")
+    small.save(str(tmp_path / "saved"))
+    model = tf.saved_model.load(str(tmp_path / "saved"))
+    for texts in (TEXTS, TEXTS[:1], []):
+        for name, whole in towers["query"].signatures.items():
+            if name not in ("tokens", "pair_id"):
+                found = model.signatures[name](text=tf.constant(texts, tf.string))
+                for key, values in whole(tf.constant(texts, tf.string)).items():
+                    np.testing.assert_array_equal(found[key], values)
+    sizes = []
+
+    def lengths(one, text):
+        tf.py_function(lambda some: sizes.append(some.numpy().tolist()), [text], [])
+        return {"length": tf.strings.length(text) + tf.strings.length(one)}
+
+    texts = tf.constant([b"a" * size for size in (9, 9, 9, 30, 1, 1, 1)])
+    found = request_bounds.in_pieces(lengths, tf.constant([b"bb"]), texts, at_once=2)
+    assert found["length"].numpy().tolist() == [11, 11, 11, 32, 3, 3, 3]
+    assert [len(some) for some in sizes] == [2, 1, 1, 2, 1]
 
 
 TEXTS = [b"Red  APPLE!", b"", b"sea what?", *HOSTILE[:100]]

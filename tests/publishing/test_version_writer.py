@@ -1,6 +1,8 @@
 """Publishing a version: all parts or none, never over an old version, no unnoticed change."""
 
 import shutil
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from tests.published import CUT_POINTS, DIM, EPSILON, THRESHOLDS, NoVerifier
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import (
+    DIRECTORIES,
     exported_versions,
     latest_manifest,
     load_part,
@@ -204,7 +207,7 @@ def test_whenever_the_power_goes_the_old_or_the_new_version_loads(fakes, tmp_pat
 
 
 def test_next_version_follows_the_highest_and_ignores_other_names(tmp_path, no_child_process):
-    for name in ("7", "old", ".8.x", "9.bak"):
+    for name in ("7", "old", ".8.x", "9.bak", "9" * 21, "08"):
         (part_dir(tmp_path, "query") / name).mkdir(parents=True)
     assert publish_fakes(tmp_path) == 8
     assert publish_fakes(tmp_path) == 9
@@ -215,11 +218,26 @@ def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monk
     publish_fakes(tmp_path)
     before = [load_tower(tmp_path, role).manifest for role in ROLES]
     with monkeypatch.context() as patch:
-        patch.setattr(version_writer, "exported_versions", lambda *arguments: [])
+        patch.setattr(version_writer, "versions_newest_first", lambda *arguments: [])
         with pytest.raises(InputError, match="another export"):
             publish_fakes(tmp_path, seed=1)
     assert [load_tower(tmp_path, role).manifest for role in ROLES] == before
     assert [exported_versions(tmp_path, role) for role in ROLES] == [[1], [1]]
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "manifest.json"])
+@pytest.mark.parametrize("damaged", ROLES)
+def test_all_parts_move_to_a_version_together_or_none_does(fakes, caplog, damaged, name):
+    """Two runs served together would find nonsense; a restart takes the newest whole version."""
+    assert publish_fakes(fakes, seed=1) == 2
+    (part_dir(fakes, damaged) / "2" / name).write_bytes(b"four")
+    with caplog.at_level("WARNING"):
+        assert {load_tower(fakes, role).manifest.version for role in ROLES} == {1}
+    assert "Version 1 is used, not 2: " in caplog.text
+    assert f"{DIRECTORIES[damaged]}/2" in caplog.text
+    assert latest_manifest(fakes).version == 1
+    with pytest.raises(InputError, match=f"{damaged}_tower/2"):
+        load_tower(fakes, damaged, 2)
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "assets.extra/tf_serving_warmup_requests"])
@@ -234,3 +252,29 @@ def test_tampered_file_is_named(export_dir, tmp_path, name):
     load_tower(published, "document")
     with pytest.raises(InputError, match=r"no query tower.*smoothclir-export"):
         load_tower(tmp_path, "query")
+
+
+FORK = """
+import os, sys
+import tensorflow as tf
+from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.utils.errors import InputError
+
+tf.constant(1)
+if os.fork():
+    os.wait()
+else:
+    try:
+        load_tower(sys.argv[1], "query")
+    except InputError as error:
+        print(error, flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_a_model_in_a_forked_child_is_refused_in_words(export_dir):
+    """The threads of TensorFlow are in the parent alone: it waited for ever."""
+    command = [sys.executable, "-c", FORK, export_dir]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "forked from one in which TensorFlow had computed. Fork before" in done.stdout

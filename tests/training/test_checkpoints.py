@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -147,6 +148,21 @@ def test_better_weights_than_those_of_the_restored_state_are_forgotten(tmp_path)
     assert BestWeights.prefix(tmp_path) == f"{tmp_path}/best-3/variables"
     assert checkpoints_of(tmp_path, model).restore().best_epoch == 2
     assert BestWeights.prefix(tmp_path) == f"{tmp_path}/best-2/variables"
+
+
+def test_checkpoints_of_another_run_are_refused(tmp_path):
+    """Of the same sizes: nothing else would show that they are not of this run."""
+    runs = [tmp_path / name for name in ("one", "other")]
+    for seed, run in enumerate(runs):
+        run.mkdir()
+        (run / "config.json").write_text(f'{{"seed": {seed}}}')
+        saved_twice(run / "checkpoints")
+    assert not BestWeights.damage(runs[0] / "checkpoints")
+    shutil.rmtree(runs[0] / "checkpoints")
+    shutil.copytree(runs[1] / "checkpoints", runs[0] / "checkpoints")
+    assert "another config.json" in BestWeights.damage(runs[0] / "checkpoints")
+    with pytest.raises(InputError, match=r"all states of the run.*another config\.json"):
+        checkpoints_of(runs[0] / "checkpoints", make_model()).restore()
 
 
 def test_a_run_whose_states_are_all_damaged_says_so(tmp_path):

@@ -103,9 +103,8 @@ class Postings:
                 np.concatenate([array[row] for row in rows])
                 for array in (self.rare.values, self.rare.ids)
             ]
-            _check_below(
-                found[1].view(np.uint32), self.documents
-            )  # compiled code writes wherever they say
+            # Compiled code writes wherever they say.
+            _check_below(found[1].view(np.uint32), self.documents)
             of_words = sp.csc_array((*found, ends), shape=(self.documents, len(rows)))
             scores += of_words @ weights[~is_common]
 

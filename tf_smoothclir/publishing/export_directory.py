@@ -135,14 +135,16 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
     """The newest version with one of these parts of which all that ranks together is whole.
 
     So all parts move to a version together, or none does. Later versions are logged with what is
-    wrong with them.
+    wrong with them. Where none is whole, it is the newest complete one.
     """
     wanted = {number for role in roles for number in exported_versions(export_dir, role)}
     errors: dict[int, InputError] = {}
+    complete = []
     for number in sorted(wanted, reverse=True):
         role = next(one for one in roles if number in exported_versions(export_dir, one))
         try:
             _, manifest = _complete(export_dir, role, number)
+            complete.append(number)
             for part in (role, *manifest.parts):
                 checked_part(export_dir, part, number)
         except InputError as error:
@@ -151,6 +153,8 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
         for later, error in errors.items():
             logging.warning("Version %d is used, not %d: %s", number, later, error)
         return number
+    if complete:
+        return complete[0]
     if errors:
         raise errors[max(errors)]
     kinds = " or ".join(_KINDS[role] for role in roles)
@@ -178,7 +182,7 @@ def _complete(
     missing = [one for one in manifest.parts if version not in exported_versions(export_dir, one)]
     if missing:
         names = " and no ".join(DIRECTORIES[one] for one in missing)
-        reason = f"there is no complete version {version}: the {_KINDS[role]} has no {names}"
+        reason = f"there is no complete version {version} of the {_KINDS[role]} (it has no {names})"
         raise _not_exported(export_dir, reason)
     return folder, manifest
 
