@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import re
 import types
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 
 from tests.index import helpers
 from tests.index.helpers import TOWER, Documents, Tower, brute_force, document, found_by, queries
+from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder, dense_half, encoding
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.manifest import IndexManifest, Recall
+from tf_smoothclir.index.manifest import INDEX, IndexManifest, Recall
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
@@ -43,6 +45,10 @@ def assert_whole(path, texts=TEXTS):
     for query in queries(3):
         assert found_by(index, query, 20) == brute_force(texts, query, 20)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def all_of(path):
+    return DocumentIndex(path).search(np.ones((1, helpers.DIM)), 1000)[0]
 
 
 @pytest.mark.parametrize("count", [1, BATCH - 1, BATCH, BATCH + 1, len(TEXTS)])
@@ -101,6 +107,29 @@ def test_a_failed_build_leaves_what_was_there(path, there):
     assert snapshot(path.parent) == before
 
 
+@pytest.mark.parametrize("before", [[], TEXTS[:5]], ids=["new", "replaced"])
+def test_whenever_a_build_is_killed_the_old_or_the_new_index_is_there_and_the_next_build_cleans_up(
+    tmp_path, monkeypatch, before
+):
+    (tmp_path / "root").mkdir()
+    if before:
+        build(tmp_path / "root" / "index", before)
+    with PowerLoss(tmp_path / "root", monkeypatch) as losses:
+        build(tmp_path / "root" / "index", TEXTS[3:9], overwrite=True)
+    held = set()
+    for number, disk in enumerate([*losses.disks, losses.lasting]):
+        path = write_disk(disk, tmp_path / str(number)) / "index"
+        texts = {r.text for r in all_of(path)} if path.exists() else set()
+        assert texts in ({t.text for t in before}, {t.text for t in TEXTS[3:9]})
+        held.add(len(texts))
+        build(path, TEXTS[3:9], overwrite=True)
+        for left in path.parent.glob(".*.begun"):  # so young that it may be of a process at work
+            left.rmdir()
+        assert_whole(path, TEXTS[3:9])
+    assert held == {len(before), 6}
+    assert len(texts) == 6  # once it has ended, it is there
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -151,6 +180,13 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     expected = Recall(pytest.approx(1.0, abs=0.05), 10, 30, "queries of the training run")
     assert manifest.vectors.recall == expected
     assert IndexManifest.read(path) == manifest
+    described = (
+        rf"{len(TEXTS)} documents; hnsw, recall@10 \d\.\d{{4}} \(queries of the training run\)"
+    )
+    assert re.fullmatch(described, str(manifest))
+    folder.write_manifest(path, INDEX, {**manifest.facts(), "documents": 1.5})
+    with pytest.raises(InputError, match="documents must be an integer"):
+        IndexManifest.read(path)
     recall = build(path, settings=IndexSettings("hnsw"), overwrite=True).vectors.recall
     assert (recall.measured_by, recall.queries) == ("documents in place of queries", len(TEXTS))
 
@@ -158,8 +194,9 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
 def test_ids_and_texts_in_any_script_come_back(path):
     texts = [document(n)._replace(id=f"ид-{n}", title="", text=t) for n, t in enumerate("日ñ\0🍎")]
     build(path, texts)
-    found = {r.id: r.text for r in DocumentIndex(path).search(np.ones((1, 8)), 9)[0]}
-    assert found == {text.id: text.text for text in texts}
+    assert {result.id: result.text for result in all_of(path)} == {
+        text.id: text.text for text in texts
+    }
 
 
 def test_open_index_keeps_working_while_another_one_replaces_it(path):
