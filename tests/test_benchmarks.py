@@ -15,7 +15,6 @@ import tensorflow as tf
 from benchmarks import (
     common,
     encoding,
-    evaluation,
     preparation,
     profile,
     reranking,
@@ -65,9 +64,11 @@ TOY_RUN = RunSettings(data=TOY, training=TrainingSettings(epochs=1))
 SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
 VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
 SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
+EVALUATED = {"queries": 20, "documents": 20, "collection": 50}
 INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["int8", "hnsw", "hnsw:128"]}
 ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
 RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
+RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
 QUANTISED = {"export_dir": "dense", "split": "test", "kinds": ["flat", "int8", "binary"]}
 OF_RETRIEVAL = ["build s", "vectors MB", "impacts MB"], ["mean ms", "p50 ms", "p99 ms"]
 
@@ -78,11 +79,12 @@ OF_RETRIEVAL = ["build s", "vectors MB", "impacts MB"], ["mean ms", "p50 ms", "p
         ("adversarial", [TINY], {**TOWERS, **ONCE}, [["triplets/s"]]),
         ("batching", [TINY], {"calls": 1, **ONCE}, [["pairs/s"]]),
         ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
+        ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
         ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
         ("optimizers", [TOY_RUN, ["adam", "rmsprop"]], {"rounds": 1}, [["full/MRR@10"]]),
         ("presets", [TOY, ["fast", "dense,dim=4,batch_size=64"]], ONCE, [["queries/s"]]),
         ("quantised", [], QUANTISED, [["full/MRR@10", "recall@10", "p50 ms", "disk MB"]]),
-        ("retrieval", [], {**RETRIEVED, "retrievers": ["lexical", "hybrid"]}, OF_RETRIEVAL),
+        ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
         ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
         ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),
         ("training", [TINY], {**VARIANTS, **ONCE}, [["pairs/s", "ms/step"]]),
@@ -97,6 +99,7 @@ def test_small_measurements(name, arguments, options, columns, ranking_exports, 
     for table, of_table in zip(measure(*arguments, **options), columns, strict=True):
         found = rows_of(table, *of_table)
         assert len(found) > 1 or "build s" in of_table
+        assert all(row.get("largest difference", 0) < 1e-5 for row in found.values())
         exact = [row["recall@10"] for row in found.values() if "recall@10" in row]
         assert max(exact, default=1) == 1
     assert list(tmp_path.iterdir()) == []
@@ -153,18 +156,7 @@ def test_encoding_by_its_command():
         assert row["tokens a document"] == pytest.approx(20, rel=0.3)
 
 
-def test_evaluation():
-    table, full = evaluation.measure(queries=20, documents=20, collection=50, rounds=1)
-    for row in rows_of(table, "s").values():
-        assert row["largest difference"] < 1e-5
-    assert len(rows_of(full, "queries/s")) == 2
-
-
-def test_every_rival_runs_once_a_round_and_ratios_are_taken_round_by_round():
-    rivals = {name: partial(dict, value=float(len(name))) for name in ("a", "bb")}
-    measurements = common.interleaved(rivals, rounds=2)
-    assert [r["value"] for r in measurements["bb"]] == [2.0, 2.0]
-    assert all(r["MB"] > 1 for r in measurements["a"])
+def test_ratios_are_taken_round_by_round():
     values = {"a": (2.0, 9.0, 8.0), "b": (1.0, 3.0, 2.0)}
     measurements = {name: [{"x": value} for value in of] for name, of in values.items()}
     table = common.table("Title", measurements, ratio_of="x", references=["b", "takes no part"])

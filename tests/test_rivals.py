@@ -3,8 +3,6 @@
 import json
 import multiprocessing
 import os
-import signal
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -104,10 +102,8 @@ def test_translations_share_the_places_of_a_word():
     assert bm25.translated("", table, 2, 10) == []
 
 
-def _cores(is_killed):
+def _cores():
     measured._stay_on_one_core()
-    if is_killed:
-        os.kill(os.getpid(), signal.SIGKILL)
     tasks = Path("/proc/self/task")
     return {frozenset(os.sched_getaffinity(int(task.name))) for task in tasks.iterdir()}
 
@@ -117,8 +113,8 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.test_rivals"])
     monkeypatch.setattr(common, "PROCESSES", processes)
-    assert systems._alone(partial(_cores, True))[1].startswith("its process was killed")
-    (cores,), reason = systems._alone(partial(_cores, False))
+    assert systems._alone(os.abort)[1].startswith("its process was killed")
+    (cores,), reason = systems._alone(_cores)
     assert (len(cores), reason) == (1, "")
 
 

@@ -51,19 +51,12 @@ _SHARDS = "--negatives=3 --num_shards=4 --output_dir=WORK/shards --overwrite"
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command.
-
-    Attributes:
-        name: Of this use of it.
-        kills: How many of 200 kills it gets.
-        module: What runs.
-        flags: Its flags; "WORK" is the directory that all commands share.
-    """
+    """A command; `name` is that of this use of it."""
 
     name: str
-    kills: int
+    kills: int  # of 200
     module: str
-    flags: str
+    flags: str  # "WORK" is the directory that all commands share
 
 
 _EXTRAS, _PAPERS = "tf_smoothclir.extras", "tf_smoothclir.papers"
@@ -214,19 +207,12 @@ def disturb_all(description: str, options: dict[str, int], disturb) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Undisturbed:
-    """What a command does without faults.
-
-    Attributes:
-        seconds: It takes.
-        names: Of all files afterwards; numbers are "#".
-        stable: Name -> digests, where two runs agree.
-        sizes: Of the files that it writes, ascending.
-    """
+    """What a command does without faults."""
 
     seconds: float
-    names: set[str]
-    stable: dict[str, list[str]]
-    sizes: list[int]
+    names: set[str]  # of all files afterwards; numbers are "#"
+    stable: dict[str, list[str]]  # name -> digests, where two runs agree
+    sizes: list[int]  # of the files that it writes, ascending
 
 
 def _files(directory: Path) -> list[Path]:

@@ -1,10 +1,8 @@
 """Building an index: whole or not at all, nothing deleted unasked, each document once."""
 
-import contextlib
 import dataclasses
 import os
 import re
-import types
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from tests.index import helpers
 from tests.index.helpers import TOWER, Documents, Tower, brute_force, document, found_by, queries
 from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index import builder, dense_half, encoding
+from tf_smoothclir.index import encoding
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.manifest import INDEX, IndexManifest, Recall
 from tf_smoothclir.index.vector_index import IndexSettings
@@ -204,52 +202,3 @@ def test_open_index_keeps_working_while_another_one_replaces_it(path):
     index, query = DocumentIndex(path), queries(1)[0]
     build(path, TEXTS[:9], overwrite=True)
     assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
-
-
-def test_index_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
-    build(path)
-    check, checks = folder.damage_to, []
-
-    def slow(*arguments):
-        checks.append(arguments)
-        if len(checks) == 1:
-            build(path, TEXTS[:9], overwrite=True)
-        return check(*arguments)
-
-    monkeypatch.setattr(folder, "damage_to", slow)
-    assert len(DocumentIndex(path)) == 9
-
-
-class Lengths:
-    """A half that keeps the length of each text."""
-
-    name = "lengths"
-
-    def encode(self, texts):
-        return np.array([len(text) for text in texts], "u1")
-
-    @contextlib.contextmanager
-    def writer(self, directory):
-        directory.mkdir()
-        with open(directory / "lengths", "wb") as file:
-            yield types.SimpleNamespace(add=lambda rows: rows.tofile(file))
-
-    def finish(self, directory, documents):
-        rows = np.fromfile(directory / "lengths", "u1")
-        assert [len(documents[position].text) for position in range(len(rows))] == rows.tolist()
-        return TOWER.thresholds
-
-    def differences(self, there):
-        return "" if there else "no lengths"
-
-
-def test_halves_lie_side_by_side_and_count_documents_alike(path, monkeypatch):
-    @dataclasses.dataclass(frozen=True)
-    class Manifest(IndexManifest):
-        lengths: tuple[float, ...] | None = None
-
-    monkeypatch.setattr(builder, "IndexManifest", Manifest)
-    dense = dense_half.DenseHalf(Tower(), helpers.DIM)
-    assert builder.build_index(path, Documents(TEXTS), [Lengths(), dense], TOWER).lengths
-    assert_whole(path)
-    build(path, TEXTS)  # an index that has more than what is asked for

@@ -18,6 +18,7 @@ from tests.index.helpers import (
     recall_of,
     vector_of,
 )
+from tests.training.test_checkpoints import flip
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.scans import BitScan, Int8Scan
@@ -226,8 +227,6 @@ def test_no_query_has_no_answer_and_one_of_another_length_is_refused(indexes):
 
 def test_damaged_file_is_named(indexes, tmp_path):
     index_dir = shutil.copytree(indexes["hnsw"], tmp_path / "index")
-    content = bytearray((index_dir / "documents" / "id.offsets").read_bytes())
-    content[len(content) // 2] ^= 1
-    (index_dir / "documents" / "id.offsets").write_bytes(content)
+    flip(index_dir / "documents" / "id.offsets")
     with pytest.raises(InputError, match=r"index: it is damaged: documents/id\.offsets is not the"):
         DocumentIndex(index_dir)

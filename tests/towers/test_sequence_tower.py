@@ -205,14 +205,6 @@ def test_two_tower_survives_save_and_reload(kind, tmp_path):
     np.testing.assert_array_equal(reloaded(inputs, training=True), model(inputs, training=True))
 
 
-@every_tower
-@pytest.mark.parametrize("rate", [1.0, -0.1])
-def test_invalid_dropout_is_named(kind, rate):
-    message = f"^dropout must be at least 0 and below 1, but is {rate}"
-    with pytest.raises(ValueError, match=message):
-        kind(SIZE, DIM, dropout=rate)
-
-
 @pytest.mark.parametrize(
     "texts",
     [[0, 0, 0, 1, 1], [0, 2, 2], [0, 0, -1, -1, 2, 2, -1], [-1], []],
