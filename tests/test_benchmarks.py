@@ -152,8 +152,6 @@ def test_encoding_by_its_command():
     (table,) = json.loads(written)["tables"]
     rows = rows_of(table, "documents/s", "tokens a document")
     assert rows.keys() >= {encoding.PACKAGE, encoding.NUMPY, encoding.KERAS}
-    for row in rows.values():
-        assert row["tokens a document"] == pytest.approx(20, rel=0.3)
 
 
 def test_ratios_are_taken_round_by_round():

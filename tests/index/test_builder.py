@@ -55,10 +55,14 @@ def test_any_number_of_documents(path, count):
     assert_whole(path, TEXTS[:count])
 
 
-def test_settings_that_differ_from_an_existing_index_are_refused(path):
-    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
-    build(path)  # of any kind
-    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
+def test_index_of_the_same_state_is_not_changed_and_settings_that_differ_are_refused(path):
+    settings = IndexSettings("hnsw", hnsw_neighbours=8)
+    first, tower = build(path, settings=settings), Tower()
+    before = snapshot(path)
+    for same in (None, settings):  # none: of any kind
+        assert build(path, tower=tower, settings=same) == first
+    assert tower.encoded == []
+    assert snapshot(path) == before
     for other, there in (
         (IndexSettings("flat"), "kind hnsw"),
         (IndexSettings(hnsw_neighbours=16), "hnsw_neighbours 8"),
@@ -67,14 +71,6 @@ def test_settings_that_differ_from_an_existing_index_are_refused(path):
             build(path, settings=other)
     manifest = build(path, settings=IndexSettings("flat"), overwrite=True)
     assert manifest.vectors.settings.kind == "flat"
-
-
-def test_index_of_the_same_state_is_not_changed(path):
-    first = build(path)
-    before, tower = snapshot(path), Tower()
-    assert build(path, tower=tower) == first
-    assert tower.encoded == []
-    assert snapshot(path) == before
 
 
 @pytest.mark.parametrize(

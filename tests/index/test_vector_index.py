@@ -214,12 +214,9 @@ def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw"])
-def test_zero_query_has_no_answer(indexes, kind):
-    assert found_by(DocumentIndex(indexes[kind]), np.zeros(DIM, np.float32), 10) == []
-
-
-def test_no_query_has_no_answer_and_one_of_another_length_is_refused(indexes):
-    index = DocumentIndex(indexes["flat"])
+def test_zero_and_no_query_have_no_answer_and_one_of_another_length_is_refused(indexes, kind):
+    index = DocumentIndex(indexes[kind])
+    assert found_by(index, np.zeros(DIM, np.float32), 10) == []
     assert index.search(np.zeros((0, DIM)), 5) == []
     with pytest.raises(InputError, match="they have 5 numbers, those of the index 8"):
         index.search(np.zeros((2, 5)), 5)
