@@ -1,11 +1,8 @@
 """The harness of `benchmarks.rivals`: on small sets and with rivals made up here."""
 
-import dataclasses
 import json
 import multiprocessing
 import os
-import signal
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +13,9 @@ from benchmarks import common
 from benchmarks.rivals import bm25, fast_text, measured, ours, set_page, static_embedding, systems
 from benchmarks.rivals.catalogue import RIVALS
 from benchmarks.rivals.page import METRICS
-from benchmarks.rivals.rival import DEPTH, Ready, Rival, best_documents
+from benchmarks.rivals.rival import DEPTH, Ready, Rival
 from benchmarks.rivals.systems import Systems, Work
-from benchmarks.rivals.texts import RivalTexts, counts, numbered
+from benchmarks.rivals.texts import RivalTexts
 from benchmarks.rivals.translations import Translations
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -75,13 +72,6 @@ def test_training_pairs_are_the_training_queries_with_their_mates():
         Translations.learn(texts)
 
 
-def test_words_are_counted_and_unknown_ones_left_out():
-    numbers = numbered(["b a", "", "c b"])
-    assert counts(["b x b a", "", "x"], numbers).toarray().tolist() == [[1, 2, 0], [0] * 3, [0] * 3]
-    for scores, best in ((np.arange(30.0), range(20, 30)), (np.array([3.0, 1.0, 2.0]), range(3))):
-        assert set(best_documents(scores)) == set(best)
-
-
 def test_a_table_is_turned_round_by_bayes_rule():
     # hund stands for dog alone; tier for dog and cat alike, and twice as often.
     shares = sp.csr_array(np.array([[0.0, 1.0], [0.5, 0.5]]))
@@ -112,37 +102,8 @@ def test_translations_share_the_places_of_a_word():
     assert bm25.translated("", table, 2, 10) == []
 
 
-def test_what_is_done_is_not_done_again_unless_something_changed(
-    in_this_process, monkeypatch, tmp_path
-):
-    def result(work):
-        measuring = Systems(work)
-        measuring.add_rival("it")
-        return measuring.done or measuring.left_out
-
-    rivals = {"it": rival(1.0)}
-    monkeypatch.setattr(systems, "RIVALS", rivals)
-    work = Work(TOY, tmp_path, "a set", 20)
-    first = result(work)
-    other = dataclasses.replace(rivals["it"], variants=failing)
-    left_out = {"A rival": "RuntimeError: no room"}
-    for recipe, changes, expected in (
-        (other.recipe, {"fingerprint": "another set"}, left_out),
-        ("new", {}, left_out),
-        (other.recipe, {}, first),  # a failure keeps what was there
-    ):
-        rivals["it"] = dataclasses.replace(other, recipe=recipe)
-        assert result(dataclasses.replace(work, **changes)) == expected
-    # A damaged file is an error that names it.
-    (tmp_path / "it" / "result.json").write_text("{}")
-    with pytest.raises(InputError, match=r"it/result\.json: title is missing"):
-        result(work)
-
-
-def _cores(is_killed):
+def _cores():
     measured._stay_on_one_core()
-    if is_killed:
-        os.kill(os.getpid(), signal.SIGKILL)
     tasks = Path("/proc/self/task")
     return {frozenset(os.sched_getaffinity(int(task.name))) for task in tasks.iterdir()}
 
@@ -152,16 +113,9 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.test_rivals"])
     monkeypatch.setattr(common, "PROCESSES", processes)
-    assert systems._alone(partial(_cores, True))[1].startswith("its process was killed")
-    (cores,), reason = systems._alone(partial(_cores, False))
+    assert systems._alone(os.abort)[1].startswith("its process was killed")
+    (cores,), reason = systems._alone(_cores)
     assert (len(cores), reason) == (1, "")
-
-
-@pytest.mark.parametrize("text", ["run", "a/b=run", "fast-psq=run", "a=x a=y"])
-def test_runs_have_names_of_their_own(text):
-    assert set_page.given_runs(["a=x", "b=y=z"]) == {"a": Path("x"), "b": Path("y=z")}
-    with pytest.raises(InputError, match="NAME=DIRECTORY"):
-        set_page.given_runs(text.split())
 
 
 def test_a_set_gets_one_page_with_ours_and_the_rivals(

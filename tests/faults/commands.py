@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -39,89 +40,49 @@ _TELL = {".md", ".html"}  # reports, which tell the same times in words
 # process that trained, or, after a kill, in one that did not.
 _GRAPHS = re.compile(r"quick/(query_tower|document_tower|search)/")
 _COUNTED = re.compile(r"(?<=\bbest-)\d+|(?<=\bstate-)\d+")
-_TINY = ("--dim=4", "--negatives=3", "--batch_size=8", "--learning_rate=0.1", "--epochs=2")
-_REPRODUCED = (*_TINY[:-1], "--epochs=1", "--tune_epochs=1", "--theta_1=0.1", "--theta_2=0.2")
-_BEST = (*_TINY, "--preset=best", "--reranker=late_interaction", "--rerank_depth=5")
+_TINY = "--dim=4 --negatives=3 --batch_size=8 --learning_rate=0.1"
+_BEST = f"{_TINY} --epochs=2 --preset=best --reranker=late_interaction --rerank_depth=5"
+_THETAS = "--theta_1=0.1 --theta_2=0.2 --output_dir=WORK/reproduced"
+_REPRODUCED = f"{_TINY} --epochs=1 --tune_epochs=1 {_THETAS}"
+_DATA = "--data_dir=WORK/data --cache_dir=WORK/cache"
+_EXPORT, _INDEX = "--export_dir=WORK/export", "--index_dir=WORK/index"
+_SHARDS = "--negatives=3 --num_shards=4 --output_dir=WORK/shards --overwrite"
 
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command.
-
-    Attributes:
-        name: Of this use of it.
-        kills: How many of 200 kills it gets.
-        module: What runs.
-        flags: Its flags; "{}" is the directory that all commands share.
-    """
+    """A command; `name` is that of this use of it."""
 
     name: str
-    kills: int
+    kills: int  # of 200
     module: str
-    flags: tuple[str, ...]
+    flags: str  # "WORK" is the directory that all commands share
 
 
-_DATA = ("--data_dir={}/data", "--cache_dir={}/cache")
-_EXPORT = "--export_dir={}/export"
+_EXTRAS, _PAPERS = "tf_smoothclir.extras", "tf_smoothclir.papers"
+_POLYGLOT = "--input=WORK/in.pkl --output=WORK/out.vec --words=WORK/words.txt"
+_TUNED = "--epochs=2 --tune=epsilon --max_trials=3 --output_dir=WORK/tuned"
+_EVALUATED = "--run_dir=WORK/best --cache_dir=WORK/cache --output_dir=WORK/evaluated"
+_COMPARED = "WORK/dense WORK/best --samples=1000 --output_dir=WORK/compared"
+_LISTED = f"{_EXPORT} {_INDEX} --query=word2 --trec_run=WORK/hits.trec"
+_SHOWN = f"{_EXPORT} '--query=word1 word4' --json --explain"
 COMMANDS = (
-    Command("stats", 4, "trainers.stats", ("--data_dir={}/data",)),
-    Command(
-        "convert-polyglot",
-        12,
-        "tf_smoothclir.papers.liu2020.convert_polyglot",
-        ("--input={}/in.pkl", "--output={}/out.vec", "--words={}/words.txt"),
-    ),
-    Command(
-        "shards",
-        40,
-        "tf_smoothclir.extras.distributed.write_shards",
-        (*_DATA, "--negatives=3", "--num_shards=4", "--output_dir={}/shards", "--overwrite"),
-    ),
-    Command("train", 12, "trainers.train", (*_DATA, *_TINY, "--output_dir={}/dense")),
-    Command("train best", 12, "trainers.train", (*_DATA, *_BEST, "--output_dir={}/best")),
-    Command(
-        "evaluate",
-        8,
-        "trainers.evaluate",
-        ("--run_dir={}/best", "--cache_dir={}/cache", "--output_dir={}/evaluated"),
-    ),
-    Command(
-        "compare",
-        6,
-        "trainers.compare",
-        ("{}/dense", "{}/best", "--samples=1000", "--output_dir={}/compared"),
-    ),
-    Command(
-        "tune",
-        8,
-        "trainers.tune",
-        (*_DATA, *_TINY, "--tune=epsilon", "--max_trials=3", "--output_dir={}/tuned"),
-    ),
-    Command("export", 14, "export.export", ("--run_dir={}/best", _EXPORT)),
-    Command("index", 24, "export.build_index", (_EXPORT, "--index_dir={}/index")),
-    Command(
-        "index anew", 24, "export.build_index", (_EXPORT, "--index_dir={}/index", "--overwrite")
-    ),
-    Command("search", 14, "export.search", (_EXPORT, "--query=word1 word4", "--json", "--explain")),
-    Command(
-        "search to a file",
-        10,
-        "export.search",
-        (_EXPORT, "--index_dir={}/index", "--query=word2", "--trec_run={}/hits.trec"),
-    ),
-    Command(
-        "anserini",
-        4,
-        "tf_smoothclir.extras.lucene.write_anserini",
-        (_EXPORT, "--output_dir={}/anserini"),
-    ),
-    Command("quickstart", 4, "tests.small_quickstart", ("13", "--output_dir={}/quick")),
-    Command(
-        "reproduce",
-        4,
-        "tf_smoothclir.papers.reproduce",
-        ("theory", "gap", *_DATA, *_REPRODUCED, "--output_dir={}/reproduced"),
-    ),
+    Command("stats", 4, "trainers.stats", "--data_dir=WORK/data"),
+    Command("convert-polyglot", 12, f"{_PAPERS}.liu2020.convert_polyglot", _POLYGLOT),
+    Command("shards", 40, f"{_EXTRAS}.distributed.write_shards", f"{_DATA} {_SHARDS}"),
+    Command("train", 12, "trainers.train", f"{_DATA} {_TINY} --epochs=2 --output_dir=WORK/dense"),
+    Command("train best", 12, "trainers.train", f"{_DATA} {_BEST} --output_dir=WORK/best"),
+    Command("evaluate", 8, "trainers.evaluate", _EVALUATED),
+    Command("compare", 6, "trainers.compare", _COMPARED),
+    Command("tune", 8, "trainers.tune", f"{_DATA} {_TINY} {_TUNED}"),
+    Command("export", 14, "export.export", f"--run_dir=WORK/best {_EXPORT}"),
+    Command("index", 24, "export.build_index", f"{_EXPORT} {_INDEX}"),
+    Command("index anew", 24, "export.build_index", f"{_EXPORT} {_INDEX} --overwrite"),
+    Command("search", 14, "export.search", _SHOWN),
+    Command("search to a file", 10, "export.search", _LISTED),
+    Command("anserini", 4, f"{_EXTRAS}.lucene.write_anserini", f"{_EXPORT} --output_dir=WORK/ans"),
+    Command("quickstart", 4, "tests.small_quickstart", "13 --output_dir=WORK/quick"),
+    Command("reproduce", 4, f"{_PAPERS}.reproduce", f"theory gap {_DATA} {_REPRODUCED}"),
 )
 
 
@@ -169,7 +130,7 @@ class Commands:
 
     def run(self, command: Command, **faults):
         """Runs a command; see `ForkedCommands.run`."""
-        flags = (flag.replace("{}", str(self.directory)) for flag in command.flags)
+        flags = [f.replace("WORK", str(self.directory)) for f in shlex.split(command.flags)]
         return self._forked.run(command.module, *flags, cwd=self._root, **faults)
 
     def undisturbed(self, command: Command) -> Undisturbed:
@@ -246,19 +207,12 @@ def disturb_all(description: str, options: dict[str, int], disturb) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Undisturbed:
-    """What a command does without faults.
-
-    Attributes:
-        seconds: It takes.
-        names: Of all files afterwards; numbers are "#".
-        stable: Name -> digests, where two runs agree.
-        sizes: Of the files that it writes, ascending.
-    """
+    """What a command does without faults."""
 
     seconds: float
-    names: set[str]
-    stable: dict[str, list[str]]
-    sizes: list[int]
+    names: set[str]  # of all files afterwards; numbers are "#"
+    stable: dict[str, list[str]]  # name -> digests, where two runs agree
+    sizes: list[int]  # of the files that it writes, ascending
 
 
 def _files(directory: Path) -> list[Path]:

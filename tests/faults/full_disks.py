@@ -6,8 +6,6 @@ and without a stack trace. With room again, the same command must succeed and gi
 undisturbed one does.
 """
 
-from __future__ import annotations
-
 import re
 
 from tests.faults.commands import Command, Commands, Undisturbed, disturb_all

@@ -5,8 +5,6 @@ comes at a moment drawn uniformly from the time that the command takes. Then the
 to its end: it must succeed, write and print what an undisturbed one does, and leave nothing over.
 """
 
-from __future__ import annotations
-
 import random
 import signal
 

@@ -33,6 +33,6 @@ def check_differences_are_found(commands, command, expected):
     (commands.directory / "left").unlink()
     (commands.directory / "in.pkl").write_bytes(b"other")
     assert commands.differs(done, expected) == "missing or different: ['in.pkl']"
-    failed = dataclasses.replace(command, flags=("--nosuchflag",))
+    failed = dataclasses.replace(command, flags="--nosuchflag")
     commands.restore()
     assert "exit code 1" in commands.differs(commands.run(failed), expected)

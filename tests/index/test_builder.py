@@ -1,19 +1,19 @@
 """Building an index: whole or not at all, nothing deleted unasked, each document once."""
 
-import contextlib
 import dataclasses
 import os
-import types
+import re
 
 import numpy as np
 import pytest
 
 from tests.index import helpers
 from tests.index.helpers import TOWER, Documents, Tower, brute_force, document, found_by, queries
+from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index import builder, dense_half, encoding
+from tf_smoothclir.index import encoding
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.manifest import IndexManifest, Recall
+from tf_smoothclir.index.manifest import INDEX, IndexManifest, Recall
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
@@ -45,16 +45,24 @@ def assert_whole(path, texts=TEXTS):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
+def all_of(path):
+    return DocumentIndex(path).search(np.ones((1, helpers.DIM)), 1000)[0]
+
+
 @pytest.mark.parametrize("count", [1, BATCH - 1, BATCH, BATCH + 1, len(TEXTS)])
 def test_any_number_of_documents(path, count):
     assert build(path, TEXTS[:count]).documents == count
     assert_whole(path, TEXTS[:count])
 
 
-def test_settings_that_differ_from_an_existing_index_are_refused(path):
-    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
-    build(path)  # of any kind
-    build(path, settings=IndexSettings("hnsw", hnsw_neighbours=8))
+def test_index_of_the_same_state_is_not_changed_and_settings_that_differ_are_refused(path):
+    settings = IndexSettings("hnsw", hnsw_neighbours=8)
+    first, tower = build(path, settings=settings), Tower()
+    before = snapshot(path)
+    for same in (None, settings):  # none: of any kind
+        assert build(path, tower=tower, settings=same) == first
+    assert tower.encoded == []
+    assert snapshot(path) == before
     for other, there in (
         (IndexSettings("flat"), "kind hnsw"),
         (IndexSettings(hnsw_neighbours=16), "hnsw_neighbours 8"),
@@ -63,14 +71,6 @@ def test_settings_that_differ_from_an_existing_index_are_refused(path):
             build(path, settings=other)
     manifest = build(path, settings=IndexSettings("flat"), overwrite=True)
     assert manifest.vectors.settings.kind == "flat"
-
-
-def test_index_of_the_same_state_is_not_changed(path):
-    first = build(path)
-    before, tower = snapshot(path), Tower()
-    assert build(path, tower=tower) == first
-    assert tower.encoded == []
-    assert snapshot(path) == before
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,29 @@ def test_a_failed_build_leaves_what_was_there(path, there):
     with pytest.raises(KeyboardInterrupt):
         build(path, TEXTS[1:], tower=Tower(fail_after=100), overwrite=True)
     assert snapshot(path.parent) == before
+
+
+@pytest.mark.parametrize("before", [[], TEXTS[:5]], ids=["new", "replaced"])
+def test_whenever_a_build_is_killed_the_old_or_the_new_index_is_there_and_the_next_build_cleans_up(
+    tmp_path, monkeypatch, before
+):
+    (tmp_path / "root").mkdir()
+    if before:
+        build(tmp_path / "root" / "index", before)
+    with PowerLoss(tmp_path / "root", monkeypatch) as losses:
+        build(tmp_path / "root" / "index", TEXTS[3:9], overwrite=True)
+    held = set()
+    for number, disk in enumerate([*losses.disks, losses.lasting]):
+        path = write_disk(disk, tmp_path / str(number)) / "index"
+        texts = {r.text for r in all_of(path)} if path.exists() else set()
+        assert texts in ({t.text for t in before}, {t.text for t in TEXTS[3:9]})
+        held.add(len(texts))
+        build(path, TEXTS[3:9], overwrite=True)
+        for left in path.parent.glob(".*.begun"):  # so young that it may be of a process at work
+            left.rmdir()
+        assert_whole(path, TEXTS[3:9])
+    assert held == {len(before), 6}
+    assert len(texts) == 6  # once it has ended, it is there
 
 
 @pytest.mark.parametrize(
@@ -151,6 +174,13 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     expected = Recall(pytest.approx(1.0, abs=0.05), 10, 30, "queries of the training run")
     assert manifest.vectors.recall == expected
     assert IndexManifest.read(path) == manifest
+    described = (
+        rf"{len(TEXTS)} documents; hnsw, recall@10 \d\.\d{{4}} \(queries of the training run\)"
+    )
+    assert re.fullmatch(described, str(manifest))
+    folder.write_manifest(path, INDEX, {**manifest.facts(), "documents": 1.5})
+    with pytest.raises(InputError, match="documents must be an integer"):
+        IndexManifest.read(path)
     recall = build(path, settings=IndexSettings("hnsw"), overwrite=True).vectors.recall
     assert (recall.measured_by, recall.queries) == ("documents in place of queries", len(TEXTS))
 
@@ -158,8 +188,9 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
 def test_ids_and_texts_in_any_script_come_back(path):
     texts = [document(n)._replace(id=f"ид-{n}", title="", text=t) for n, t in enumerate("日ñ\0🍎")]
     build(path, texts)
-    found = {r.id: r.text for r in DocumentIndex(path).search(np.ones((1, 8)), 9)[0]}
-    assert found == {text.id: text.text for text in texts}
+    assert {result.id: result.text for result in all_of(path)} == {
+        text.id: text.text for text in texts
+    }
 
 
 def test_open_index_keeps_working_while_another_one_replaces_it(path):
@@ -167,52 +198,3 @@ def test_open_index_keeps_working_while_another_one_replaces_it(path):
     index, query = DocumentIndex(path), queries(1)[0]
     build(path, TEXTS[:9], overwrite=True)
     assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
-
-
-def test_index_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
-    build(path)
-    check, checks = folder.damage_to, []
-
-    def slow(*arguments):
-        checks.append(arguments)
-        if len(checks) == 1:
-            build(path, TEXTS[:9], overwrite=True)
-        return check(*arguments)
-
-    monkeypatch.setattr(folder, "damage_to", slow)
-    assert len(DocumentIndex(path)) == 9
-
-
-class Lengths:
-    """A half that keeps the length of each text."""
-
-    name = "lengths"
-
-    def encode(self, texts):
-        return np.array([len(text) for text in texts], "u1")
-
-    @contextlib.contextmanager
-    def writer(self, directory):
-        directory.mkdir()
-        with open(directory / "lengths", "wb") as file:
-            yield types.SimpleNamespace(add=lambda rows: rows.tofile(file))
-
-    def finish(self, directory, documents):
-        rows = np.fromfile(directory / "lengths", "u1")
-        assert [len(documents[position].text) for position in range(len(rows))] == rows.tolist()
-        return TOWER.thresholds
-
-    def differences(self, there):
-        return "" if there else "no lengths"
-
-
-def test_halves_lie_side_by_side_and_count_documents_alike(path, monkeypatch):
-    @dataclasses.dataclass(frozen=True)
-    class Manifest(IndexManifest):
-        lengths: tuple[float, ...] | None = None
-
-    monkeypatch.setattr(builder, "IndexManifest", Manifest)
-    dense = dense_half.DenseHalf(Tower(), helpers.DIM)
-    assert builder.build_index(path, Documents(TEXTS), [Lengths(), dense], TOWER).lengths
-    assert_whole(path)
-    build(path, TEXTS)  # an index that has more than what is asked for

@@ -1,4 +1,6 @@
-"""Kinds of index: chosen by size, close to the exact ranking; vectors of one byte per number."""
+"""An index on disk ranks exactly; its kinds are chosen by size and close to the exact ranking."""
+
+import shutil
 
 import numpy as np
 import pytest
@@ -6,12 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.index.helpers import DIM, build, document, found_by, queries, recall_of
+from tests.index.helpers import (
+    DIM,
+    brute_force,
+    build,
+    document,
+    found_by,
+    queries,
+    recall_of,
+    vector_of,
+)
+from tests.training.test_checkpoints import flip
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.scans import BitScan, Int8Scan
 from tf_smoothclir.index.vector_index import KINDS, LARGEST_FLAT, IndexSettings, VectorIndex
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.utils.errors import InputError
 
 NUMBERS = st.floats(-1, 1, width=32)
 SIZE = 10_000
@@ -131,13 +144,12 @@ def test_scans_agree_with_the_formulas(dim):
 
 @pytest.mark.parametrize("kind", ["int8", "binary"])
 def test_an_index_ranks_by_int8_vectors_and_keeps_no_others(tmp_path, kind):
-    texts = [document(number) for number in range(300)]
-    manifest = build(tmp_path / "index", texts, settings=IndexSettings(kind))
+    manifest = build(tmp_path / "index", TEXTS, settings=IndexSettings(kind))
     found = {path.name for path in (tmp_path / "index" / "vectors").iterdir()}
     assert found == {"codes", "scales", "longest"}
     index = DocumentIndex(tmp_path / "index")
     assert manifest.vectors.recall.value == pytest.approx(1, abs=0.05)
-    assert manifest.vectors.recall.queries == len(texts)
+    assert manifest.vectors.recall.queries == len(TEXTS)
     rounded = index.dense.vectors[:].astype(np.float64)
     for query in queries(5):  # 300 documents: all of them are candidates
         best = sorted(rounded @ query, reverse=True)[:10]
@@ -155,3 +167,63 @@ def test_recall_is_against_the_vectors_before_they_were_rounded():
     # It finds the last one and 9 of the others, the first by their hashes: 0 to 8. The exact best
     # are 20 and 11 to 19.
     assert recall_of(ranker, query, vectors) == pytest.approx(0.1)
+
+
+TEXTS = [document(number) for number in range(300)]
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory):
+    """Kind -> directory of an index of `TEXTS`; read-only."""
+    root = tmp_path_factory.mktemp("indexes")
+    for kind in ("flat", "hnsw"):
+        build(root / kind, TEXTS, settings=IndexSettings(kind))
+    return {kind: root / kind for kind in ("flat", "hnsw")}
+
+
+@pytest.mark.parametrize("depth", [1, 7, 100, len(TEXTS), len(TEXTS) + 1])
+def test_flat_ranks_as_brute_force_in_a_batch_and_alone(indexes, depth):
+    index, batch = DocumentIndex(indexes["flat"]), queries(300 if depth == 7 else 4)
+    together, step = index.search(batch, depth), len(batch) // 4
+    for query, results in zip(batch[::step], together[::step]):
+        expected = brute_force(TEXTS, query, depth)
+        assert found_by(index, query, depth) == expected
+        assert [(r.id, r.score) for r in results] == expected
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_documents_come_with_title_text_and_grade(indexes, kind):
+    by_id = {text.id: text for text in TEXTS}
+    grades = set()
+    for row in DocumentIndex(indexes[kind]).search(queries(20) * 2, 200):  # scores up to 1 and more
+        for result in row:
+            assert (result.id, result.title, result.text) == by_id[result.id]
+            assert result.grade == (result.score > 0.2) + (result.score > 0.7)
+            grades.add(result.grade)
+    assert grades == {0, 1, 2}
+
+
+def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
+    # More copies than FAISS is asked for, so the first ones by hash are not among its candidates.
+    texts = [document(number, "copy" if number % 3 else None) for number in range(300)]
+    build(tmp_path / "index", texts)
+    index = DocumentIndex(tmp_path / "index")
+    for query in [vector_of("copy"), *queries(3)]:
+        for depth in (1, 10, 205):
+            assert found_by(index, query, depth) == brute_force(texts, query, depth)
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_zero_and_no_query_have_no_answer_and_one_of_another_length_is_refused(indexes, kind):
+    index = DocumentIndex(indexes[kind])
+    assert found_by(index, np.zeros(DIM, np.float32), 10) == []
+    assert index.search(np.zeros((0, DIM)), 5) == []
+    with pytest.raises(InputError, match="they have 5 numbers, those of the index 8"):
+        index.search(np.zeros((2, 5)), 5)
+
+
+def test_damaged_file_is_named(indexes, tmp_path):
+    index_dir = shutil.copytree(indexes["hnsw"], tmp_path / "index")
+    flip(index_dir / "documents" / "id.offsets")
+    with pytest.raises(InputError, match=r"index: it is damaged: documents/id\.offsets is not the"):
+        DocumentIndex(index_dir)

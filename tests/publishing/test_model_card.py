@@ -7,16 +7,11 @@ import pytest
 import yaml
 
 import tf_smoothclir as sc
+from tests.publishing.test_export import PARTS
 from tf_smoothclir.publishing.export_directory import DIRECTORIES
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
-
-PARTS = {
-    "dense": ("query", "document", "search"),
-    "lexical": ("lexical",),
-    "hybrid": ("query", "document", "lexical"),
-}
 
 
 def card_of(run, tmp_path, roles, *, narrow=False):

@@ -222,7 +222,11 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
 def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_path, half):
     path = ranking_exports["hybrid"]
     halves, manifest = export_halves(path, retriever=half)
-    build_index(tmp_path / "index", SourceCollection(source_of(manifest.data)), halves, manifest)
+    collection = SourceCollection(source_of(manifest.data))
+    build_index(tmp_path / "index", collection, halves, manifest)
+    opened("hybrid")
+    both = build_index(opened.indexes / "hybrid", collection, halves, manifest)
+    assert both.halves == ("vectors", "impacts")  # it has more than what is asked for, and stays
     found = open_search(path, tmp_path / "index", the_same)  # by what the index has
     assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
     other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]

@@ -8,6 +8,8 @@ from tensorflow import keras
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.towers.cnn import CNNTower
+from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.positions import NUM_PARTS, PART_BEGINS, part_of_position
 
 TEXTS = {
@@ -278,8 +280,11 @@ def test_functional_model_on_padded_ids_survives_save_and_reload(tmp_path):
         ("ngram_buckets", -1, "must be at least 0, but is -1"),
         ("token_weights", "tfidf", "must be one of .*, but is 'tfidf'"),
         ("position_weights", "linear", "must be one of .*, but is 'linear'"),
+        ("dropout", 1.0, "must be at least 0 and below 1, but is 1.0"),
+        ("dropout", -0.1, "must be at least 0 and below 1, but is -0.1"),
     ],
 )
 def test_invalid_arguments_are_named(name, value, message):
-    with pytest.raises(ValueError, match=f"^{name} {message}"):
-        AveragePoolingTower(**{"vocabulary_size": SIZE, "dim": DIM, name: value})
+    for kind in (CNNTower, LSTMTower) if name == "dropout" else (AveragePoolingTower,):
+        with pytest.raises(ValueError, match=f"^{name} {message}"):
+            kind(**{"vocabulary_size": SIZE, "dim": DIM, name: value})

@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.server.local_server import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -47,13 +48,6 @@ def trials(output_dir):
     return {row["trial"]: row for row in rows}
 
 
-def wait_until(condition, seconds=100):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
 def children(process):
     """The worker processes of a search: the children of its fork server."""
     children = (_read(process.pid, f"task/{process.pid}/children")).split()
@@ -74,15 +68,15 @@ def test_neither_a_dead_worker_nor_a_dead_chief_loses_trials(tiny_dir, tmp_path)
     finish(start(tiny_dir, tmp_path, whole))
     command = (tiny_dir, tmp_path, output_dir, "--workers=2")
     process = start(*command)
-    wait_until(lambda: len(list((output_dir / "trials").glob("*/config.json"))) >= 2)
+    wait_for(lambda: len(list((output_dir / "trials").glob("*/config.json"))) >= 2, seconds=100)
     dead = children(process)[0]
     os.kill(dead, signal.SIGKILL)
-    wait_until(lambda: len({*children(process)} - {dead}) == 2)
+    wait_for(lambda: len({*children(process)} - {dead}) == 2, seconds=100)
     workers = children(process)
     process.kill()
     _, err = process.communicate()
     assert "was killed (-9); it starts again" in err
-    wait_until(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in workers), seconds=10)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").is_dir() for pid in workers), seconds=10)
 
     finish(start(*command))
     found = trials(output_dir)

@@ -2,7 +2,6 @@
 
 import csv
 import gc
-import json
 import resource
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from tests.training.test_run_directory import READ_FLAG_FILES, snapshot
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -40,10 +40,6 @@ def searched(settings, tmp_path_factory):
     return output_dir, tune.tune(settings, Search(search="random", max_trials=TRIALS), output_dir)
 
 
-def read(path):
-    return json.loads(path.read_text())
-
-
 def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
     output_dir, found = searched
     assert len({result.values["thresholds"] for result in found}) == TRIALS
@@ -56,7 +52,7 @@ def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
     page = (output_dir / "trials.md").read_text()
     assert all(f"| {r.id} | {r.values['thresholds']} |" in page for r in found)
     assert (output_dir / "heatmap.png").read_bytes().startswith(b"\x89PNG")
-    best = read(output_dir / "best.json")
+    best = read_json(output_dir / "best.json")
     assert best["trial"] == found[0].id
     assert (best["objective"], best["score"]) == ("MAP", found[0].metrics["MAP"])
     assert (best["trials"], best["folds"], best["values"]) == (TRIALS, 0, found[0].values)
@@ -74,7 +70,7 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
 ):
     output_dir, found = searched
     result = train.train(with_values(settings, found[0].values), tmp_path / "run")
-    own = read(output_dir / "trials" / found[0].id / "metrics.json")
+    own = read_json(output_dir / "trials" / found[0].id / "metrics.json")
     assert own["history"] == result["history"]
     best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
     assert found[0].metrics == best
@@ -144,7 +140,7 @@ def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_pat
 def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):
     found = tune.tune(tiny(), Search(search="grid", max_trials=1, folds=2), tmp_path / "out")
     trial = tmp_path / "out" / "trials" / "0000"
-    each = [read(path) for path in sorted(trial.glob("fold*/metrics.json"))]
+    each = [read_json(path) for path in sorted(trial.glob("fold*/metrics.json"))]
     assert len(each) == 2
     mean = sum(fold["validation"]["NDCG@5"] for fold in each) / 2
     assert found[0].metrics["NDCG@5"] == pytest.approx(mean)
@@ -156,7 +152,7 @@ def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
     found = tune.tune(tiny(epochs=3), Search(search="hyperband", max_trials=4), tmp_path / "out")
     assert {result.values["epochs"] for result in found} == {1, 3}
     for result in found:
-        written = read(tmp_path / "out" / "trials" / result.id / "metrics.json")
+        written = read_json(tmp_path / "out" / "trials" / result.id / "metrics.json")
         assert len(written["history"]) == result.values["epochs"]
 
 

@@ -1,11 +1,14 @@
-"""Threads keep the order, read few items ahead, and end with the work."""
+"""Threads keep the order, read few items ahead, end with the work, and leave the GPU alone."""
 
 import os
 import threading
 import time
 
 import pytest
+import tensorflow as tf
 
+from tf_smoothclir.utils import devices
+from tf_smoothclir.utils.devices import on_the_cpu
 from tf_smoothclir.utils.parallel import map_in_threads
 
 
@@ -52,3 +55,21 @@ def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypat
     assert next(results) == "0"
     results.close()
     assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize(("has_gpu", "device"), [(True, "/device:CPU:*"), (False, "")])
+def test_a_function_runs_on_the_cpu_in_each_thread_where_a_gpu_would_be_the_default(
+    monkeypatch, has_gpu, device
+):
+    monkeypatch.setattr(devices, "has_gpu", lambda: has_gpu)
+    graph = tf.Graph()
+
+    def device_of():
+        return tf.constant(1).op.device
+
+    def devices_of(_):
+        with graph.as_default():
+            return device_of(), on_the_cpu(device_of)(), device_of()
+
+    with tf.device("CPU"):  # of this thread alone
+        assert set(map_in_threads(devices_of, range(3))) == {("", device, "")}

@@ -70,11 +70,7 @@ def test_value_of_another_type_is_named(change, message):
         record_from_json(Whole, {**WHOLE, **change})
 
 
-def test_missing_keys_and_what_is_no_object_are_named():
-    for key in WHOLE.keys() - {"done"}:
-        values = {name: value for name, value in WHOLE.items() if name != key}
-        with pytest.raises(ValueError, match=f"{key} is missing"):
-            record_from_json(Whole, values)
-    for value in (None, [], 3, "x"):
-        with pytest.raises(ValueError, match="the content must be an object, not"):
-            record_from_json(Whole, value)
+@pytest.mark.parametrize("value", [None, [], 3, "x"])
+def test_what_is_no_object_is_named(value):
+    with pytest.raises(ValueError, match="the content must be an object, not"):
+        record_from_json(Whole, value)

@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.training.test_checkpoints import flip
 from tests.training.test_trainer import assert_same, train_until_killed, weights
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.preparation import tokenize_set
@@ -91,10 +92,8 @@ def test_moved_shards_continue_a_run_and_other_ones_do_not(on_shards, shards, ti
 def test_broken_record_is_named(on_shards, shards, tmp_path):
     shutil.copytree(shards.directory, tmp_path / "copy")
     path = tmp_path / "copy" / shards.manifest.shards[2].file
-    content = bytearray(path.read_bytes())
-    content[20] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"{path.name}, record 1: .*corrupted record"):
+    flip(path)
+    with pytest.raises(InputError, match=rf"{path.name}, record [1-9]: .*corrupted record"):
         train(on_shards(shards_dir=str(tmp_path / "copy")), tmp_path / "run")
 
 

@@ -237,14 +237,6 @@ def test_workers_together_read_each_list_once(written):
             read(written, worker=worker, num_workers=3)
 
 
-def test_epoch_from_a_step_on_is_the_tail_of_the_whole(written, monkeypatch):
-    monkeypatch.setattr(shard_pipeline, "_LISTS_IN_BUFFER", 4)
-    share = {"worker": 1, "num_workers": 2}
-    whole = read(written, 1, **share)
-    for start in (1, 2, len(whole)):
-        np.testing.assert_equal(read(written, 1, start, **share), whole[start:])
-
-
 def test_rows_of_a_batch_name_its_pairs(written, world, lists):
     pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=1, num_workers=2)
     rows = pipeline.rows(1, 3)
