@@ -27,7 +27,7 @@ def main(argv) -> None:
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
     from tf_smoothclir.utils.tables import print_table
 
-    data = setting_flags.settings_from_flags("data")
+    data = setting_flags.settings_from_flags().data
     source = source_of(data)
     # Finds errors in the set before anything is printed.
     RetrievalSet.load(source, num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed)

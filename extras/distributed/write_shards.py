@@ -10,7 +10,6 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.extras import distributed as distributed  # registers its rules
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.training import TrainingSettings as Training
 
 _OWN = {"module_name": command.COMMAND}
@@ -28,8 +27,8 @@ setting_flags.define_settings(["data", "text"])
 def main(argv) -> None:
     """Writes the shards."""
     del argv
-    data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
-    check_combinations(text, num_shards=_SHARDS.value)
+    settings = setting_flags.settings_from_flags(num_shards=_SHARDS.value)
+    data, text = settings.data, settings.text
     setting_flags.check_data_dir(data.data_dir)
     from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.preparation import tokenize_set

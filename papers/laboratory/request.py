@@ -14,8 +14,8 @@ from tf_smoothclir.papers import li2018 as li2018  # registers their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.yu2020.options import WORD_VECTORS, MatchingOptions
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
@@ -112,9 +112,10 @@ _WORD_VECTORS = flags.DEFINE_enum(
     **_OWN,
 )
 GROUPS = ("text", "model", "training", "retrieval", *plugins.groups())
+_EPOCHS = 10
 _DECIDED = ("loss", "tower", "seed", "objective")  # by the experiments
 setting_flags.define_settings(GROUPS)
-flags.FLAGS.set_default("epochs", 10)
+flags.FLAGS.set_default("epochs", _EPOCHS)
 # What goes together with what, beside the rules of the settings; see `_values`.
 RULES = (
     Rule(
@@ -214,10 +215,8 @@ def _base_settings() -> RunSettings:
         max_queries=_MAX_QUERIES.value,
         cache_dir=_CACHE_DIR.value and os.path.abspath(_CACHE_DIR.value),
     )
-    given = {group: setting_flags.settings_from_flags(group, varied=_DECIDED) for group in GROUPS}
-    base = RunSettings.from_groups({"data": data, **given})
-    check_combinations(base, varied=_DECIDED)
-    return base
+    base = changed(RunSettings(data=data), {"epochs": _EPOCHS})
+    return setting_flags.settings_from_flags(base, varied=_DECIDED)
 
 
 def _experiments(arguments: list[str]) -> list[str]:

@@ -12,8 +12,9 @@ import pytest
 
 import tf_smoothclir
 from tf_smoothclir.api import keywords
-from tf_smoothclir.api.settings import run_settings
-from tf_smoothclir.api.training import _ARGUMENTS, train
+from tf_smoothclir.api.settings import _ARGUMENTS, run_settings
+from tf_smoothclir.api.training import train
+from tf_smoothclir.api.tuning import tune
 from tf_smoothclir.settings.base import fields_with_flags
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -23,7 +24,7 @@ FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with
 
 
 def settings_of(preset="", **given):
-    return run_settings(preset, given, _ARGUMENTS)
+    return run_settings(preset, given)
 
 
 def kind_of(field):
@@ -72,11 +73,14 @@ def test_the_typed_keywords_are_the_settings():
 
 def test_arguments_are_those_of_train_and_presets_those_of_the_command():
     parameters = inspect.signature(train).parameters
-    assert list(parameters) == [*_ARGUMENTS, "settings"]
+    assert {*parameters, "max_trials", "folds"} == {*_ARGUMENTS, "settings"}
     assert not set(_ARGUMENTS) & set(FIELDS)
-    assert settings_of() == RunSettings()
+    others = set(inspect.signature(tune).parameters) | {*keywords.TrainKeywords.__annotations__}
+    assert {*parameters} - {"settings", "callbacks"} <= others
+    assert settings_of("fast") == RunSettings()
+    assert settings_of() == preset_settings("best")
     assert settings_of("best", seed=5) == changed(preset_settings("best"), {"seed": 5})
-    assert settings_of("paper", tower="lstm") == preset_settings("paper", "lstm")
+    assert settings_of("paper", tower="lstm") == preset_settings("paper", {"tower": "lstm"})
 
 
 def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
@@ -102,7 +106,7 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
         ({"fresh_negatives": 1}, "Give True or False"),
         ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
         ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
-        ({"loss": "softmax"}, "Add --batching=lists"),
+        ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
         ({"init_from": "nowhere"}, "there is no such directory"),
     ],
 )

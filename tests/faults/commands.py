@@ -41,6 +41,7 @@ _GRAPHS = re.compile(r"quick/(query_tower|document_tower|search)/")
 _COUNTED = re.compile(r"(?<=\bbest-)\d+|(?<=\bstate-)\d+")
 _TINY = ("--dim=4", "--negatives=3", "--batch_size=8", "--learning_rate=0.1", "--epochs=2")
 _REPRODUCED = (*_TINY[:-1], "--epochs=1", "--tune_epochs=1", "--theta_1=0.1", "--theta_2=0.2")
+_FAST = "--preset=fast"
 _BEST = (*_TINY, "--preset=best", "--reranker=late_interaction", "--rerank_depth=5")
 
 
@@ -77,7 +78,7 @@ COMMANDS = (
         "tf_smoothclir.extras.distributed.write_shards",
         (*_DATA, "--negatives=3", "--num_shards=4", "--output_dir={}/shards", "--overwrite"),
     ),
-    Command("train", 12, "trainers.train", (*_DATA, *_TINY, "--output_dir={}/dense")),
+    Command("train", 12, "trainers.train", (*_DATA, *_TINY, _FAST, "--output_dir={}/dense")),
     Command("train best", 12, "trainers.train", (*_DATA, *_BEST, "--output_dir={}/best")),
     Command(
         "evaluate",
@@ -95,7 +96,7 @@ COMMANDS = (
         "tune",
         8,
         "trainers.tune",
-        (*_DATA, *_TINY, "--tune=epsilon", "--max_trials=3", "--output_dir={}/tuned"),
+        (*_DATA, *_TINY, _FAST, "--tune=epsilon", "--max_trials=3", "--output_dir={}/tuned"),
     ),
     Command("export", 14, "export.export", ("--run_dir={}/best", _EXPORT)),
     Command("index", 24, "export.build_index", (_EXPORT, "--index_dir={}/index")),

@@ -6,8 +6,10 @@ The settings themselves, with defaults, help and range, are in `settings/`.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Union
+
+from tf_smoothclir.api.given import Judgments, Texts
 
 PathText = Union[str, "os.PathLike[str]"]
 
@@ -95,3 +97,14 @@ class SettingKeywords(TypedDict, total=False):
     fusion: str
     reranker: str
     rerank_depth: int
+
+
+class TrainKeywords(SettingKeywords, total=False):
+    """What `tune` and `HyperModel` take as `train` does: a set, towers and settings."""
+
+    queries: Texts
+    documents: Texts
+    judgments: Judgments
+    splits: Mapping[str, str]
+    query_tower: Any
+    document_tower: Any

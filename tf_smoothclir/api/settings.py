@@ -12,11 +12,16 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.settings.base import absolute
-from tf_smoothclir.settings.combinations import check_combinations
-from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
+from tf_smoothclir.settings.presets import PRESETS, preset_settings
 from tf_smoothclir.settings.run import RunSettings, all_groups
 from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import InputError, input_error
+
+# Of `train`, `tune` and `HyperModel`, besides settings.
+_ARGUMENTS = (
+    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
+    *("progress", "query_tower", "document_tower", "callbacks", "max_trials", "folds"),
+)
 
 
 def setting_fields() -> dict[str, dataclasses.Field]:
@@ -26,33 +31,16 @@ def setting_fields() -> dict[str, dataclasses.Field]:
     }
 
 
-def run_settings(preset: str, given: Mapping[str, Any], arguments: Collection[str]) -> RunSettings:
-    """The settings that keywords give; what they leave out is as in the preset.
-
-    With `init_from`, what they leave out is as in that run instead, except for the data.
-    """
+def run_settings(preset: str, given: Mapping[str, Any], **beside: Any) -> RunSettings:
+    """The settings that keywords give; what they leave out is as in the preset."""
     fields = setting_fields()
     for name in given:
         if name not in fields:
-            _unknown(name, "there is no such setting", {*fields, *arguments})
+            _unknown(name, "there is no such setting", {*fields, *_ARGUMENTS})
     values = {name: _typed(name, value) for name, value in given.items()}
     if preset and preset not in PRESETS:
         _unknown(f"preset={preset!r}", "there is no such preset", PRESETS, near=preset)
-    if preset and values.get("init_from"):
-        reason = "a run that begins with another one has its settings"
-        raise input_error("preset, init_from", reason, "Leave one of the two out")
-    try:
-        if values.get("init_from"):
-            base = settings_to_begin_with(str(values["init_from"]))
-        else:
-            base = preset_settings(preset or "fast", values.get("tower", ""))
-        settings = changed(base, values)
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    check_combinations(settings)
-    return settings
+    return preset_settings(preset, values, begin_with=settings_to_begin_with, **beside)
 
 
 def _unknown(place: str, reason: str, known: Collection[str], near: str = "") -> None:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import keras_tuner
 from tensorflow import keras
 
-from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import Data
 from tf_smoothclir.api.settings import run_settings
-from tf_smoothclir.api.training import Given, settings_with_data
+from tf_smoothclir.api.training import settings_with_data
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search
@@ -37,12 +36,7 @@ from tf_smoothclir.utils.tables import markdown_table
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from tf_smoothclir.api.keywords import SettingKeywords
-
-_ARGUMENTS = (
-    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
-    *("progress", *(field.name for field in dataclasses.fields(Search))),
-)
+    from tf_smoothclir.api.keywords import TrainKeywords
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +62,6 @@ class Tuning:
 def tune(
     data: Data | None = None,
     *,
-    queries: Texts | None = None,
-    documents: Texts | None = None,
-    judgments: Judgments | None = None,
-    splits: Mapping[str, str] | None = None,
     preset: str = "",
     tune: Sequence[str] = Search.tune,
     search: str = Search.search,
@@ -80,7 +70,7 @@ def tune(
     output_dir: PathText | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
-    **settings: Unpack[SettingKeywords],
+    **given: Unpack[TrainKeywords],
 ) -> Tuning:
     """Searches settings on the validation queries, as the command `smoothclir-tune` does.
 
@@ -91,11 +81,7 @@ def tune(
 
     Args:
         data: As for `train`.
-        queries: As for `train`.
-        documents: As for `train`.
-        judgments: As for `train`.
-        splits: As for `train`.
-        preset: As for `train`.
+        preset: "" trains what has the searched settings, as in "best" where it has them.
         tune: Names of the settings to search; `smoothclir-tune --help` lists them with their
             values. Thresholds rise by construction.
         search: "grid", "random", "bayesian" or "hyperband".
@@ -106,30 +92,61 @@ def tune(
         overwrite: Deletes the search that is there. Without it, a search with the same settings
             and data continues, with more trials if `max_trials` is larger.
         progress: As for `train`.
-        **settings: Settings that are not searched, as for `train`. `select_metric` ranks trials.
+        **given: The set, towers, and settings that are not searched, as for `train`.
+            `select_metric` ranks trials.
 
     Raises:
         InputError: An argument, a setting or the data cannot be used.
         KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
     """
     chosen = _search(tune, search, max_trials, folds)
-    given, keywords = Given(data, queries, documents, judgments, splits), dict(settings)
-    _check(run_settings(preset, keywords, _ARGUMENTS), chosen)  # before anything is written
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
         directory = Path(temporary if output_dir is None else output_dir)
-        fixed = settings_with_data(
-            "tune", given, preset, keywords, _ARGUMENTS, directory, overwrite
-        )
+        fixed = _fixed("tune", data, preset, given, directory, chosen, overwrite)
         with progress_shown(progress), without_retracing_warnings():
             try:
                 trials = run_search(fixed, chosen, directory, overwrite=overwrite)
             except Interrupted:
                 raise KeyboardInterrupt(f"stopped and saved in {directory}") from None
     metric = fixed.training.select_metric
-    best = {**keywords, **setting_values(trials[0].values, fixed)}
-    if preset:
-        best["preset"] = preset
+    best = _keywords(preset, given, fixed, setting_values(trials[0].values, fixed))
     return Tuning(best, trials[0].metrics[metric], metric, trials)
+
+
+def _fixed(
+    where: str,
+    data: Data | None,
+    preset: str,
+    given: Mapping[str, Any],
+    directory: Path,
+    search: Search,
+    overwrite: bool = False,
+) -> RunSettings:
+    """The settings of a search, which its trials change."""
+    return settings_with_data(
+        where,
+        data,
+        preset,
+        given,
+        directory,
+        overwrite,
+        check=lambda settings: search_space(search.tune, settings),
+        tune=search.tune,
+        varied=search.tune,
+    )
+
+
+def _keywords(
+    preset: str, given: Mapping[str, Any], fixed: RunSettings, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keywords of `train` for the settings of a trial, without those of its set."""
+    others = {"queries", "documents", "judgments", "splits"}
+    best = {name: value for name, value in {**given, **values}.items() if name not in others}
+    trained = run_settings(preset, with_objects("tune", best)).values()
+    for name, value in changed(fixed, values).values().items():
+        if value != trained[name] and name not in ("data_dir", "thresholds"):
+            best[name] = value
+    return {**best, "preset": preset} if preset else best
 
 
 def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Search:
@@ -139,11 +156,6 @@ def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Se
         return Search(tuple(tune), search, max_trials, folds)
     except ValueError as error:
         raise InputError(str(error)) from error
-
-
-def _check(settings: RunSettings, search: Search) -> None:
-    check_combinations(settings, varied=search.tune, tune=search.tune)
-    search_space(search.tune, settings)
 
 
 class HyperModel(keras_tuner.HyperModel):
@@ -164,41 +176,23 @@ class HyperModel(keras_tuner.HyperModel):
         self,
         data: Data | None = None,
         *,
-        queries: Texts | None = None,
-        documents: Texts | None = None,
-        judgments: Judgments | None = None,
-        splits: Mapping[str, str] | None = None,
         preset: str = "",
         tune: Sequence[str] = Search.tune,
-        **settings: Unpack[SettingKeywords],
+        **given: Unpack[TrainKeywords],
     ):
-        """Checks the settings and opens the data.
-
-        Args:
-            data: As for `train`.
-            queries: As for `train`.
-            documents: As for `train`.
-            judgments: As for `train`.
-            splits: As for `train`.
-            preset: As for `train`.
-            tune: Names of the settings to search, as for `tune`.
-            **settings: Settings that are not searched, as for `train`.
+        """Checks the settings and opens the data; all arguments are as for `tune`.
 
         Raises:
             InputError: An argument, a setting or the data cannot be used, or there are no towers.
         """
         super().__init__()
         self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
-        given, directory = Given(data, queries, documents, judgments, splits), Path(self._held.name)
         search = _search(tune, Search.search, Search.max_trials, Search.folds)
-        self._names = search.tune
-        self._settings = settings_with_data(
-            "HyperModel", given, preset, dict(settings), _ARGUMENTS, directory
-        )
+        self._names, directory = search.tune, Path(self._held.name)
+        self._settings = _fixed("HyperModel", data, preset, given, directory, search)
         if not self._settings.retrieval.has_towers:
             reason = "a lexical model is no Keras model"
             raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
-        _check(self._settings, search)
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Declares the searched settings; returns an untrained model with the values of a trial."""

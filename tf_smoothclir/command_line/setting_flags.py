@@ -5,23 +5,23 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
 
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, absolute, fields_with_flags, help_of
-from tf_smoothclir.settings.combinations import NOT_BESIDE_INIT_FROM, check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # group of a command's own flags in --help
+_fields: dict[str, dataclasses.Field] = {}  # by the flags that are defined
 
 
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
@@ -33,12 +33,31 @@ def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
 def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
     """Defines a flag for each setting of a class."""
     for field in fields_with_flags(kind):
+        _fields[field.name] = field
         _define(group, field)
 
 
-def values_of(kind: type[Settings]) -> dict[str, object]:
-    """The values of the flags that `define_fields` has defined."""
-    return {field.name: FLAGS[field.name].value for field in fields_with_flags(kind)}
+def define_run_settings() -> None:
+    """Defines --preset and a flag for each setting, for commands that train."""
+    define_settings()
+    flags.DEFINE_enum(
+        "preset",
+        "best",
+        list(PRESETS),
+        "What the flags are that you do not give. best: the towers of dense and a translation table"
+        " in one ranking (--retriever=hybrid); without --preset, where your flags do not go with"
+        " these towers, such as --tower=lstm, those of fast. dense: the towers that rank best here,"
+        " alone: shared vocabulary, character n-grams, bilingual initial vectors, learned weights"
+        " of words and positions, --loss=ordinal_softmax, in-batch and hard negatives, 512"
+        " dimensions. lexical: the table alone, in seconds. fast: the paper's towers, loss and"
+        " sizes (--retriever=dense --tower=average_pooling --dim=64 --loss=sosl --batching=pairs"
+        " --batch_size=128 --epochs=30), with Adam without momentum, all queries, and every --tower"
+        " trained alike. paper: as the paper and its authors' code train: Adam, their cnn and lstm,"
+        " 25,000 queries, and the paper's learning rate, batches and epochs for each --tower.",
+        module_name=COMMAND,
+    )
+    for name, value in PRESETS[FLAGS["preset"].value].items():
+        FLAGS.set_default(name, value)
 
 
 def define_plugin() -> None:
@@ -72,10 +91,11 @@ def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
         return list(groups)
     more = [group for group in plugins.groups() if group not in groups]
     define_settings([group for group in more if not FLAGS.flags_by_module_dict().get(group)])
-    for group in groups:  # plug-ins bring choices
-        for field in fields_with_flags(all_groups()[group]):
-            if isinstance(field.metadata["choices"], plugins.Registry):
-                FLAGS[field.name].help = _help_of_choices(field)
+    for name, field in _fields.items():  # plug-ins bring choices, and settings to search
+        if isinstance(field.metadata["choices"], plugins.Registry):
+            FLAGS[name].help = _help_of_choices(field)
+        elif callable(field.metadata["help"]):
+            FLAGS[name].help = help_of(field)
     return [*groups, *more]
 
 
@@ -85,25 +105,6 @@ def _plugin_flag(arguments: Sequence[str], place: int) -> str:
     if name != "plugin" or not arguments[place].startswith("-"):
         return ""
     return value if equals else "".join(arguments[place + 1 : place + 2])
-
-
-def define_preset() -> None:
-    """Defines --preset, for commands that use `run_settings_from_flags`."""
-    flags.DEFINE_enum(
-        "preset",
-        "fast",
-        list(PRESETS),
-        "Defaults of all other flags; those that you give override it. fast: the paper's towers,"
-        " loss and sizes, with Adam without momentum, all queries, and every --tower trained alike."
-        " paper: as the paper and its authors' code train: Adam, their cnn and lstm, 25,000"
-        " queries, and the paper's learning rate, batches and epochs for each --tower. dense: the"
-        " towers that rank best here: shared vocabulary, character n-grams, bilingual initial"
-        " vectors, learned weights of words and positions, --loss=ordinal_softmax, in-batch and"
-        " hard negatives, 512 dimensions; an epoch takes several times as long. lexical: a"
-        " translation table and no towers. best: the towers of dense and the table in one ranking"
-        " (--retriever=hybrid).",
-        module_name=COMMAND,
-    )
 
 
 def define_run_directory(default: str) -> None:
@@ -186,89 +187,56 @@ def define_thresholds() -> flags.FlagHolder:
     )
 
 
-def settings_from_flags(
-    group: str, base: Settings | None = None, *, varied: Collection[str] = (), **flags_beside
-) -> Settings:
-    """The settings of a group that the flags give."""
-    values = {}
-    kind = all_groups()[group]
-    for field in fields_with_flags(kind):
-        flag = FLAGS[field.name]
-        value = getattr(base, field.name) if base and not flag.present else flag.value
-        values[field.name] = absolute(field, value)
-    try:
-        for field in fields_with_flags(kind):
-            if isinstance(field.default, tuple):
-                of_numbers = type(field.default[0]) if field.default else int
-                values[field.name] = tuple(
-                    _number(field.name, text, of_numbers) for text in values[field.name]
-                )
-        settings = kind(**values)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    check_combinations(settings, varied=varied, **flags_beside)
-    return settings
+def settings_from_flags(base: RunSettings | None = None, **beside) -> RunSettings:
+    """The settings that flags give; what they leave out is as in `base`."""
+    return changed(base or RunSettings(), given_settings(), **beside)
 
 
-def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> RunSettings:
-    """All settings that the flags give; what they leave out is as in --preset."""
-    base = _base_settings()
-    settings = RunSettings.from_groups(
-        {
-            name: settings_from_flags(name, group, varied=varied, **flags_beside)
-            for name, group in base.groups().items()
-        }
-    )
-    check_combinations(settings, varied=varied, **flags_beside)
-    return settings
+def run_settings_from_flags(**beside) -> RunSettings:
+    """The settings that flags give; what they leave out is as --preset or --init_from say."""
+    preset = FLAGS.preset if FLAGS["preset"].present else ""
+    return preset_settings(preset, given_settings(), begin_with=_begin_with, **beside)
 
 
-def _base_settings() -> RunSettings:
-    """Defaults of flags that are not given: a preset, or the run of --init_from."""
-    if not FLAGS.init_from:
-        return preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
-    # Before the run is read, which may not be there.
-    check_combinations(**{name: FLAGS[name].value for name in NOT_BESIDE_INIT_FROM | {"init_from"}})
-    if FLAGS["preset"].present:
-        raise input_error(
-            f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}",
-            "a run that begins with another one has its settings",
-            "Leave --preset out",
-        )
-    from tf_smoothclir.training.initial_run import settings_to_begin_with
+def given_settings() -> dict[str, object]:
+    """Name -> value of each setting that a flag gives."""
+    defined = FLAGS.flags_by_module_dict()
+    return {
+        field.name: absolute(field, FLAGS[field.name].value)
+        for group, kind in all_groups().items()
+        if group in defined
+        for field in fields_with_flags(kind)
+        if FLAGS[field.name].present
+    }
 
-    return settings_to_begin_with(FLAGS.init_from)
+
+def _begin_with(path: str) -> RunSettings:
+    from tf_smoothclir.training.initial_run import settings_to_begin_with  # loading takes a moment
+
+    return settings_to_begin_with(path)
 
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
-    return settings_from_flags("data", base=trained_on)
-
-
-def _number(name: str, text: str | float, kind: type) -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise ValueError(f"--{name} must be {what}, but one is {text!r}.") from None
+    return settings_from_flags(RunSettings(data=trained_on)).data
 
 
 def _define(group: str, field: dataclasses.Field) -> None:
     rule, name, default = field.metadata, field.name, field.default
-    common = {"help": rule["help"], "module_name": group}
-    if isinstance(rule["choices"], plugins.Registry):
-        parser = _ChoiceParser(rule["choices"])
-        flags.DEFINE(parser, name, default, _help_of_choices(field), module_name=group)
-        return
+    common = {"help": help_of(field), "module_name": group}
     limits = {"lower_bound": rule["minimum"], "upper_bound": rule["maximum"]}
-    if isinstance(default, bool):
+    if isinstance(rule["choices"], plugins.Registry):
+        common["help"] = _help_of_choices(field)
+        flags.DEFINE(_ChoiceParser(rule["choices"]), name, default, **common)
+    elif isinstance(default, bool):
         flags.DEFINE_boolean(name, default, **common)
     elif isinstance(default, int):
         flags.DEFINE_integer(name, default, **limits, **common)
     elif isinstance(default, float):
         flags.DEFINE_float(name, default, **limits, **common)
     elif isinstance(default, tuple):
-        flags.DEFINE_list(name, list(map(str, default)), **common)
+        parser, serializer = _TupleParser(type((*default, 0)[0])), flags.CsvListSerializer(",")
+        flags.DEFINE(parser, name, default, serializer=serializer, **common)
     elif rule["choices"]:
         flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
     else:
@@ -293,3 +261,26 @@ class _ChoiceParser(flags.ArgumentParser):
             names = "|".join(self._choices)
             raise ValueError(f"value should be one of <{names}>, or of a plug-in (--plugin)")
         return argument
+
+
+class _TupleParser(flags.ArgumentParser):
+    """Reads "0.2,0.7" as numbers or names of one kind."""
+
+    syntactic_help = "a comma separated list"
+
+    def __init__(self, kind: type):
+        super().__init__()
+        self._kind = kind
+
+    def parse(self, argument: str | tuple) -> tuple:
+        """The parts of a text; a tuple as it is."""
+        if not isinstance(argument, str):
+            return argument
+        parts = [part.strip() for part in argument.split(",")] if argument.strip() else []
+        for part in parts:
+            try:
+                self._kind(part)
+            except ValueError:
+                what = "whole numbers" if self._kind is int else "numbers"
+                raise ValueError(f"values must be {what}, but one is {part!r}") from None
+        return tuple(map(self._kind, parts))

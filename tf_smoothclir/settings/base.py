@@ -5,35 +5,35 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection
 
 MAX_SEED = (1 << 31) - 2  # TensorFlow takes 32 bits, and one more than the seed is used too
 
 
 def setting(
     default,
-    help_text: str,
+    help_text: str | Callable[[], str],
     *,
     minimum=None,
     maximum=None,
     choices: Collection[str] | None = None,
     is_path: bool = False,
     has_effect: bool = True,
-    searched: Sequence = (),
+    searched: Collection = (),
     python_only: bool = False,
 ):
     """Returns a dataclass field with a default, a help text and the values it accepts.
 
     Args:
         default: The default.
-        help_text: One or two sentences for newcomers.
+        help_text: One or two sentences for newcomers, or what makes them once plug-ins are loaded.
         minimum: Least number, or None.
         maximum: Largest number, or None.
         choices: The possible values, or None; a `plugins.Registry` grows with plug-ins.
         is_path: A path relative to the working directory is made absolute, unless it is a URL.
         has_effect: Whether it can change a result. Where data are has none; what they are is
             compared by itself.
-        searched: Values that `smoothclir-tune` tries, of a setting of a plug-in.
+        searched: Values that `smoothclir-tune` tries; a `plugins.Registry` grows with plug-ins.
         python_only: Whether it has no flag.
     """
     metadata = {
@@ -43,7 +43,7 @@ def setting(
         "choices": choices,
         "is_path": is_path,
         "has_effect": has_effect,
-        "searched": tuple(searched),
+        "searched": searched,
         "python_only": python_only,
     }
     return dataclasses.field(default=default, metadata=metadata)
@@ -91,8 +91,9 @@ def fields_with_flags(group: type[Settings]) -> list[dataclasses.Field]:
 
 def help_of(field: dataclasses.Field) -> str:
     """The help text of a setting, with those of its choices that are registered."""
-    of_choices = getattr(field.metadata["choices"], "help", None)
-    return f"{field.metadata['help']} {of_choices()}" if of_choices else field.metadata["help"]
+    text, choices = field.metadata["help"], field.metadata["choices"]
+    text = text() if callable(text) else text
+    return f"{text} {choices.help()}" if hasattr(choices, "help") else text
 
 
 def absolute(field: dataclasses.Field, value):

@@ -7,6 +7,24 @@ import dataclasses
 from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting, value_text
+from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.text import one_file_for_both
+
+RULES = (
+    Rule(
+        ("initial_vectors", "query_embeddings", "document_embeddings"),
+        lambda initial, *files: initial != "random" and any(files),
+        "word vectors can start in one way only",
+        "Leave out --initial_vectors or the files",
+    ),
+    one_file_for_both("embeddings", "embedding table, which cannot start from", "aligned for"),
+    Rule(
+        ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"),
+        lambda shared, train_query, train_document: shared and train_query != train_document,
+        "both languages share one embedding table, which is either trained or frozen",
+        "Give both flags, or none",
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +36,7 @@ class ModelSettings(Settings):
         "Kind of tower. The paper has average_pooling, cnn and lstm; --published_towers builds cnn"
         " and lstm as its authors do.",
         choices=TOWERS,
+        searched=TOWERS,
     )
     published_towers: bool = setting(
         False,
@@ -40,7 +59,13 @@ class ModelSettings(Settings):
         " tower; for queries that say what the opening of a document says.",
         choices=("none", "learned"),
     )
-    dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1, maximum=16_384)
+    dim: int = setting(
+        64,
+        "Length of the vectors (paper: 64).",
+        minimum=1,
+        maximum=16_384,
+        searched=(32, 64, 128),
+    )
     matryoshka_dims: tuple[int, ...] = setting(
         (),
         "Rising numbers such as 64,128,256: the first 64 numbers of a vector are trained to rank by"
@@ -52,18 +77,22 @@ class ModelSettings(Settings):
         "Smoothness of the cosine (paper: 1; it suggests 0.25 to 1). 0 is the plain cosine, for"
         " comparison only.",
         minimum=0.0,
+        # The paper suggests 0.25 to 1, and plots 0 to 2 (Figure 4).
+        searched=(0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
     )
     loss: str = setting(
         "sosl",
         "Loss. The paper compares its own, sosl, with mse, proportional_odds and three_part_l2."
         " Those that compare the documents of a list need --batching=lists or in_batch.",
         choices=LOSSES,
+        searched=LOSSES,
     )
     temperature: float = setting(
         0.1,
         "Divides the scores in cumulative_logits and in the losses over candidate lists; above 0."
         " Scores between -1 and 1 are too narrow for cumulative_logits with 1.",
         minimum=0.0,
+        searched=(0.05, 0.1, 0.2, 0.5, 1.0),
     )
     lower_grade_weight: float = setting(
         0.1,
@@ -76,6 +105,7 @@ class ModelSettings(Settings):
         (0.2, 0.7),
         "Scores at which the grade changes: K-1 rising numbers inside (-1, 1) for grades 0..K-1"
         " (paper: 0.2,0.7). Left out of a training, as many as the grades of the judgments need.",
+        searched=tuple(level / 10 for level in range(1, 10)),  # rising ones of these
     )
     cut_points: tuple[float, ...] = setting(
         (0.2, 0.55, 0.9),

@@ -7,11 +7,51 @@ import dataclasses
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 # What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
 INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
 SEARCHED_BY = (*INDEXED_FOR, "reranked")
-DEFAULT_RERANK_DEPTH = 100
+RULES = (
+    Rule(
+        ("retriever", "ranker"),
+        lambda retriever, ranker: retriever == "dense" and ranker != "psq",
+        "two towers rank by their vectors",
+        "Add --retriever=lexical or --retriever=hybrid",
+    ),
+    Rule(
+        ("ranker", "query_translation"),
+        lambda ranker, translation: ranker == "psq" and translation != "table",
+        "psq translates documents, by the translation table",
+        "Add --ranker=bm25 or --ranker=ql",
+    ),
+    Rule(
+        ("retriever", "query_translation", "query_embeddings", "document_embeddings"),
+        lambda retriever, translation, *files: (
+            (retriever, translation) == ("lexical", "nearest") and any(files) and not all(files)
+        ),
+        "the nearest word is found by vectors of both languages",
+        "Give both files, or neither",
+    ),
+    Rule(
+        ("fusion", "retriever"),
+        lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
+        "there is one ranking, and nothing to fuse",
+        "Add --retriever=hybrid, or leave --fusion out",
+    ),
+    Rule(
+        ("dictionary", "retriever"),
+        lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
+        "two towers have no translation table",
+        "Add --retriever=lexical or --retriever=hybrid",
+    ),
+    Rule(
+        ("dictionary", "query_translation"),
+        lambda dictionary, translation: bool(dictionary) and translation != "table",
+        "a dictionary becomes part of the translation table, which this does without",
+        LEAVE_OUT,
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +80,7 @@ class RetrievalSettings(Settings):
         " say. Larger: a word that a document does not have costs less.",
         minimum=0.0001,
         maximum=0.9999,
+        searched=(0.003, 0.01, 0.03, 0.1, 0.3),
     )
     psq_beta: float = setting(
         0.3,
@@ -47,6 +88,7 @@ class RetrievalSettings(Settings):
         " names, beside their translations.",
         minimum=0.0,
         maximum=1.0,
+        searched=(0.0, 0.1, 0.3, 0.5, 0.7),
     )
     query_translation: str = setting(
         "table",
@@ -90,9 +132,7 @@ class RetrievalSettings(Settings):
         choices=RERANKERS,
     )
     rerank_depth: int = setting(
-        DEFAULT_RERANK_DEPTH,
-        "Documents of each query that --reranker orders again.",
-        minimum=1,
+        100, "Documents of each query that --reranker orders again.", minimum=1
     )
 
     @property

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.utils.errors import InputError, input_error
 
+LEAVE_OUT = "Leave one of the two out"
+
 
 @dataclasses.dataclass(frozen=True)
 class Rule:

@@ -5,6 +5,30 @@ from __future__ import annotations
 import dataclasses
 
 from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.rule import Rule
+
+
+def one_file_for_both(kind: str, reason: str, remedy: str) -> Rule:
+    """A rule that refuses two files, of queries and of documents, beside one vocabulary."""
+    return Rule(
+        ("shared_vocabulary", f"query_{kind}", f"document_{kind}"),
+        lambda shared, *paths: shared and len({*paths} - {""}) > 1,
+        f"both languages share one {reason} two files",
+        f"Give one file, {remedy} both languages",
+    )
+
+
+RULES = (
+    Rule(
+        ("min_ngram", "max_ngram"),
+        lambda shortest, longest: longest < shortest,
+        "the longest n-gram would be shorter than the shortest",
+        "Raise --max_ngram or lower --min_ngram",
+    ),
+    one_file_for_both(
+        "vocabulary", "vocabulary, which cannot have the words of", "with the words of"
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)

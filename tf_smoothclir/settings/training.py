@@ -7,8 +7,29 @@ import dataclasses
 from tf_smoothclir.plugins import DISTRIBUTIONS, OBJECTIVES
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
+from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
+OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
+_BESIDE_INIT_FROM = {
+    "distribution": "one process trains the models of another run further, on the whole set",
+    "query_vocabulary": "the vocabularies are those of that run",
+    "document_vocabulary": "the vocabularies are those of that run",
+    "initial_vectors": "the word vectors start as those of that run",
+    "query_embeddings": "the word vectors start as those of that run",
+    "document_embeddings": "the word vectors start as those of that run",
+    "dictionary": "the translation table of that run takes its place",
+    "ranker": "only psq begins with the translation table of another run",
+}
+RULES = tuple(
+    Rule(
+        ("init_from", other),
+        lambda path, value: bool(path) and value not in ("", "random", "none", "psq"),
+        reason,
+        LEAVE_OUT,
+    )
+    for other, reason in _BESIDE_INIT_FROM.items()
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,12 +86,14 @@ class TrainingSettings(Settings):
         " of a second table; for long vectors. adam:"
         " the paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only"
         " the words of the batch.",
-        choices=("rmsprop", "row_rmsprop", "adam", "lazy_adam"),
+        choices=OPTIMIZERS,
+        searched=OPTIMIZERS,
     )
     learning_rate: float = setting(
         0.0,
         "Learning rate; 0: 0.01, as in the paper.",
         minimum=0.0,
+        searched=(0.001, 0.003, 0.01, 0.03, 0.1),
     )
     learning_rate_decay: float = setting(
         1.0,

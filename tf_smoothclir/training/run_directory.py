@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
@@ -97,13 +98,20 @@ class RunDirectory:
 
     @classmethod
     def create(
-        cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
+        cls,
+        path: str | Path,
+        settings: RunSettings,
+        *,
+        overwrite: bool = False,
+        check: Callable[[], object] = bool,
     ) -> RunDirectory:
         """Creates a run directory, or finds the unfinished or finished run with these settings.
 
-        A run with other settings is replaced if it has neither checkpoints nor metrics.
+        A run with other settings is replaced if it has neither checkpoints nor metrics. `check` may
+        raise an error before anything is written or deleted.
         """
         run = cls(make_directory(path, "--output_dir"))
+        flag_text = "\n".join(settings.flag_lines()) + "\n"
         if run.config.is_file():
             if not overwrite:  # damaged weights are replaced by those before
                 check_run(run.path, finished=run.finished, best=False)
@@ -119,9 +127,11 @@ class RunDirectory:
                     "Give the same flags to continue it, choose another directory, or give"
                     " --overwrite",
                 )
-            delete_in(run.path, run._parts())
-        flag_text = "\n".join(settings.flag_lines()) + "\n"
-        _check_free(run, flag_text, overwrite)
+        else:
+            _check_free(run, flag_text, overwrite)
+        check()
+        if run.config.is_file():
+            run.delete()
         sweep(run)  # of a run that was killed before it wrote its config.json
         write_text(run.flags, flag_text)
         run.write_config(RunConfig.of(settings))
@@ -166,6 +176,10 @@ class RunDirectory:
     def settings(self) -> RunSettings:
         """The settings that the run was made with."""
         return RunConfig.read(self.config).run_settings(self.config)
+
+    def delete(self) -> None:
+        """Deletes all parts; what else is in the directory stays."""
+        delete_in(self.path, self._parts())
 
     def incomplete(self, reason: str) -> InputError:
         """The error for a run that lacks a model, such as "has not ... yet"."""
