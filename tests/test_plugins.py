@@ -142,7 +142,7 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
     [
         ([f"--plugin={NAME}", "--focus=0.5"], "--focus"),
         (["--plugin=no.such_module"], "error: --plugin=no.such_module: it cannot be imported"),
-        (["--loss=focus"], "or of a plug-in (--plugin)"),
+        (["--loss=focus"], "A plug-in (--plugin) may bring it"),
     ],
 )
 def test_a_mistake_is_a_message(command, tmp_path, values, message):

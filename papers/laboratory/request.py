@@ -119,29 +119,26 @@ flags.FLAGS.set_default("epochs", _EPOCHS)
 # What goes together with what, beside the rules of the settings; see `_values`.
 RULES = (
     Rule(
-        ("seeds", "retriever"),
-        lambda _, retriever: retriever != "dense",
+        lambda seeds, retriever: retriever != "dense",
         "the experiments decide what ranks; the ablation has rows of each retriever",
         "Leave it out",
     ),
     Rule(
-        ("seeds", "distribution"),
-        lambda _, distribution: distribution != "none",
+        lambda seeds, distribution: distribution != "none",
         "the experiments train each run in one process",
         "Leave it out",
     ),
     Rule(
-        ("word_vectors", "matching_folds"),
-        lambda kind, folds: kind == "towers" and folds > 0,
+        lambda word_vectors, matching_folds: word_vectors == "towers" and matching_folds > 0,
         "towers are trained on the splits of the set, so on queries that folds test",
         "Leave one of the two out",
     ),
     *(
         Rule(
-            ("tune_epochs", theta),
             lambda epochs, values: epochs == 0 and values is not None,
             "--tune_epochs=0 tunes no thresholds, so there are none to try",
             "Leave one of the two out",
+            ("tune_epochs", theta),
         )
         for theta in ("theta_1", "theta_2")
     ),

@@ -14,7 +14,7 @@ from tf_smoothclir.settings.training import METRICS, TrainingSettings
 
 RANKS = "be the first and the last rank, such as 10,200"
 RISING = "be rising numbers from 1 on, such as 64,128,256"
-PLUG_IN = "A plug-in may bring it."
+PLUG_IN = "A plug-in (--plugin) may bring it."
 
 
 def test_defaults_are_those_of_the_paper():

@@ -22,17 +22,17 @@ _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
     """Rules that refuse each of some flags where `name` is given."""
     return tuple(
-        Rule((name, other), lambda *given: None not in given, reason, LEAVE_OUT) for other in others
+        Rule(lambda *given: None not in given, reason, LEAVE_OUT, (name, other)) for other in others
     )
 
 
 def _needs(name: str, other: str, reason: str) -> Rule:
     """A rule that refuses a flag without another one."""
     return Rule(
-        (name, other),
         lambda value, needed: value is not None and needed is None,
         reason,
         f"Give --{other} too, or leave --{name} out",
+        (name, other),
     )
 
 

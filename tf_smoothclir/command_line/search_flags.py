@@ -14,11 +14,10 @@ from tf_smoothclir.command_line.setting_flags import (
     define_index_flags,
     define_retriever,
     define_settings,
+    flag,
 )
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils.errors import input_error
-
-_OWN = {"module_name": COMMAND}
 
 
 def define_search_flags() -> None:
@@ -27,40 +26,28 @@ def define_search_flags() -> None:
     define_engine_flags(searches=True)
     define_retriever()
     define_settings(["data"])
-    flags.DEFINE_multi_string("query", [], "A query; repeat the flag for more.", **_OWN)
-    flags.DEFINE_string(
-        "queries",
-        "",
-        "File of queries, one per line: an id, a tab and a text, or a text alone.",
-        **_OWN,
+    flags.DEFINE_multi_string(
+        "query", [], "A query; repeat the flag for more.", module_name=COMMAND
     )
-    flags.DEFINE_integer("top_k", 10, "Documents per query.", lower_bound=1, **_OWN)
-    flags.DEFINE_boolean("json", False, "Print one JSON object per query.", **_OWN)
-    flags.DEFINE_string(
-        "trec_run",
-        "",
-        "Write the hits to this TREC run file instead of printing them.",
-        **_OWN,
-    )
-    flags.DEFINE_string("tag", "tf_smoothclir", "Name of the system in --trec_run.", **_OWN)
-    flags.DEFINE_boolean(
+    flag("queries", "", "File of queries, one per line: an id, a tab and a text, or a text alone.")
+    flag("top_k", 10, "Documents per query.", minimum=1)
+    flag("json", False, "Print one JSON object per query.")
+    flag("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
+    flag("tag", "tf_smoothclir", "Name of the system in --trec_run.")
+    flag(
         "explain",
         False,
         "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
         " which words of the query they met, by which probability. Of towers alone, average pooling"
         " only.",
-        **_OWN,
     )
-    flags.DEFINE_string(
+    flag(
         "server",
         "",
         "Encode the queries with the TensorFlow Serving at this address, such as localhost:8500"
         " (gRPC) or http://localhost:8501 (REST), instead of in this process.",
-        **_OWN,
     )
-    flags.DEFINE_integer(
-        "width", 150, "Characters of a text that are shown.", lower_bound=1, **_OWN
-    )
+    flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
 
 def check_search_flags() -> None:

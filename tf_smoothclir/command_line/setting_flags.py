@@ -11,7 +11,16 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import Settings, absolute, fields_with_flags, help_of
+from tf_smoothclir.settings.base import (
+    Settings,
+    fields_with_flags,
+    help_of,
+    kind_of,
+    refused,
+    setting,
+    typed,
+    value_text,
+)
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
@@ -34,16 +43,20 @@ def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
     """Defines a flag for each setting of a class."""
     for field in fields_with_flags(kind):
         _fields[field.name] = field
-        _define(group, field)
+        _define(group, field.name, field)
+
+
+def flag(name: str, default, help_text: str, **accepted) -> flags.FlagHolder:
+    """Defines a flag of a command's own, with the values that it accepts; see `setting`."""
+    return _define(COMMAND, name, setting(default, help_text, **accepted))
 
 
 def define_run_settings() -> None:
     """Defines --preset and a flag for each setting, for commands that train."""
     define_settings()
-    flags.DEFINE_enum(
+    flag(
         "preset",
         "best",
-        list(PRESETS),
         "What the flags are that you do not give. best: the towers of dense and a translation table"
         " in one ranking (--retriever=hybrid); without --preset, where your flags do not go with"
         " these towers, such as --tower=lstm, those of fast. dense: the towers that rank best here,"
@@ -54,7 +67,7 @@ def define_run_settings() -> None:
         " --batch_size=128 --epochs=30), with Adam without momentum, all queries, and every --tower"
         " trained alike. paper: as the paper and its authors' code train: Adam, their cnn and lstm,"
         " 25,000 queries, and the paper's learning rate, batches and epochs for each --tower.",
-        module_name=COMMAND,
+        choices=PRESETS,
     )
     for name, value in PRESETS[FLAGS["preset"].value].items():
         FLAGS.set_default(name, value)
@@ -92,10 +105,7 @@ def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
     more = [group for group in plugins.groups() if group not in groups]
     define_settings([group for group in more if not FLAGS.flags_by_module_dict().get(group)])
     for name, field in _fields.items():  # plug-ins bring choices, and settings to search
-        if isinstance(field.metadata["choices"], plugins.Registry):
-            FLAGS[name].help = _help_of_choices(field)
-        elif callable(field.metadata["help"]):
-            FLAGS[name].help = help_of(field)
+        FLAGS[name].help = _help(field)
     return [*groups, *more]
 
 
@@ -109,40 +119,24 @@ def _plugin_flag(arguments: Sequence[str], place: int) -> str:
 
 def define_run_directory(default: str) -> None:
     """Defines --output_dir and --overwrite, for commands that write one run."""
-    flags.DEFINE_string("output_dir", default, "The run directory.", module_name=COMMAND)
-    flags.DEFINE_boolean(
-        "overwrite",
-        False,
-        "Delete the run in --output_dir and start again.",
-        module_name=COMMAND,
-    )
+    flag("output_dir", default, "The run directory.")
+    flag("overwrite", False, "Delete the run in --output_dir and start again.")
 
 
 def define_verify() -> flags.FlagHolder:
     """Defines --verify, for commands that read a run."""
-    return flags.DEFINE_bool(
+    return flag(
         "verify",
         True,
         "Checks that the files of the run are those that training wrote; --noverify reads a run"
         " that you have changed by hand.",
-        module_name=COMMAND,
     )
 
 
 def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     """Defines --export_dir and --index_dir, for commands that search or write an index."""
-    export_dir = flags.DEFINE_string(
-        "export_dir",
-        "runs/train",
-        "Directory that smoothclir-export wrote to.",
-        module_name=COMMAND,
-    )
-    index_dir = flags.DEFINE_string(
-        "index_dir",
-        "",
-        "Directory of the index; empty: index/ in --export_dir.",
-        module_name=COMMAND,
-    )
+    export_dir = flag("export_dir", "runs/train", "Directory that smoothclir-export wrote to.")
+    index_dir = flag("index_dir", "", "Directory of the index; empty: index/ in --export_dir.")
     return export_dir, index_dir
 
 
@@ -166,24 +160,22 @@ def check_data_dir(data_dir: str) -> None:
 
 def define_retriever() -> flags.FlagHolder:
     """Defines --retriever, for commands that rank with what has been trained."""
-    return flags.DEFINE_enum(
+    return flag(
         "retriever",
         "auto",
-        SEARCHED_BY,
         "What ranks the documents. auto: what the run was trained to. Of a hybrid, dense uses"
         " the vectors alone, and lexical the words alone. All but auto and reranked leave"
         " the re-ranker out.",
-        module_name=COMMAND,
+        choices=SEARCHED_BY,
     )
 
 
 def define_thresholds() -> flags.FlagHolder:
     """Defines --thresholds, for commands that only prepare what training will read."""
-    return flags.DEFINE_list(
+    return flag(
         "thresholds",
-        list(map(str, ModelSettings.thresholds)),
+        ModelSettings.thresholds,
         "As in training. Only their number counts here: K-1 for grades 0..K-1.",
-        module_name=COMMAND,
     )
 
 
@@ -202,7 +194,7 @@ def given_settings() -> dict[str, object]:
     """Name -> value of each setting that a flag gives."""
     defined = FLAGS.flags_by_module_dict()
     return {
-        field.name: absolute(field, FLAGS[field.name].value)
+        field.name: FLAGS[field.name].value
         for group, kind in all_groups().items()
         if group in defined
         for field in fields_with_flags(kind)
@@ -221,66 +213,39 @@ def data_like(trained_on: DataSettings) -> DataSettings:
     return settings_from_flags(RunSettings(data=trained_on)).data
 
 
-def _define(group: str, field: dataclasses.Field) -> None:
-    rule, name, default = field.metadata, field.name, field.default
-    common = {"help": help_of(field), "module_name": group}
-    limits = {"lower_bound": rule["minimum"], "upper_bound": rule["maximum"]}
-    if isinstance(rule["choices"], plugins.Registry):
-        common["help"] = _help_of_choices(field)
-        flags.DEFINE(_ChoiceParser(rule["choices"]), name, default, **common)
-    elif isinstance(default, bool):
-        flags.DEFINE_boolean(name, default, **common)
-    elif isinstance(default, int):
-        flags.DEFINE_integer(name, default, **limits, **common)
-    elif isinstance(default, float):
-        flags.DEFINE_float(name, default, **limits, **common)
-    elif isinstance(default, tuple):
-        parser, serializer = _TupleParser(type((*default, 0)[0])), flags.CsvListSerializer(",")
-        flags.DEFINE(parser, name, default, serializer=serializer, **common)
-    elif rule["choices"]:
-        flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
-    else:
-        flags.DEFINE_string(name, default, **common)
+def _define(group: str, name: str, field: dataclasses.Field) -> flags.FlagHolder:
+    if isinstance(field.default, bool):
+        return flags.DEFINE_boolean(name, field.default, help_of(field), module_name=group)
+    common = {"serializer": _Serializer(), "module_name": group}
+    return flags.DEFINE(_Parser(field), name, field.default, _help(field), **common)
 
 
-def _help_of_choices(field: dataclasses.Field) -> str:
-    """The help of a flag whose choices are registered, in the form of absl's enum flags."""
-    return f"<{'|'.join(field.metadata['choices'])}>: {help_of(field)}"
+def _help(field: dataclasses.Field) -> str:
+    """The help of a flag, after its choices."""
+    choices = field.metadata["choices"]
+    return f"<{'|'.join(choices)}>: {help_of(field)}" if choices else help_of(field)
 
 
-class _ChoiceParser(flags.ArgumentParser):
-    """Accepts what is registered when the flag is read: plug-ins come after its definition."""
+class _Serializer(flags.ArgumentSerializer):
+    def serialize(self, value) -> str:
+        return value_text(value)
 
-    def __init__(self, choices: plugins.Registry):
+
+class _Parser(flags.ArgumentParser):
+    """Reads and checks the values of a setting, when plug-ins have brought their choices."""
+
+    def __init__(self, field: dataclasses.Field):
         super().__init__()
-        self._choices = choices
+        self._field = field
+        self.syntactic_help = "" if isinstance(field.default, str) else kind_of(field)
+        self.enum_values = field.metadata["choices"] or ()
 
-    def parse(self, argument: str) -> str:
-        """The argument, if there is such a choice."""
-        if argument not in self._choices:
-            names = "|".join(self._choices)
-            raise ValueError(f"value should be one of <{names}>, or of a plug-in (--plugin)")
-        return argument
-
-
-class _TupleParser(flags.ArgumentParser):
-    """Reads "0.2,0.7" as numbers or names of one kind."""
-
-    syntactic_help = "a comma separated list"
-
-    def __init__(self, kind: type):
-        super().__init__()
-        self._kind = kind
-
-    def parse(self, argument: str | tuple) -> tuple:
-        """The parts of a text; a tuple as it is."""
-        if not isinstance(argument, str):
-            return argument
-        parts = [part.strip() for part in argument.split(",")] if argument.strip() else []
-        for part in parts:
-            try:
-                self._kind(part)
-            except ValueError:
-                what = "whole numbers" if self._kind is int else "numbers"
-                raise ValueError(f"values must be {what}, but one is {part!r}") from None
-        return tuple(map(self._kind, parts))
+    def parse(self, argument):
+        """The value of a text."""
+        try:
+            value = typed(self._field, argument)
+        except ValueError:
+            raise ValueError(f"must be {kind_of(self._field)}") from None
+        if wrong := refused(self._field, value):
+            raise ValueError(wrong)
+        return value

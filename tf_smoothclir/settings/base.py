@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import os
 from collections.abc import Callable, Collection
 
@@ -59,25 +60,11 @@ class Settings:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            value, rule = getattr(self, field.name), field.metadata
+            value = getattr(self, field.name)
             if isinstance(value, list):
                 object.__setattr__(self, field.name, value := tuple(value))
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"--{field.name} must be a finite number, but is {value}.")
-            if rule["minimum"] is not None and value < rule["minimum"]:
-                raise ValueError(
-                    f"--{field.name} must be at least {rule['minimum']}, but is {value}."
-                )
-            if rule["maximum"] is not None and value > rule["maximum"]:
-                raise ValueError(
-                    f"--{field.name} must be at most {rule['maximum']}, but is {value}."
-                )
-            if rule["choices"] and value not in rule["choices"]:
-                more = "" if isinstance(rule["choices"], tuple) else " A plug-in may bring it."
-                raise ValueError(
-                    f"--{field.name} must be one of {', '.join(rule['choices'])}, but is"
-                    f" {value!r}.{more}"
-                )
+            if wrong := refused(field, value):
+                raise ValueError(f"--{field.name} {wrong}")
 
     def values(self) -> dict[str, object]:
         """Name -> value of each setting."""
@@ -89,18 +76,61 @@ def fields_with_flags(group: type[Settings]) -> list[dataclasses.Field]:
     return [field for field in dataclasses.fields(group) if not field.metadata["python_only"]]
 
 
+def refused(field: dataclasses.Field, value) -> str:
+    """What is wrong with a value, such as "must be at least 1, but is 0."; else ""."""
+    rule = field.metadata
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"must be a finite number, but is {value}."
+    if rule["minimum"] is not None and value < rule["minimum"]:
+        return f"must be at least {rule['minimum']}, but is {value}."
+    if rule["maximum"] is not None and value > rule["maximum"]:
+        return f"must be at most {rule['maximum']}, but is {value}."
+    if rule["choices"] and value not in rule["choices"]:
+        more = " A plug-in (--plugin) may bring it." if hasattr(rule["choices"], "help") else ""
+        return f"must be one of {', '.join(rule['choices'])}, but is {value!r}.{more}"
+    return ""
+
+
+def kind_of(field: dataclasses.Field) -> str:
+    """What the values of a setting are, in words."""
+    kind = type(field.default)
+    if kind is tuple:
+        return "a list of names" if isinstance((*field.default, 0)[0], str) else "a list of numbers"
+    return {bool: "True or False", int: "a whole number", float: "a number"}.get(kind, "a string")
+
+
+def typed(field: dataclasses.Field, value):
+    """A value in the type of its setting; a relative path as an absolute one.
+
+    Raises:
+        TypeError, ValueError: It has another type, or is a text of a flag that cannot be read.
+    """
+    default, path = field.default, field.metadata["is_path"]
+    if isinstance(default, tuple):
+        parts = filter(None, map(str.strip, value.split(","))) if isinstance(value, str) else value
+        return tuple(_in_type((*default, 0)[0], part) for part in parts)
+    if path and value and "://" not in (value := os.fspath(value)):
+        return os.path.abspath(value)  # a run is used from other directories too
+    return _in_type(default, value)
+
+
+def _in_type(default, value):
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's too, which is no number here
+        value = bool(value)
+    if isinstance(value, bool) != isinstance(default, bool):
+        raise TypeError
+    if isinstance(default, int) and not isinstance(value, (bool, str)):
+        return operator.index(value)
+    if isinstance(default, str) and not isinstance(value, str):
+        raise TypeError
+    return type(default)(value)
+
+
 def help_of(field: dataclasses.Field) -> str:
     """The help text of a setting, with those of its choices that are registered."""
     text, choices = field.metadata["help"], field.metadata["choices"]
     text = text() if callable(text) else text
     return f"{text} {choices.help()}" if hasattr(choices, "help") else text
-
-
-def absolute(field: dataclasses.Field, value):
-    """The value of a setting; a relative path is made absolute, as `is_path` asks for."""
-    if field.metadata["is_path"] and value and "://" not in value:
-        return os.path.abspath(value)  # a run is used from other directories too
-    return value
 
 
 def value_text(value) -> str:

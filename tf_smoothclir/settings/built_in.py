@@ -15,16 +15,15 @@ _ODDS = {"settings": ("thresholds", "temperature")}
 
 def _given_by_python(kind: str) -> Rule:
     return Rule(
-        (kind, "objects"),
         lambda value, objects: value == "given" and not objects,
         "only Python can give an object",
         "Name a loss or tower; --plugin=MODULE brings your own",
+        (kind, "objects"),
     )
 
 
 _LOSS_RULES = (
     Rule(
-        ("loss", "batching"),
         lambda loss, batching: (
             LOSSES.plugin(loss).fact("needs_lists", False) and batching not in ("lists", "in_batch")
         ),
@@ -41,33 +40,25 @@ def _is(tower: str, fact: str) -> bool:
 
 _TOWER_RULES = (
     Rule(
-        ("token_weights", "tower"),
-        lambda weights, tower: (
-            weights not in TOWERS.plugin(tower).fact("accepted_token_weights", ("none",))
+        lambda token_weights, tower: (
+            token_weights not in TOWERS.plugin(tower).fact("accepted_token_weights", ("none",))
         ),
         "such a tower does not weight words, or not in this way",
         LEAVE_OUT,
     ),
     Rule(
-        ("position_weights", "tower"),
-        lambda weights, tower: weights != "none" and not _is(tower, "weighs_positions"),
+        lambda position_weights, tower: (
+            position_weights != "none" and not _is(tower, "weighs_positions")
+        ),
         "a tower that reads word order knows positions",
         LEAVE_OUT,
     ),
     Rule(
-        ("matryoshka_dims", "tower"),
-        lambda dims, tower: bool(dims) and not _is(tower, "can_be_cut"),
+        lambda matryoshka_dims, tower: bool(matryoshka_dims) and not _is(tower, "can_be_cut"),
         "the first numbers of a vector come from layers that need all of it",
         LEAVE_OUT,
     ),
     Rule(
-        (
-            "tower",
-            "token_weights",
-            "position_weights",
-            "train_query_embeddings",
-            "train_document_embeddings",
-        ),
         lambda tower, of_tokens, of_positions, *trained: (
             _is(tower, "trains_words_alone")
             and not any(trained)
@@ -75,14 +66,18 @@ _TOWER_RULES = (
         ),
         "such a tower has only its word vectors, so nothing is left to train",
         "Train at least one of the two",
+        (
+            *("tower", "token_weights", "position_weights"),
+            *("train_query_embeddings", "train_document_embeddings"),
+        ),
     ),
     _given_by_python("tower"),
     *(
         Rule(
-            ("tower", name),
             lambda tower, value: tower == "given" and value not in ("", 0, "random"),
             "a layer that Python gave has word vectors of its own, by the ids of words",
             LEAVE_OUT,
+            ("tower", name),
         )
         for name in ("ngram_buckets", "initial_vectors", "query_embeddings", "document_embeddings")
     ),
@@ -161,8 +156,7 @@ register(
     " neighbour; fast.",
     rules=(
         Rule(
-            ("rerank_depth", "reranker"),
-            lambda depth, reranker: depth != 100 and reranker == "none",
+            lambda rerank_depth, reranker: rerank_depth != 100 and reranker == "none",
             "nothing orders these documents again",
             "Add --reranker=late_interaction, or leave --rerank_depth out",
         ),

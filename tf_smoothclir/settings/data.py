@@ -9,10 +9,10 @@ from tf_smoothclir.settings.rule import Rule
 
 RULES = tuple(
     Rule(
-        names,
         lambda one, *others: bool(one and any(others)),
         "both name a retrieval set",
         "Give one of them, or neither for the toy world",
+        names,
     )
     for names in (("data_dir", "tfds_name"), ("ir_dataset", "data_dir", "tfds_name"))
 )

@@ -12,15 +12,17 @@ from tf_smoothclir.settings.text import one_file_for_both
 
 RULES = (
     Rule(
-        ("initial_vectors", "query_embeddings", "document_embeddings"),
-        lambda initial, *files: initial != "random" and any(files),
+        lambda initial_vectors, query_embeddings, document_embeddings: (
+            initial_vectors != "random" and bool(query_embeddings or document_embeddings)
+        ),
         "word vectors can start in one way only",
         "Leave out --initial_vectors or the files",
     ),
     one_file_for_both("embeddings", "embedding table, which cannot start from", "aligned for"),
     Rule(
-        ("shared_vocabulary", "train_query_embeddings", "train_document_embeddings"),
-        lambda shared, train_query, train_document: shared and train_query != train_document,
+        lambda shared_vocabulary, train_query_embeddings, train_document_embeddings: (
+            shared_vocabulary and train_query_embeddings != train_document_embeddings
+        ),
         "both languages share one embedding table, which is either trained or frozen",
         "Give both flags, or none",
     ),

@@ -14,40 +14,35 @@ INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
 SEARCHED_BY = (*INDEXED_FOR, "reranked")
 RULES = (
     Rule(
-        ("retriever", "ranker"),
         lambda retriever, ranker: retriever == "dense" and ranker != "psq",
         "two towers rank by their vectors",
         "Add --retriever=lexical or --retriever=hybrid",
     ),
     Rule(
-        ("ranker", "query_translation"),
-        lambda ranker, translation: ranker == "psq" and translation != "table",
+        lambda ranker, query_translation: ranker == "psq" and query_translation != "table",
         "psq translates documents, by the translation table",
         "Add --ranker=bm25 or --ranker=ql",
     ),
     Rule(
-        ("retriever", "query_translation", "query_embeddings", "document_embeddings"),
-        lambda retriever, translation, *files: (
-            (retriever, translation) == ("lexical", "nearest") and any(files) and not all(files)
+        lambda retriever, query_translation, query_embeddings, document_embeddings: (
+            (retriever, query_translation) == ("lexical", "nearest")
+            and bool(query_embeddings) != bool(document_embeddings)
         ),
         "the nearest word is found by vectors of both languages",
         "Give both files, or neither",
     ),
     Rule(
-        ("fusion", "retriever"),
         lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
     ),
     Rule(
-        ("dictionary", "retriever"),
         lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
         "two towers have no translation table",
         "Add --retriever=lexical or --retriever=hybrid",
     ),
     Rule(
-        ("dictionary", "query_translation"),
-        lambda dictionary, translation: bool(dictionary) and translation != "table",
+        lambda dictionary, query_translation: bool(dictionary) and query_translation != "table",
         "a dictionary becomes part of the translation table, which this does without",
         LEAVE_OUT,
     ),

@@ -37,13 +37,11 @@ def _lacks(loss: str, name: str) -> bool:
 
 RULES = (
     Rule(
-        ("tune", "distribution"),
-        lambda _, one: one != "none",
+        lambda tune, distribution: distribution != "none",
         "only smoothclir-train trains in another way than one process on the whole set",
         "Leave it out here, and give it to smoothclir-train with the settings found here",
     ),
     Rule(
-        ("tune", "retriever"),
         lambda tune, retriever: any(
             retriever == ("dense" if _of_a_lexical_model(name) else "lexical") for name in tune
         ),
@@ -51,19 +49,16 @@ RULES = (
         "Name psq_alpha or psq_beta for a lexical model, others for towers, any for a hybrid",
     ),
     Rule(
-        ("tune", "ranker"),
         lambda tune, ranker: ranker != "psq" and any(map(_of_a_lexical_model, tune)),
         "only psq has these settings",
         "Leave --ranker out",
     ),
     Rule(
-        ("tune", "loss"),
         lambda tune, loss: "loss" not in tune and any(_lacks(loss, name) for name in tune),
         "this loss does not have one of these settings",
         "Name other settings, or another --loss",
     ),
     Rule(
-        ("tune", "objects"),
         lambda tune, objects: bool(objects) and not {*tune}.isdisjoint(("loss", "tower", "dim")),
         "an object that Python gave has its own",
         "Name other settings",

@@ -11,17 +11,16 @@ from tf_smoothclir.settings.rule import Rule
 def one_file_for_both(kind: str, reason: str, remedy: str) -> Rule:
     """A rule that refuses two files, of queries and of documents, beside one vocabulary."""
     return Rule(
-        ("shared_vocabulary", f"query_{kind}", f"document_{kind}"),
         lambda shared, *paths: shared and len({*paths} - {""}) > 1,
         f"both languages share one {reason} two files",
         f"Give one file, {remedy} both languages",
+        ("shared_vocabulary", f"query_{kind}", f"document_{kind}"),
     )
 
 
 RULES = (
     Rule(
-        ("min_ngram", "max_ngram"),
-        lambda shortest, longest: longest < shortest,
+        lambda min_ngram, max_ngram: max_ngram < min_ngram,
         "the longest n-gram would be shorter than the shortest",
         "Raise --max_ngram or lower --min_ngram",
     ),

@@ -23,10 +23,10 @@ _BESIDE_INIT_FROM = {
 }
 RULES = tuple(
     Rule(
-        ("init_from", other),
         lambda path, value: bool(path) and value not in ("", "random", "none", "psq"),
         reason,
         LEAVE_OUT,
+        ("init_from", other),
     )
     for other, reason in _BESIDE_INIT_FROM.items()
 )
