@@ -1,20 +1,17 @@
-"""Public names and keywords: as editors see them and as the flags; what a wrong one is answered."""
+"""Public names as editors see them; keywords: which there are, what a wrong one is answered."""
 
 import ast
 import inspect
 import subprocess
 import sys
-import typing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tf_smoothclir
-from tf_smoothclir.api import keywords
 from tf_smoothclir.api.settings import _ARGUMENTS, run_settings
 from tf_smoothclir.api.training import train
-from tf_smoothclir.api.tuning import tune
 from tf_smoothclir.settings.base import fields_with_flags
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -25,15 +22,6 @@ FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with
 
 def settings_of(preset="", **given):
     return run_settings(preset, given)
-
-
-def kind_of(field):
-    default = field.default
-    if isinstance(default, tuple):
-        return f"Sequence[{type(default[0]).__name__ if default else 'int'}]"
-    if isinstance(default, str) and field.metadata["is_path"]:
-        return "PathText"
-    return type(default).__name__
 
 
 def test_editors_see_every_public_name_where_it_is():
@@ -63,20 +51,10 @@ def test_what_the_guide_says_loads_no_tensorflow():
     subprocess.run([sys.executable, "-c", program], cwd=root, check=True)
 
 
-def test_the_typed_keywords_are_the_settings():
-    declared = keywords.SettingKeywords.__annotations__
-    names = {name: getattr(kind, "__forward_arg__", kind) for name, kind in declared.items()}
-    expected = {name: kind_of(field) for name, field in FIELDS.items()}
-    assert names == {**expected, "loss": "Any"}  # a name or an object
-    assert typing.get_type_hints(keywords.SettingKeywords, vars(keywords))
-
-
 def test_arguments_are_those_of_train_and_presets_those_of_the_command():
     parameters = inspect.signature(train).parameters
     assert {*parameters, "max_trials", "folds"} == {*_ARGUMENTS, "settings"}
     assert not set(_ARGUMENTS) & set(FIELDS)
-    others = set(inspect.signature(tune).parameters) | {*keywords.TrainKeywords.__annotations__}
-    assert {*parameters} - {"settings", "callbacks"} <= others
     assert settings_of("fast") == RunSettings()
     assert settings_of() == preset_settings("best")
     assert settings_of("best", seed=5) == changed(preset_settings("best"), {"seed": 5})

@@ -120,7 +120,7 @@ def word_weights(model, role):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
-    weighted = {"token_weights": "learned", "position_weights": "learned", "average_weights": 0.5}
+    weighted = {"token_weights": "learned", "position_weights": "learned"}
     settings = tiny(**weighted, shared_vocabulary=shared)
     assert_validated_by_the_best(train(settings, tmp_path / "run"))
     model = load_model(RunDirectory.load(tmp_path / "run"))

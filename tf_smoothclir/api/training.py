@@ -30,9 +30,6 @@ from tf_smoothclir.utils.progress import progress_shown
 
 if TYPE_CHECKING:
     from tensorflow import keras
-    from typing_extensions import Unpack
-
-    from tf_smoothclir.api.keywords import SettingKeywords
 
 
 def train(
@@ -49,7 +46,7 @@ def train(
     query_tower: keras.layers.Layer | None = None,
     document_tower: keras.layers.Layer | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    **settings: Unpack[SettingKeywords],
+    **settings: Any,
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
 

@@ -7,7 +7,7 @@ import functools
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras_tuner
 from tensorflow import keras
@@ -32,11 +32,6 @@ from tf_smoothclir.tuning.tuner import tokenized_sets, train_trial
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_shown
 from tf_smoothclir.utils.tables import markdown_table
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from tf_smoothclir.api.keywords import TrainKeywords
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +65,7 @@ def tune(
     output_dir: PathText | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
-    **given: Unpack[TrainKeywords],
+    **given: Any,
 ) -> Tuning:
     """Searches settings on the validation queries, as the command `smoothclir-tune` does.
 
@@ -178,7 +173,7 @@ class HyperModel(keras_tuner.HyperModel):
         *,
         preset: str = "",
         tune: Sequence[str] = Search.tune,
-        **given: Unpack[TrainKeywords],
+        **given: Any,
     ):
         """Checks the settings and opens the data; all arguments are as for `tune`.
 

@@ -100,14 +100,6 @@ class TrainingSettings(Settings):
         "Factor on the learning rate after each epoch (paper: 0.95 for cnn and lstm); 1 keeps it.",
         minimum=0.0,
     )
-    average_weights: float = setting(
-        0.0,
-        "Evaluate and keep the mean of the weights over the epochs instead of the last weights. In"
-        " the mean, each epoch counts this many times as much as the next: 0.5 suits ten epochs or"
-        " more (shorter runs lose by it), 1 is the plain mean, 0 switches it off (paper).",
-        minimum=0.0,
-        maximum=1.0,
-    )
     clip_norm: float = setting(
         5.0,
         "Largest norm of the gradient; 0: no gradient clipping (authors' code: 5).",
