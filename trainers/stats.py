@@ -15,7 +15,6 @@ from tf_smoothclir.command_line import command, setting_flags
 _JSON = flags.DEFINE_boolean(
     "json", False, "Print JSON instead of a table.", module_name=command.COMMAND
 )
-_THRESHOLDS = setting_flags.define_thresholds()
 setting_flags.define_settings(["data"])
 
 
@@ -25,12 +24,13 @@ def main(argv) -> None:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
+    from tf_smoothclir.training.grades import highest_grade
     from tf_smoothclir.utils.tables import print_table
 
     data = setting_flags.settings_from_flags().data
     source = source_of(data)
     # Finds errors in the set before anything is printed.
-    RetrievalSet.load(source, num_grades=len(_THRESHOLDS.value) + 1, seed=data.split_seed)
+    RetrievalSet.load(source, num_grades=max(1, highest_grade(source)) + 1, seed=data.split_seed)
     statistics = collection_statistics(source)
     if _JSON.value:
         print(json.dumps(statistics.to_dict(), indent=2))

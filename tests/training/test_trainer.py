@@ -118,13 +118,13 @@ def assert_same(found, expected):
 
 def test_learns_at_a_rate_that_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
     trainer, model = start(tiny(epochs=5, learning_rate_decay=0.99), tmp_path / "run")
-    rates, end_epoch = [], trainer.task.end_epoch
+    rates, finish_epoch = [], trainer._finish_epoch
 
-    def noting(completed):
+    def noting():
         rates.append(float(model.optimizer.learning_rate))
-        end_epoch(completed)
+        finish_epoch()
 
-    trainer.task.end_epoch = noting
+    trainer._finish_epoch = noting
     history = trainer.train().history
     assert rates == pytest.approx([0.1 * 0.99**epoch for epoch in range(5)])
     assert history[-1]["loss"] < history[0]["loss"] / 1.5

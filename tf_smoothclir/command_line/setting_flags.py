@@ -22,7 +22,6 @@ from tf_smoothclir.settings.base import (
     value_text,
 )
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
@@ -167,15 +166,6 @@ def define_retriever() -> flags.FlagHolder:
         " the vectors alone, and lexical the words alone. All but auto and reranked leave"
         " the re-ranker out.",
         choices=SEARCHED_BY,
-    )
-
-
-def define_thresholds() -> flags.FlagHolder:
-    """Defines --thresholds, for commands that only prepare what training will read."""
-    return flag(
-        "thresholds",
-        ModelSettings.thresholds,
-        "As in training. Only their number counts here: K-1 for grades 0..K-1.",
     )
 
 

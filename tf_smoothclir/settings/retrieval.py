@@ -62,11 +62,9 @@ class RetrievalSettings(Settings):
     )
     ranker: str = setting(
         "psq",
-        "How --retriever=lexical and the lexical half of a hybrid rank. psq: documents as expected"
-        " words of the query language (probabilistic structured queries). bm25, ql: queries are"
-        " translated as --query_translation says, and rank within the language of the documents;"
-        " ql is query likelihood with Dirichlet smoothing. Their parameters are chosen on"
-        " validation. Only psq can be exported, indexed and served.",
+        "How lexical models rank. psq: documents as expected words of the query language"
+        " (probabilistic structured queries). bm25, ql (query likelihood): queries translated as"
+        " --query_translation says. Only psq can be exported, indexed and served.",
         choices=("psq", "bm25", "ql"),
     )
     psq_alpha: float = setting(
@@ -87,10 +85,9 @@ class RetrievalSettings(Settings):
     )
     query_translation: str = setting(
         "table",
-        "How queries are translated for --ranker=bm25 and ql. table: by the translation table, the"
-        " best few of each word. nearest: the one word with the nearest vector, out of the towers"
-        " of a hybrid, else out of --query_embeddings and --document_embeddings, aligned and of"
-        " --dim numbers, else out of the training pairs. human: people did, in"
+        "How queries are translated for --ranker=bm25 and ql. table: by the translation table."
+        " nearest: the word with the nearest vector, of the towers of a hybrid, else of"
+        " --query_embeddings and --document_embeddings, else of the training pairs. human: as in"
         " wiki_<document language>.queries of the set. none: not at all.",
         choices=("table", "nearest", "human", "none"),
     )
@@ -112,18 +109,16 @@ class RetrievalSettings(Settings):
 
     fusion: str = setting(
         "auto",
-        "How --retriever=hybrid makes one score from two. sum: adds the scores of the lexical model"
-        " and of the towers, each divided by its standard deviation. reciprocal_rank: adds"
-        " 1 / (60 + rank) in either ranking (RRF). auto: whichever is better on validation. By all"
-        " of them, the validation queries decide how much each half counts.",
+        "How a hybrid makes one score from two, by weights that validation chooses. sum: of scores,"
+        " each divided by its standard deviation. reciprocal_rank: of 1 / (60 + rank) (RRF). auto:"
+        " whichever is better on validation.",
         choices=("auto", "sum", "reciprocal_rank"),
     )
 
     reranker: str = setting(
         "none",
-        "What orders the first ranks of --retriever again, by reading query and document together."
-        " Learned from the first ranks of training queries; validation queries decide how much it"
-        " counts, and whether it counts at all.",
+        "What orders the first ranks of --retriever again, by reading query and document together;"
+        " validation decides how much it counts.",
         choices=RERANKERS,
     )
     rerank_depth: int = setting(

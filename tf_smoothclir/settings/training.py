@@ -11,24 +11,17 @@ from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
-_BESIDE_INIT_FROM = {
-    "distribution": "one process trains the models of another run further, on the whole set",
-    "query_vocabulary": "the vocabularies are those of that run",
-    "document_vocabulary": "the vocabularies are those of that run",
-    "initial_vectors": "the word vectors start as those of that run",
-    "query_embeddings": "the word vectors start as those of that run",
-    "document_embeddings": "the word vectors start as those of that run",
-    "dictionary": "the translation table of that run takes its place",
-    "ranker": "only psq begins with the translation table of another run",
-}
 RULES = tuple(
     Rule(
         lambda path, value: bool(path) and value not in ("", "random", "none", "psq"),
-        reason,
+        "one process trains the vocabularies, vectors and translation table of that run further",
         LEAVE_OUT,
         ("init_from", other),
     )
-    for other, reason in _BESIDE_INIT_FROM.items()
+    for other in (
+        *("distribution", "query_vocabulary", "document_vocabulary", "initial_vectors"),
+        *("query_embeddings", "document_embeddings", "dictionary", "ranker"),
+    )
 )
 
 
@@ -74,18 +67,15 @@ class TrainingSettings(Settings):
     )
     pseudo_queries: int = setting(
         0,
-        "Fill up few training queries to this many: other documents get a pseudo-query, as many of"
-        " their words as a query has, each translated by a table that is learned from the training"
-        " pairs. No effect where there are as many training queries. 0: none (paper).",
+        "Fill up fewer training queries to this many: other documents get a pseudo-query of some of"
+        " their words, translated by a table that is learned from the pairs. 0: none (paper).",
         minimum=0,
     )
     optimizer: str = setting(
         "rmsprop",
-        "Optimizer. rmsprop: Adam without momentum, as good here and several times faster."
-        " row_rmsprop: the same with one step size for a whole word vector, which saves the memory"
-        " of a second table; for long vectors. adam:"
-        " the paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only"
-        " the words of the batch.",
+        "rmsprop: Adam without momentum, as good here and several times faster. row_rmsprop: the"
+        " same with one step size for a word vector; for long vectors. adam: the paper's; its cost"
+        " grows with the vocabulary. lazy_adam: updates only the words of the batch.",
         choices=OPTIMIZERS,
         searched=OPTIMIZERS,
     )
@@ -108,23 +98,20 @@ class TrainingSettings(Settings):
     batching: str = setting(
         "pairs",
         "pairs: shuffled pairs of query and document (paper). bucketed: pairs with documents of"
-        " about the same length in a batch; faster for --tower=lstm. lists: whole candidate lists,"
-        " each query encoded once; faster. in_batch: as lists, and every document of a batch also"
-        " has grade 0 for each query that it is not judged for; use a larger --batch_size.",
+        " about the same length; faster for --tower=lstm. lists: whole candidate lists, each query"
+        " encoded once. in_batch: as lists, and documents have grade 0 for all other queries.",
         choices=("pairs", "bucketed", "lists", "in_batch"),
     )
     batch_size: int = setting(
         128,
-        "Pairs in a training batch (paper: 128); about as many where a batch holds whole candidate"
-        " lists. Several processes (--distribution) share a batch.",
+        "Pairs in a training batch (paper: 128); several processes (--distribution) share it.",
         minimum=1,
     )
     distribution: str = setting("none", "Who trains, and on which batches.", choices=DISTRIBUTIONS)
     init_from: str = setting(
         "",
-        "Begin with the models of this run (fine-tuning): its vocabularies, the weights of its"
-        " towers and, mixed in as validation queries want it, its translation table. Settings that"
-        " are not given are those of that run, except for the data.",
+        "Begin with the vocabularies, towers and translation table of this run (fine-tuning)."
+        " Settings that are not given are those of that run, except for the data.",
         is_path=True,
     )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)

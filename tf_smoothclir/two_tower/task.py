@@ -32,10 +32,8 @@ class TwoTowerTask:
         self.model = model
         self.batches = batches
         self._settings = settings
-        weights = tf_weights(model)
         self.variables = TaskVariables(
-            weights=weights,
-            kept=weights,
+            weights=tf_weights(model),
             optimizer=optimizer_variables(model.optimizer),
             more=dict(batches.variables),
         )
@@ -54,9 +52,6 @@ class TwoTowerTask:
         """Sets the learning rate of an epoch, from 0."""
         self.model.optimizer.learning_rate = learning_rate(self._settings, epoch)
 
-    def end_epoch(self, completed: int) -> None:
-        """Does nothing: the weights after the epoch are those that are validated and kept."""
-
     def scorer(self) -> DenseRetriever:
-        """Encodes the whole set with the weights that are kept."""
+        """Encodes the whole set with the present weights."""
         return self._encoder()
