@@ -156,9 +156,7 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
 
 
 @pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
-def test_evaluate_on_another_set_leaves_the_own_figures(
-    runs, tiny_dir, tmp_path, commands, grades
-):
+def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, grades):
     """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
     run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")

@@ -97,7 +97,9 @@ def tune(
     chosen = _search(tune, search, max_trials, folds)
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
         directory = Path(temporary if output_dir is None else output_dir)
-        fixed = _fixed("tune", data, preset, given, directory, chosen, overwrite)
+        fixed = settings_with_data(
+            "tune", data, preset, given, directory, overwrite, **_rules_of(chosen)
+        )
         with progress_shown(progress), without_retracing_warnings():
             try:
                 trials = run_search(fixed, chosen, directory, overwrite=overwrite)
@@ -108,27 +110,10 @@ def tune(
     return Tuning(best, trials[0].metrics[metric], metric, trials)
 
 
-def _fixed(
-    where: str,
-    data: Data | None,
-    preset: str,
-    given: Mapping[str, Any],
-    directory: Path,
-    search: Search,
-    overwrite: bool = False,
-) -> RunSettings:
-    """The settings of a search, which its trials change."""
-    return settings_with_data(
-        where,
-        data,
-        preset,
-        given,
-        directory,
-        overwrite,
-        check=lambda settings: search_space(search.tune, settings),
-        tune=search.tune,
-        varied=search.tune,
-    )
+def _rules_of(search: Search) -> dict[str, Any]:
+    """What is checked of the settings of a search, which its trials change."""
+    names = search.tune
+    return {"check": functools.partial(search_space, names), "tune": names, "varied": names}
 
 
 def _keywords(
@@ -184,7 +169,9 @@ class HyperModel(keras_tuner.HyperModel):
         self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
         search = _search(tune, Search.search, Search.max_trials, Search.folds)
         self._names, directory = search.tune, Path(self._held.name)
-        self._settings = _fixed("HyperModel", data, preset, given, directory, search)
+        self._settings = settings_with_data(
+            "HyperModel", data, preset, given, directory, **_rules_of(search)
+        )
         if not self._settings.retrieval.has_towers:
             reason = "a lexical model is no Keras model"
             raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")

@@ -11,16 +11,8 @@ from pathlib import Path
 from absl import flags
 
 from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import (
-    Settings,
-    fields_with_flags,
-    help_of,
-    kind_of,
-    refused,
-    setting,
-    typed,
-    value_text,
-)
+from tf_smoothclir.settings import base
+from tf_smoothclir.settings.base import Settings, fields_with_flags
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
@@ -47,7 +39,7 @@ def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
 
 def flag(name: str, default, help_text: str, **accepted) -> flags.FlagHolder:
     """Defines a flag of a command's own, with the values that it accepts; see `setting`."""
-    return _define(COMMAND, name, setting(default, help_text, **accepted))
+    return _define(COMMAND, name, base.setting(default, help_text, **accepted))
 
 
 def define_run_settings() -> None:
@@ -169,9 +161,9 @@ def define_retriever() -> flags.FlagHolder:
     )
 
 
-def settings_from_flags(base: RunSettings | None = None, **beside) -> RunSettings:
-    """The settings that flags give; what they leave out is as in `base`."""
-    return changed(base or RunSettings(), given_settings(), **beside)
+def settings_from_flags(others: RunSettings | None = None, **beside) -> RunSettings:
+    """The settings that flags give; what they leave out is as in `others`."""
+    return changed(others or RunSettings(), given_settings(), **beside)
 
 
 def run_settings_from_flags(**beside) -> RunSettings:
@@ -205,7 +197,7 @@ def data_like(trained_on: DataSettings) -> DataSettings:
 
 def _define(group: str, name: str, field: dataclasses.Field) -> flags.FlagHolder:
     if isinstance(field.default, bool):
-        return flags.DEFINE_boolean(name, field.default, help_of(field), module_name=group)
+        return flags.DEFINE_boolean(name, field.default, base.help_of(field), module_name=group)
     common = {"serializer": _Serializer(), "module_name": group}
     return flags.DEFINE(_Parser(field), name, field.default, _help(field), **common)
 
@@ -213,12 +205,12 @@ def _define(group: str, name: str, field: dataclasses.Field) -> flags.FlagHolder
 def _help(field: dataclasses.Field) -> str:
     """The help of a flag, after its choices."""
     choices = field.metadata["choices"]
-    return f"<{'|'.join(choices)}>: {help_of(field)}" if choices else help_of(field)
+    return f"<{'|'.join(choices)}>: {base.help_of(field)}" if choices else base.help_of(field)
 
 
 class _Serializer(flags.ArgumentSerializer):
     def serialize(self, value) -> str:
-        return value_text(value)
+        return base.value_text(value)
 
 
 class _Parser(flags.ArgumentParser):
@@ -227,15 +219,15 @@ class _Parser(flags.ArgumentParser):
     def __init__(self, field: dataclasses.Field):
         super().__init__()
         self._field = field
-        self.syntactic_help = "" if isinstance(field.default, str) else kind_of(field)
+        self.syntactic_help = "" if isinstance(field.default, str) else base.kind_of(field)
         self.enum_values = field.metadata["choices"] or ()
 
     def parse(self, argument):
         """The value of a text."""
         try:
-            value = typed(self._field, argument)
+            value = base.typed(self._field, argument)
         except ValueError:
-            raise ValueError(f"must be {kind_of(self._field)}") from None
-        if wrong := refused(self._field, value):
+            raise ValueError(f"must be {base.kind_of(self._field)}") from None
+        if wrong := base.refused(self._field, value):
             raise ValueError(wrong)
         return value

@@ -37,17 +37,7 @@ def setting(
         searched: Values that `smoothclir-tune` tries; a `plugins.Registry` grows with plug-ins.
         python_only: Whether it has no flag.
     """
-    metadata = {
-        "help": help_text,
-        "minimum": minimum,
-        "maximum": maximum,
-        "choices": choices,
-        "is_path": is_path,
-        "has_effect": has_effect,
-        "searched": searched,
-        "python_only": python_only,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=locals())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +118,7 @@ def _in_type(default, value):
 
 def help_of(field: dataclasses.Field) -> str:
     """The help text of a setting, with those of its choices that are registered."""
-    text, choices = field.metadata["help"], field.metadata["choices"]
+    text, choices = field.metadata["help_text"], field.metadata["choices"]
     text = text() if callable(text) else text
     return f"{text} {choices.help()}" if hasattr(choices, "help") else text
 
