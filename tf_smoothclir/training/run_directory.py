@@ -111,7 +111,6 @@ class RunDirectory:
         raise an error before anything is written or deleted.
         """
         run = cls(make_directory(path, "--output_dir"))
-        flag_text = "\n".join(settings.flag_lines()) + "\n"
         if run.config.is_file():
             if not overwrite:  # damaged weights are replaced by those before
                 check_run(run.path, finished=run.finished, best=False)
@@ -128,12 +127,12 @@ class RunDirectory:
                     " --overwrite",
                 )
         else:
-            _check_free(run, flag_text, overwrite)
+            _check_free(run, settings, overwrite)
         check()
         if run.config.is_file():
             run.delete()
         sweep(run)  # of a run that was killed before it wrote its config.json
-        write_text(run.flags, flag_text)
+        write_text(run.flags, _flag_text(settings))
         run.write_config(RunConfig.of(settings))
         return run
 
@@ -233,13 +232,17 @@ def sweep(run: RunDirectory) -> None:
         delete_in(directory)
 
 
-def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
+def _flag_text(settings: RunSettings) -> str:
+    return "\n".join(settings.flag_lines()) + "\n"
+
+
+def _check_free(run: RunDirectory, settings: RunSettings, overwrite: bool) -> None:
     """Checks that a directory without a run holds nothing that a new run would overwrite.
 
     A run that was killed before it wrote config.json may have left flags.txt and temporary files.
     """
     others = names_in(run.path) - {_LOCK, _DATA}
-    if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
+    if run.flags.is_file() and run.flags.read_bytes() == _flag_text(settings).encode():
         others -= {run.flags.name, MANIFEST}
     in_the_way = sorted(others.intersection(run._parts()))
     if in_the_way:
