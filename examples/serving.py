@@ -33,7 +33,7 @@ def main() -> None:
     given = parser.parse_args()
     export_dir, query = Path(given.export_dir), given.query
     if not (export_dir / "search").is_dir():
-        sc.train(toy_entities=300, epochs=5).export(export_dir)
+        sc.train(toy_entities=300).export(export_dir)
     with served(export_dir) as address:
         with sc.ServingClient(address) as client:
             (found,) = client.search([query])

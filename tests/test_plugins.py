@@ -83,6 +83,8 @@ def test_flags_and_help_appear_with_the_plug_in_alone(command):
     assert "--focus: Only for --loss=focus: power of the distance." in found
     assert "|focus>" in found
     assert "focus: distance to the segment, to a power." in found
+    searched = command("trainers.tune", "--plugin=tf_smoothclir.papers.li2018", "--help").stdout
+    assert "gamma1 (0.01 to 100.0)" in one_line(searched)
 
 
 def test_a_run_names_its_module_and_one_without_plug_ins_none(registered, run):
@@ -140,7 +142,7 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
     [
         ([f"--plugin={NAME}", "--focus=0.5"], "--focus"),
         (["--plugin=no.such_module"], "error: --plugin=no.such_module: it cannot be imported"),
-        (["--loss=focus"], "or of a plug-in (--plugin)"),
+        (["--loss=focus"], "A plug-in (--plugin) may bring it"),
     ],
 )
 def test_a_mistake_is_a_message(command, tmp_path, values, message):
@@ -152,7 +154,7 @@ def test_a_mistake_is_a_message(command, tmp_path, values, message):
 
 
 def test_python_trains_and_searches_alike(registered, run, folder, tmp_path):
-    of_page = {"toy_entities": 300, "epochs": 1, "loss": "focus", "focus": 2.0}
+    of_page = {"toy_entities": 300, "epochs": 1, "loss": "focus", "focus": 2.0, "preset": "fast"}
     paths = {"cache_dir": folder / "cache", "output_dir": tmp_path / "run"}
     model = sc.train(**of_page, **SMALL, **paths)
     assert metrics_of(tmp_path / "run")["test"] == metrics_of(run)["test"]

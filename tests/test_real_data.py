@@ -22,6 +22,7 @@ def run(real_data, tmp_path_factory):
     """A run and its metrics, by the command: a process of its own shows the memory."""
     directory = tmp_path_factory.mktemp("mdn")
     command = [sys.executable, "-m", "trainers.train", "--verbosity=-1", "--epochs=3"]
+    command += ["--preset=fast"]
     command += [f"--data_dir={real_data('mdn-en-de')}", "--document_language=de"]
     command += [f"--cache_dir={directory}/cache", f"--output_dir={directory}/run"]
     subprocess.run(command, cwd=ROOT, check=True)

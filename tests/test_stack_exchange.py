@@ -43,7 +43,6 @@ RUNS = {
         "shared_vocabulary": True,
         "ngram_buckets": 50,
         "token_weights": "learned",
-        "average_weights": 0.5,
     },
 }
 EXPORTED = "options"

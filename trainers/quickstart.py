@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.presets import PRESETS, changed
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.presets import preset_settings
 
 setting_flags.define_run_directory("runs/quickstart")
-SETTINGS = changed(RunSettings(data=DataSettings(toy_entities=3000)), PRESETS["best"])
+SETTINGS = preset_settings("best", {"toy_entities": 3000})
 
 
 def main(argv) -> None:

@@ -15,7 +15,6 @@ from tf_smoothclir.command_line import command, setting_flags
 _JSON = flags.DEFINE_boolean(
     "json", False, "Print JSON instead of a table.", module_name=command.COMMAND
 )
-_THRESHOLDS = setting_flags.define_thresholds()
 setting_flags.define_settings(["data"])
 
 
@@ -25,10 +24,13 @@ def main(argv) -> None:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
+    from tf_smoothclir.training.grades import highest_grade
     from tf_smoothclir.utils.tables import print_table
 
-    data = setting_flags.settings_from_flags("data")
-    source, grades = source_of(data), len(_THRESHOLDS.value) + 1
+    data = setting_flags.settings_from_flags().data
+    source = source_of(data)
+    grades = max(1, highest_grade(source)) + 1
+    # Finds errors in the set before anything is printed.
     loaded = RetrievalSet.load(source, num_grades=grades, seed=data.split_seed)
     statistics = collection_statistics(loaded)
     if _JSON.value:

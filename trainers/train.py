@@ -1,11 +1,10 @@
 """Trains what ranks documents: two towers, a translation table, or both.
 
 It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
-and report.md. Without --data_dir, it trains on the built-in toy world. The default is two towers
-with Smooth Cosine Similarity and Smooth Ordinal Search Loss; --preset=paper trains them as the
-paper does, more slowly. --preset=best ranks best here. --retriever=lexical learns a translation
-table instead, --retriever=hybrid both. To continue after an interruption, give the same command
-again.
+and report.md. Without --data_dir, it trains on the built-in toy world. The default, --preset=best,
+trains two towers and learns a translation table; --retriever=dense or lexical takes one of them.
+--preset=paper trains the towers of the paper, with Smooth Cosine Similarity and Smooth Ordinal
+Search Loss, as the paper does. To continue after an interruption, give the same command again.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.run import GROUPS
 
 setting_flags.define_run_directory("runs/train")
-setting_flags.define_preset()
-setting_flags.define_settings()
+setting_flags.define_run_settings()
 
 
 def main(argv) -> None:

@@ -1,6 +1,7 @@
 """Searches hyperparameters on the validation split, or by cross-validation, with keras-tuner.
 
-The flags of smoothclir-train give the fixed settings; --tune names the settings to search. Without
+The flags of smoothclir-train give the fixed settings; --tune names the settings to search. What has
+them is trained: towers, translation table or both, as in --preset=best where it has them. Without
 --data_dir, the search is on the built-in toy world. The same command continues an interrupted or
 killed search: no trial is lost or repeated. At the end it writes tables of all trials, a heat map
 of the thresholds, and best.flags, which smoothclir-train takes with --flagfile. Trials are ranked
@@ -23,14 +24,14 @@ _OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Delete the search in --ou
 _AT_A_TIME = "Trials at the same time, each in its own process."
 _WORKERS = flags.DEFINE_integer("workers", 1, _AT_A_TIME, lower_bound=1, **_OWN)
 setting_flags.define_fields(Search)
-setting_flags.define_preset()
-setting_flags.define_settings()
+setting_flags.define_run_settings()
 
 
 def main(argv) -> None:
     """Runs the search that the flags describe."""
     del argv
-    search, output_dir = Search(**setting_flags.values_of(Search)), _OUTPUT_DIR.value
+    given, output_dir = flags.FLAGS, _OUTPUT_DIR.value
+    search = Search(given.tune, given.search, given.max_trials, given.folds)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
     if not Path(output_dir).exists():  # a search that is finished needs no set
         setting_flags.check_data_dir(settings.data.data_dir)

@@ -65,7 +65,7 @@ def main(argv) -> None:
     """Measures all systems and writes the page."""
     del argv
     measure_set(
-        setting_flags.settings_from_flags("data"),
+        setting_flags.settings_from_flags().data,
         rivals=_RIVALS.value,
         presets=_PRESETS.value,
         runs=given_runs(_RUN_DIRS.value),

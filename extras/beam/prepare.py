@@ -24,7 +24,8 @@ setting_flags.define_settings(["data", "text"])
 def main(argv) -> None:
     """Tokenises the set, and prints where vocabularies and tokens are."""
     del argv
-    data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
+    settings = setting_flags.settings_from_flags()
+    data, text = settings.data, settings.text
     setting_flags.check_data_dir(data.data_dir)
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of

@@ -42,29 +42,26 @@ _BESIDE = (  # setting, the value that it may have, why no other, what to do
 )
 RULES = (
     Rule(
-        ("distribution", "shards_dir"),
-        lambda distribution, path: distribution in _OURS and not path,
+        lambda distribution, shards_dir: distribution in _OURS and not shards_dir,
         "each worker reads shards of its own, and none are given",
         "Write them with smoothclir-shards, and give --shards_dir",
     ),
     Rule(
-        ("shards_dir", "distribution"),
-        lambda path, distribution: bool(path) and distribution not in _OURS,
+        lambda shards_dir, distribution: bool(shards_dir) and distribution not in _OURS,
         "nothing reads the shards",
         "Add --distribution=shards, or multi_worker for several processes",
     ),
     *(
         Rule(
-            ("distribution", name),
             lambda distribution, value, only=only: distribution in _OURS and value != only,
             reason,
             remedy,
+            ("distribution", name),
         )
         for name, only, reason, remedy in _BESIDE
     ),
     Rule(  # of smoothclir-shards
-        ("num_shards", "ngram_buckets"),
-        lambda _, buckets: buckets > 0,
+        lambda num_shards, ngram_buckets: ngram_buckets > 0,
         _OF_IDS,
         "Leave --ngram_buckets out",
     ),

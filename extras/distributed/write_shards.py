@@ -10,7 +10,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.extras import distributed as distributed  # registers its rules
-from tf_smoothclir.settings.combinations import check_combinations
+from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.training import TrainingSettings as Training
 
 _OWN = {"module_name": command.COMMAND}
@@ -21,15 +21,19 @@ _NEGATIVES = flags.DEFINE_integer(
     "negatives", Training.negatives, "Sampled documents of grade 0 per query.", 0, **_OWN
 )
 _SEED = flags.DEFINE_integer("seed", Training.seed, "Seed of the sampling.", 0, **_OWN)
-_THRESHOLDS = setting_flags.define_thresholds()
+_THRESHOLDS = setting_flags.flag(
+    "thresholds",
+    ModelSettings.thresholds,
+    "As in training. Only their number counts here: K-1 for grades 0..K-1.",
+)
 setting_flags.define_settings(["data", "text"])
 
 
 def main(argv) -> None:
     """Writes the shards."""
     del argv
-    data, text = (setting_flags.settings_from_flags(group) for group in ("data", "text"))
-    check_combinations(text, num_shards=_SHARDS.value)
+    settings = setting_flags.settings_from_flags(num_shards=_SHARDS.value)
+    data, text = settings.data, settings.text
     setting_flags.check_data_dir(data.data_dir)
     from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.preparation import tokenize_set

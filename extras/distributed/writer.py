@@ -20,7 +20,6 @@ from tf_smoothclir.extras.distributed.reading import (
     ShardManifest,
     Shards,
 )
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.storage.files import copy_file, make_directory, new_directory, write_json
@@ -42,7 +41,6 @@ def write_shards(
     overwrite: bool = False,
 ) -> Shards:
     """Writes candidate lists as shards with about the same number of pairs each."""
-    check_combinations(text, num_shards=num_shards)
     directory = free_directory(directory, overwrite=overwrite)
     if not 1 <= num_shards <= len(lists.query_rows):
         reason = f"it must be in 1..{len(lists.query_rows)}, the number of queries"

@@ -16,7 +16,6 @@ from tf_smoothclir.papers import li2018 as li2018  # registers their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, WORD_VECTORS, MatchingOptions
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.rule import Rule
@@ -101,35 +100,35 @@ _WORD_VECTORS = _enum(
     + ".",
 )
 GROUPS = ("text", "model", "training", "retrieval", *plugins.groups())
+_EPOCHS = 10
 _DECIDED = ("loss", "tower", "seed", "objective")  # by the experiments
 setting_flags.define_settings(GROUPS)
-flags.FLAGS.set_default("epochs", 10)
+flags.FLAGS.set_default("epochs", _EPOCHS)
 # What goes together with what, beside the rules of the settings; see `_values`.
 RULES = (
     Rule(
-        ("seeds", "retriever"),
-        lambda _, retriever: retriever != "dense",
+        lambda seeds, retriever: retriever != "dense",
         "the experiments decide what ranks; the ablation has rows of each retriever",
         "Leave it out",
     ),
     Rule(
-        ("seeds", "distribution"),
-        lambda _, distribution: distribution != "none",
+        lambda seeds, distribution: distribution != "none",
         "the experiments train each run in one process",
         "Leave it out",
     ),
     Rule(
-        ("word_vectors", "query_embeddings", "document_embeddings"),
-        lambda kind, *files: kind in (GIVEN, MAPPED) and not all(files),
+        lambda word_vectors, query_embeddings, document_embeddings: (
+            word_vectors in (GIVEN, MAPPED) and not (query_embeddings and document_embeddings)
+        ),
         "there are no vectors",
         "Give --query_embeddings and --document_embeddings, and their --dim",
     ),
     *(
         Rule(
-            ("tune_epochs", theta),
             lambda epochs, values: epochs == 0 and values is not None,
             "--tune_epochs=0 tunes no thresholds, so there are none to try",
             "Leave one of the two out",
+            ("tune_epochs", theta),
         )
         for theta in ("theta_1", "theta_2")
     ),
@@ -199,15 +198,14 @@ def _base_settings() -> RunSettings:
         max_queries=_MAX_QUERIES.value,
         cache_dir=_CACHE_DIR.value and os.path.abspath(_CACHE_DIR.value),
     )
-    given = {group: setting_flags.settings_from_flags(group, varied=_DECIDED) for group in GROUPS}
-    for group in given.values():
+    base = changed(RunSettings(data=data), {"epochs": _EPOCHS})
+    base = setting_flags.settings_from_flags(base, varied=_DECIDED)
+    for group in base.groups().values():
         for field in dataclasses.fields(group):
             path = field.metadata["is_path"] and getattr(group, field.name)
             if path and "://" not in path and not os.path.exists(path):
                 where = f"--{field.name}={path}"
                 raise input_error(where, "there is no such file", "Check the path")
-    base = RunSettings.from_groups({"data": data, **given})
-    check_combinations(base, varied=_DECIDED)
     return base
 
 
@@ -217,8 +215,8 @@ def _check_systems(names: Sequence[str], base: RunSettings) -> None:
     for name in names:
         for system in EXPERIMENTS[name].systems:
             try:
-                check_combinations(system.settings(base))
-                check_combinations(changed(base, {**(system.tuned_with or {}), **tuning}))
+                system.settings(base)
+                changed(base, {**(system.tuned_with or {}), **tuning})
             except InputError as error:
                 raise InputError(f"{name}, {system.name}: {error}") from error
 

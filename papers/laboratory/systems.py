@@ -164,7 +164,6 @@ OPTIONS = (
     _option("Ordinal softmax", _dense("loss", "batching", "train_negatives")),
     _option("Hard negatives", _dense("hard_negatives")),
     _option("Larger batches and steps", _dense("batch_size", "learning_rate")),
-    _option("Averaged weights", {"average_weights": 0.5}),
     _option("Falling learning rate", _dense("learning_rate_decay")),
     _option("Bilingual initial vectors", _dense("initial_vectors")),
     _option("--preset=dense", _DENSE),

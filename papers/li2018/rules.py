@@ -25,51 +25,48 @@ _BESIDE_OBJECTIVE = (
 OBJECTIVE_RULES = (
     *(
         Rule(
-            ("objective", other),
             lambda objective, value, own=own: objective in _OURS and value not in own,
             reason,
             _LEAVE_OUT,
+            ("objective", other),
         )
         for other, own, reason in _BESIDE_OBJECTIVE
     ),
     Rule(
-        ("objective", "tower"),
         lambda objective, tower: objective == "bae" and tower != "linear",
         "an autoencoder rebuilds the words of a text from the sum of their vectors",
         "Add --tower=linear",
     ),
     Rule(
-        ("objective", "ngram_buckets"),
-        lambda objective, buckets: objective == "bae" and buckets > 0,
+        lambda objective, ngram_buckets: objective == "bae" and ngram_buckets > 0,
         "an autoencoder rebuilds words, not n-grams",
         _LEAVE_OUT,
     ),
     Rule(
-        ("objective", "opening_epochs"),
-        lambda objective, first: objective == "xcnn" and not first,
+        lambda objective, opening_epochs: objective == "xcnn" and not opening_epochs,
         "its document tower learns from queries made of documents alone",
         "Add --opening_epochs, such as half of --epochs",
     ),
     Rule(
-        ("objective", "optimizer"),
         lambda objective, optimizer: objective == "xcnn" and optimizer in ("adam", "lazy_adam"),
         "their momentum would move the document tower, which stays as it is in the second stage",
         "Leave --optimizer out",
     ),
     Rule(
-        ("objective", "adversarial_weight", "discriminator_steps"),
-        lambda objective, weight, steps: objective == "adversarial" and weight > 0 and steps == 0,
+        lambda objective, adversarial_weight, discriminator_steps: (
+            objective == "adversarial" and adversarial_weight > 0 and discriminator_steps == 0
+        ),
         "there is no discriminator whose likelihood could count",
         "Add --adversarial_weight=0, or raise --discriminator_steps",
     ),
     Rule(
-        ("objective", "opening_epochs", "epochs"),
-        lambda objective, first, epochs: objective in _OURS and 0 < epochs <= first,
+        lambda objective, opening_epochs, epochs: (
+            objective in _OURS and 0 < epochs <= opening_epochs
+        ),
         "no epoch is left for the judged queries",
         "Raise --epochs",
     ),
     Rule(
-        ("tune", "objective"),
         lambda tune, objective: any(objective not in _SEARCHED.get(n, (objective,)) for n in tune),
         "this objective does not have one of these settings",
         "Add --objective=adversarial",
@@ -77,8 +74,7 @@ OBJECTIVE_RULES = (
 )
 LAYER_RULES = (
     Rule(
-        ("projection_layers", "tower"),
-        lambda layers, tower: layers > 1 and tower != "max_lstm",
+        lambda projection_layers, tower: projection_layers > 1 and tower != "max_lstm",
         "only max_lstm can have a second layer",
         "Add --tower=max_lstm, or leave --projection_layers out",
     ),

@@ -27,7 +27,7 @@ def places(tiny_dir, tmp_path_factory):
 
 def own_objects(power=1.5):
     towers = {"query_tower": SumTower(name="mine"), "document_tower": SumTower(dim=8)}
-    return {"loss": PowerLoss(power), **towers, "epochs": 4, "negatives": 3}
+    return {"loss": PowerLoss(power), **towers, "epochs": 4, "negatives": 3, "preset": "fast"}
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +85,16 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
             {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)},
             r"different lengths \(query_tower: 4, document_tower: 8\)",
         ),
+        ({"query_tower": SumTower(dim=4), "tune": ["dim"]}, "--tune=dim --objects.* has its own"),
         ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
         ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
-        ({"loss": sc.SoftmaxLoss()}, r"--loss.*: give --batching=lists"),
+        ({"loss": sc.SoftmaxLoss(), "preset": "fast"}, r"--loss.*: give --batching=lists"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):
+    call = sc.tune if "tune" in arguments else sc.train
     with pytest.raises(InputError, match=message):
-        sc.train(output_dir=tmp_path / "run", epochs=1, **arguments)
+        call(output_dir=tmp_path / "run", epochs=1, **arguments)
 
 
 def test_a_layer_reads_padded_ids_and_an_empty_text_is_the_zero_vector():

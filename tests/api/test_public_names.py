@@ -1,19 +1,17 @@
-"""Public names and keywords: as editors see them and as the flags; what a wrong one is answered."""
+"""Public names as editors see them; keywords: which there are, what a wrong one is answered."""
 
 import ast
 import inspect
 import subprocess
 import sys
-import typing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tf_smoothclir
-from tf_smoothclir.api import keywords
-from tf_smoothclir.api.settings import run_settings
-from tf_smoothclir.api.training import _ARGUMENTS, train
+from tf_smoothclir.api.settings import _ARGUMENTS, run_settings
+from tf_smoothclir.api.training import train
 from tf_smoothclir.settings.base import fields_with_flags
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -23,16 +21,7 @@ FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with
 
 
 def settings_of(preset="", **given):
-    return run_settings(preset, given, _ARGUMENTS)
-
-
-def kind_of(field):
-    default = field.default
-    if isinstance(default, tuple):
-        return f"Sequence[{type(default[0]).__name__ if default else 'int'}]"
-    if isinstance(default, str) and field.metadata["is_path"]:
-        return "PathText"
-    return type(default).__name__
+    return run_settings(preset, given)
 
 
 def test_editors_see_every_public_name_where_it_is():
@@ -62,21 +51,14 @@ def test_what_the_guide_says_loads_no_tensorflow():
     subprocess.run([sys.executable, "-c", program], cwd=root, check=True)
 
 
-def test_the_typed_keywords_are_the_settings():
-    declared = keywords.SettingKeywords.__annotations__
-    names = {name: getattr(kind, "__forward_arg__", kind) for name, kind in declared.items()}
-    expected = {name: kind_of(field) for name, field in FIELDS.items()}
-    assert names == {**expected, "loss": "Any"}  # a name or an object
-    assert typing.get_type_hints(keywords.SettingKeywords, vars(keywords))
-
-
 def test_arguments_are_those_of_train_and_presets_those_of_the_command():
     parameters = inspect.signature(train).parameters
-    assert list(parameters) == [*_ARGUMENTS, "settings"]
+    assert {*parameters, "max_trials", "folds"} == {*_ARGUMENTS, "settings"}
     assert not set(_ARGUMENTS) & set(FIELDS)
-    assert settings_of() == RunSettings()
+    assert settings_of("fast") == RunSettings()
+    assert settings_of() == preset_settings("best")
     assert settings_of("best", seed=5) == changed(preset_settings("best"), {"seed": 5})
-    assert settings_of("paper", tower="lstm") == preset_settings("paper", "lstm")
+    assert settings_of("paper", tower="lstm") == preset_settings("paper", {"tower": "lstm"})
 
 
 def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
@@ -102,7 +84,7 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
         ({"fresh_negatives": 1}, "Give True or False"),
         ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
         ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
-        ({"loss": "softmax"}, "Add --batching=lists"),
+        ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
         ({"init_from": "nowhere"}, "there is no such directory"),
     ],
 )

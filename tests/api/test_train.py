@@ -42,13 +42,14 @@ def towers(tmp_path_factory):
     """Keywords of a run of towers: the settings of the tiny set that are not the defaults."""
     settings = tiny_settings("", tmp_path_factory.mktemp("cache"), epochs=1, select_metric="MAP")
     values, defaults = settings.values(), RunSettings().values()
-    return {name: value for name, value in values.items() if value != defaults[name]}
+    own = {name: value for name, value in values.items() if value != defaults[name]}
+    return {**own, "preset": "fast"}
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     """Keywords of a run without towers, which takes less time."""
-    return {"cache_dir": tmp_path_factory.mktemp("cache"), "retriever": "lexical", "negatives": 3}
+    return {"cache_dir": tmp_path_factory.mktemp("cache"), "preset": "lexical", "negatives": 3}
 
 
 def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp_path):

@@ -41,6 +41,7 @@ _TELL = {".md", ".html"}  # reports, which tell the same times in words
 _GRAPHS = re.compile(r"quick/(query_tower|document_tower|search)/")
 _COUNTED = re.compile(r"(?<=\bbest-)\d+|(?<=\bstate-)\d+")
 _TINY = "--dim=4 --negatives=3 --batch_size=8 --learning_rate=0.1"
+_DENSE = "--epochs=2 --preset=fast --output_dir=WORK/dense"
 _BEST = f"{_TINY} --epochs=2 --preset=best --reranker=late_interaction --rerank_depth=5"
 _THETAS = "--theta_1=0.1 --theta_2=0.2 --output_dir=WORK/reproduced"
 _REPRODUCED = f"{_TINY} --epochs=1 --tune_epochs=1 {_THETAS}"
@@ -70,11 +71,11 @@ COMMANDS = (
     Command("stats", 4, "trainers.stats", "--data_dir=WORK/data"),
     Command("convert-polyglot", 12, f"{_PAPERS}.liu2020.convert_polyglot", _POLYGLOT),
     Command("shards", 40, f"{_EXTRAS}.distributed.write_shards", f"{_DATA} {_SHARDS}"),
-    Command("train", 12, "trainers.train", f"{_DATA} {_TINY} --epochs=2 --output_dir=WORK/dense"),
+    Command("train", 12, "trainers.train", f"{_DATA} {_TINY} {_DENSE}"),
     Command("train best", 12, "trainers.train", f"{_DATA} {_BEST} --output_dir=WORK/best"),
     Command("evaluate", 8, "trainers.evaluate", _EVALUATED),
     Command("compare", 6, "trainers.compare", _COMPARED),
-    Command("tune", 8, "trainers.tune", f"{_DATA} {_TINY} {_TUNED}"),
+    Command("tune", 8, "trainers.tune", f"{_DATA} {_TINY} --preset=fast {_TUNED}"),
     Command("export", 14, "export.export", f"--run_dir=WORK/best {_EXPORT}"),
     Command("index", 24, "export.build_index", f"{_EXPORT} {_INDEX}"),
     Command("index anew", 24, "export.build_index", f"{_EXPORT} {_INDEX} --overwrite"),

@@ -6,9 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tests.graphs import operations_in
-from tests.training.test_checkpoints import task_of
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.optimizers import (
     LEARNING_RATE,
     OPTIMIZERS,
@@ -21,9 +19,6 @@ from tf_smoothclir.optimizers import (
 from tf_smoothclir.optimizers.gradients import clipped
 from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy, gradient_policy
-from tf_smoothclir.settings.model import ModelSettings
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.two_tower.builder import build_model
 
 ROWS, DIM = 6, 3
 RATE = 0.1
@@ -332,33 +327,3 @@ def test_rmsprops_of_rows_of_one_number_are_adam_without_momentum():
 def test_a_rho_that_is_no_decay_is_refused(kind, rho):
     with pytest.raises(ValueError, match="rho must be inside"):
         kind(rho=rho)
-
-
-@pytest.mark.parametrize("decay", [0.5, 0.9, 1.0])
-def test_average_is_the_mean_in_which_an_epoch_counts_decay_times_the_next(decay):
-    """Of what is trained: frozen tables and counters are those of the model."""
-    model = build_model(
-        RunSettings(model=ModelSettings(dim=2, tower="lstm", train_query_embeddings=False)),
-        {"query": list("abcd"), "document": list("abcde")},
-    )
-    task, weights, seen = task_of(model, average_weights=decay), tf_weights(model), []
-    generator = np.random.default_rng(1)
-    for epoch in range(1, 6):
-        for weight in weights:
-            if weight.trainable:
-                weight.assign(generator.normal(size=weight.shape))
-            elif weight.dtype == "int64":
-                weight.assign_add(np.ones(weight.shape, "i8"))
-        seen.append([weight.numpy() for weight in weights])
-        task.end_epoch(epoch)
-        shares = [decay ** (epoch - other) for other in range(1, epoch + 1)]
-        for weight, found, *values in zip(weights, task.variables.kept, *seen):
-            if weight.trainable and epoch > 1:
-                expected = np.average(np.array(values, "f8"), axis=0, weights=shares)
-                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-            else:  # the first to the last bit
-                np.testing.assert_array_equal(found, values[-1])
-    for weight, last in zip(weights, seen[-1]):  # the model itself keeps its last weights
-        np.testing.assert_array_equal(weight, last)
-    # One table and the counters of dropouts of two towers.
-    assert sum(not weight.trainable for weight in weights) == 3

@@ -36,7 +36,6 @@ OPTIONS = {
     "batching": "in_batch",
     "hard_negatives": 2,
     "mine_ranks": (2, 9),
-    "average_weights": 0.5,
     "fresh_negatives": True,
     "matryoshka_dims": (2,),
 }

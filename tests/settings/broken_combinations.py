@@ -7,15 +7,15 @@ from tf_smoothclir.command_line.flag_rules import FLAG_RULES
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
 from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
-from tf_smoothclir.settings import combinations
-from tf_smoothclir.settings.combinations import Rule
+from tf_smoothclir.settings import presets
+from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
 
 OF_PLUGINS = {
     **dict.fromkeys((*OBJECTIVE_RULES, *LAYER_RULES), li2018.__name__),
     **dict.fromkeys(distributed.RULES, distributed.__name__),
 }
-RULES = (*combinations.RULES, *OF_PLUGINS)
+RULES = presets.rules()
 _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
 
 # What a rule reads, in its order, with values that break it first; a name alone has its default.
@@ -72,6 +72,8 @@ tune=dim distribution=shards | shards_dir=gs://shards batching=lists
 tune=dim retriever=lexical
 tune=gamma1 objective
 tune=psq_beta ranker=ql | retriever=lexical
+tune=thresholds loss=three_part_l2
+tune=dim objects={}
 """
 # Flags that need another one, which is not given.
 _ALONE = """

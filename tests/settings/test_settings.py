@@ -14,7 +14,7 @@ from tf_smoothclir.settings.training import METRICS, TrainingSettings
 
 RANKS = "be the first and the last rank, such as 10,200"
 RISING = "be rising numbers from 1 on, such as 64,128,256"
-PLUG_IN = "A plug-in may bring it."
+PLUG_IN = "A plug-in (--plugin) may bring it."
 
 
 def test_defaults_are_those_of_the_paper():
@@ -37,7 +37,7 @@ REFUSED = [
     (ModelSettings, "epsilon", -0.1, "be at least 0.0, but is -0.1."),
     (ModelSettings, "epsilon", math.nan, "be a finite number, but is nan."),
     (TrainingSettings, "learning_rate", math.inf, "be a finite number, but is inf."),
-    (TrainingSettings, "average_weights", 1.5, "be at most 1.0, but is 1.5."),
+    (ModelSettings, "lower_grade_weight", 1.5, "be at most 1.0, but is 1.5."),
     # Numbers that TensorFlow does not take.
     (TrainingSettings, "seed", 2**31 - 1, "be at most 2147483646, but is 2147483647."),
     (DataSettings, "split_seed", 10**30, f"be at most 2147483646, but is {10**30}."),

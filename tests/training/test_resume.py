@@ -22,6 +22,7 @@ STOPS = (
 )
 FLAGS = ["--dim=4", "--negatives=3", "--batch_size=8", "--epochs=2", "--learning_rate=0.1"]
 FLAGS += ["--fresh_negatives", "--position_weights=learned", "--checkpoint_minutes=0"]
+FLAGS.append("--preset=fast")
 
 
 def tensors(path):

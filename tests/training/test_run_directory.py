@@ -41,8 +41,7 @@ import sys
 from absl import flags
 from tf_smoothclir.command_line import setting_flags
 
-setting_flags.define_preset()
-setting_flags.define_settings()
+setting_flags.define_run_settings()
 for path in sys.argv[1:]:
     flags.FLAGS.unparse_flags()
     flags.FLAGS(["program", f"--flagfile={path}"])

@@ -12,6 +12,7 @@ from tests.training.tiny_set import QUERIES, tiny_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -119,7 +120,7 @@ def word_weights(model, role):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
-    weighted = {"token_weights": "learned", "position_weights": "learned", "average_weights": 0.5}
+    weighted = {"token_weights": "learned", "position_weights": "learned"}
     settings = tiny(**weighted, shared_vocabulary=shared)
     assert_validated_by_the_best(train(settings, tmp_path / "run"))
     model = load_model(RunDirectory.load(tmp_path / "run"))
@@ -158,16 +159,23 @@ def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_
 
 
 def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
-    tiny_dir, tmp_path, begin
+    tiny_dir, tmp_path, begin, finished
 ):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
     settings, right = tiny_settings(data, tmp_path / "cache"), (data / "en2fr.rel").read_text()
     (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
-    with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
-        train(settings, tmp_path / "run")
+    for path in (tmp_path / "run", shutil.copytree(finished.path, tmp_path / "copy")):
+        before = {**snapshot(path), ".training.lock": None}
+        with pytest.raises(InputError, match=r"en2fr\.rel:41: grade 'much' is not an integer"):
+            train(settings, path, overwrite=True)
+        assert {**snapshot(path), ".training.lock": None} == before  # a run there is not deleted
     (data / "en2fr.rel").write_text(right)
-    run = RunDirectory.load(tmp_path / "run")
-    run.vocabulary.mkdir(exist_ok=True)
+    words = {"query_vocabulary": str(data / "nowhere.txt")}
+    with pytest.raises(InputError, match="nowhere"):
+        train(changed(settings, words), tmp_path / "run")
+    assert [*snapshot(tmp_path / "run")] == [".training.lock"]
+    run = RunDirectory.create(tmp_path / "run", settings)
+    run.vocabulary.mkdir()
     for role in ROLES:  # of former data that could not be used either
         (run.vocabulary / f"{role}.txt").write_text("\n[UNK]\nof former data\n")
     begin(settings, run.path)

@@ -118,13 +118,13 @@ def assert_same(found, expected):
 
 def test_learns_at_a_rate_that_falls_by_its_factor_after_each_epoch(tiny, tmp_path):
     trainer, model = start(tiny(epochs=5, learning_rate_decay=0.99), tmp_path / "run")
-    rates, end_epoch = [], trainer.task.end_epoch
+    rates, finish_epoch = [], trainer._finish_epoch
 
-    def noting(completed):
+    def noting():
         rates.append(float(model.optimizer.learning_rate))
-        end_epoch(completed)
+        finish_epoch()
 
-    trainer.task.end_epoch = noting
+    trainer._finish_epoch = noting
     history = trainer.train().history
     assert rates == pytest.approx([0.1 * 0.99**epoch for epoch in range(5)])
     assert history[-1]["loss"] < history[0]["loss"] / 1.5
@@ -165,7 +165,7 @@ def test_killed_run_with_fresh_negatives_continues_bit_for_bit(tiny, tmp_path, w
 @pytest.mark.parametrize("batching", ["lists", "bucketed", "in_batch"])
 def test_killed_run_in_other_batches_continues_bit_for_bit(batching, mined, tiny, tmp_path):
     more = {"hard_negatives": mined, "mine_ranks": (1, 30), "epochs": 3} if mined else {}
-    settings = tiny(batching=batching, fresh_negatives=True, average_weights=0.5, **more)
+    settings = tiny(batching=batching, fresh_negatives=True, **more)
     progress, expected = trained(settings, tmp_path / "whole")
     found = [record.get("mining", {}).get("per_query", 0) > 0 for record in progress.history]
     assert found == ([True, True, False] if mined else [False, False])  # not after the last
@@ -174,17 +174,6 @@ def test_killed_run_in_other_batches_continues_bit_for_bit(batching, mined, tiny
     steps = trainer.task.batches.epoch(0).steps
     train_until_killed(trainer, steps + 2)  # in the second epoch, after a mining
     assert_same(trained(settings, tmp_path / "run"), (progress, expected))
-
-
-def test_averages_are_evaluated_and_kept_and_not_trained_on(tiny, tmp_path, monkeypatch, whole):
-    script_validation(monkeypatch, [0.2, 0.9])
-    trainer, model = start(tiny(average_weights=0.5), tmp_path / "run")
-    after = note_weights(trainer)
-    trainer.train()
-    for found, first, second in zip(weights(model), *after):
-        np.testing.assert_allclose(found, (first + 2 * second) / 3, rtol=1e-5, atol=1e-6)
-    for found, expected in zip(after[1], whole[False][2][1]):
-        np.testing.assert_array_equal(found, expected)
 
 
 def test_fresh_negatives_differ_by_epoch_fixed_ones_do_not_and_may_be_fewer(tiny, tmp_path):

@@ -65,7 +65,6 @@ class ToyTask:
             state += optimizer_variables(optimizer)
         self.variables = TaskVariables(
             weights=[self.weights],
-            kept=[self.weights],
             optimizer=state,
             helpers=[self.discriminator],
             more=self.batches.variables,
@@ -99,9 +98,6 @@ class ToyTask:
     def begin_epoch(self, epoch):
         """Halves the learning rate of the model after each epoch."""
         self.optimizer.learning_rate = 0.1 * 0.5**epoch
-
-    def end_epoch(self, completed):
-        """There are no averages."""
 
     def scorer(self):
         return ToyScorer(self.weights.numpy())

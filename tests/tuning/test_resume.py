@@ -21,6 +21,7 @@ TRIALS = 5
 
 def start(data_dir, work_dir, output_dir, *more):
     flags = ["--search=random", "--dim=4", "--negatives=3", "--batch_size=8", "--epochs=1"]
+    flags.append("--preset=fast")
     flags += ["--learning_rate=0.1", f"--max_trials={TRIALS}", f"--output_dir={output_dir}"]
     flags += [f"--data_dir={data_dir}", f"--cache_dir={work_dir / 'cache'}", *more]
     return subprocess.Popen(

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.search import searchable
 from tf_smoothclir.tuning import search_space
-from tf_smoothclir.tuning.search_space import VALUES, combinations, threshold_tuples, with_values
+from tf_smoothclir.tuning.search_space import combinations, threshold_tuples, with_values
 from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import InputError
 
@@ -35,7 +36,7 @@ def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
 
 
 @given(
-    st.sets(st.sampled_from(search_space.searchable()), min_size=1, max_size=3),
+    st.sets(st.sampled_from(list(searchable())), min_size=1, max_size=3),
     st.sampled_from([1, 2, 3]),
 )
 def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):
@@ -74,7 +75,7 @@ def test_what_a_loss_ignores_or_cannot_be_used_with_is_not_searched_with_it():
     assert [p for p in points if p["loss"] == "three_part_l2"] == [{"loss": "three_part_l2"}]
     losses = [point["loss"] for point in points_of(["loss", "temperature"])]
     assert losses.count("sosl") == 1
-    assert losses.count("cumulative_logits") == len(VALUES["temperature"])
+    assert losses.count("cumulative_logits") == len(searchable()["temperature"])
 
     assert {"loss": "softmax"} in points_of(["loss"], batching="lists")
     assert {"loss": "softmax"} not in points_of(["loss"])  # in batches of pairs

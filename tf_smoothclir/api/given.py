@@ -39,18 +39,19 @@ _JUDGMENTS_REMEDY = (
 
 def texts_of(given: Texts, argument: str) -> list[Text]:
     """Queries or documents as records."""
-    _refuse_single(given, argument, _TEXTS_REMEDY)
     if _is_frame(given):
-        columns = _columns(given, ("id", "text"), argument, ("title",))
+        titles = ["title"] if "title" in map(str, given.columns) else []
+        columns = _columns(given, ["id", "text", *titles], argument)
         records = [
-            Text(_id(id_, argument), "" if title is None or title != title else title, text)
-            for id_, text, title in zip(*columns)  # None and NaN are missing titles
+            # None and NaN are missing titles.
+            Text(_id(id_, argument), "".join(one for one in title if one == one and one), text)
+            for id_, text, *title in columns
         ]
     elif hasattr(given, "items"):
         records = [Text(_id(id_, argument), "", text) for id_, text in given.items()]
     else:
-        texts = _listed(given, argument, _TEXTS_REMEDY)
-        records = [Text(str(index), "", text) for index, text in enumerate(texts)]
+        texts = enumerate(_listed(given, argument, _TEXTS_REMEDY))
+        records = [Text(str(index), "", text) for index, text in texts]
     for record in records:
         for value in (record.title, record.text):
             _check_text(f"{argument}[{record.id!r}]", value)
@@ -61,28 +62,26 @@ def texts_of(given: Texts, argument: str) -> list[Text]:
 
 def judgments_of(given: Judgments, argument: str = "judgments") -> list[Judgment]:
     """Judgments as records."""
-    _refuse_single(given, argument, _JUDGMENTS_REMEDY)
     rows: Iterable[Any]
     if _is_frame(given):
-        rows = zip(*_columns(given, ("query_id", "document_id", "grade"), argument))
+        rows = _columns(given, ["query_id", "document_id", "grade"], argument)
     elif isinstance(given, Mapping):
         rows = _flat(given, argument)
     else:
         rows = _listed(given, argument, _JUDGMENTS_REMEDY)
-    found = []
+    judgments = []
     for index, row in enumerate(rows):
         place = f"{argument}[{index}]"
         if isinstance(row, (str, bytes)) or not hasattr(row, "__len__") or len(row) != 3:
             raise input_error(place, f"it is {_shown(row)}, not a triple", _JUDGMENTS_REMEDY)
         query, document, grade = row
-        found.append(Judgment(_id(query, place), _id(document, place), _grade(grade, place)))
-    return found
+        judgments.append(Judgment(_id(query, place), _id(document, place), _grade(grade, place)))
+    return judgments
 
 
 def strings(given: Sequence[str], argument: str) -> list[str]:
     """A list of strings."""
     remedy = "Give a list of strings"
-    _refuse_single(given, argument, remedy)
     if isinstance(given, Mapping) or _is_frame(given):
         remedy = f"{remedy}, such as the values of the dictionary or a column of the frame"
         raise input_error(argument, f"it is {_kind(given)}", remedy)
@@ -100,30 +99,19 @@ def one_string(given: str, argument: str) -> str:
 
 def whole_number(given: int, argument: str, least: int = 1) -> int:
     """A whole number."""
-    remedy = f"Give a whole number from {least} on"
-    try:
-        number = operator.index(given)
-    except TypeError:
-        raise input_error(argument, f"it is {_shown(given)}", remedy) from None
-    if isinstance(given, bool) or number < least:
+    number = _index(given)
+    if number is None or number < least:
+        remedy = f"Give a whole number from {least} on"
         raise input_error(argument, f"it is {_shown(given)}", remedy)
     return number
-
-
-def _refuse_single(given: object, argument: str, remedy: str) -> None:
-    if isinstance(given, (str, bytes)):
-        what = "a single string" if isinstance(given, str) else "bytes"
-        raise input_error(f"{argument}={_short(given)}", f"it is {what}", remedy)
 
 
 def _is_frame(given: object) -> TypeGuard[Frame]:
     return hasattr(given, "columns") and hasattr(given, "__getitem__")
 
 
-def _columns(
-    frame: Frame, names: Sequence[str], argument: str, optional: Sequence[str] = ()
-) -> list[list[Any]]:
-    """The values of columns; empty strings for an optional one that is not there."""
+def _columns(frame: Frame, names: Sequence[str], argument: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of some columns."""
     there = [str(name) for name in frame.columns]
     missing = [name for name in names if name not in there]
     if missing:
@@ -132,10 +120,7 @@ def _columns(
             f"the data frame has no column {missing[0]!r}; it has {', '.join(there) or 'none'}",
             f"Rename its columns to {', '.join(names)}",
         )
-    values = [list(frame[name]) for name in names]
-    for name in optional:
-        values.append(list(frame[name]) if name in there else [""] * len(values[0]))
-    return values
+    return zip(*(list(frame[name]) for name in names))
 
 
 def _flat(given: Mapping[Any, Any], argument: str) -> Iterator[tuple[Any, Any, Any]]:
@@ -148,10 +133,21 @@ def _flat(given: Mapping[Any, Any], argument: str) -> Iterator[tuple[Any, Any, A
 
 
 def _listed(given: Any, argument: str, remedy: str) -> list[Any]:
+    if isinstance(given, (str, bytes)):
+        what = "a single string" if isinstance(given, str) else "bytes"
+        raise input_error(f"{argument}={_short(given)}", f"it is {what}", remedy)
     try:
         return list(given)
     except TypeError:
         raise input_error(argument, f"it is {_shown(given)}", remedy) from None
+
+
+def _index(value: Any) -> int | None:
+    """A whole number; None for anything else, True and False too."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def _id(value: Hashable, place: str) -> str:
@@ -161,25 +157,19 @@ def _id(value: Hashable, place: str) -> str:
             return str(value)
         reason = f"the id {value!r} is empty or contains white space"
         raise input_error(place, reason, "Give ids without white space")
-    if not isinstance(value, bool):
-        try:
-            return str(operator.index(value))  # type: ignore[arg-type]
-        except TypeError:
-            pass
-    raise input_error(place, f"the id is {_shown(value)}", "Give strings or whole numbers as ids")
+    if (number := _index(value)) is None:
+        raise input_error(
+            place, f"the id is {_shown(value)}", "Give strings or whole numbers as ids"
+        )
+    return str(number)
 
 
 def _grade(value: Any, place: str) -> int:
-    if isinstance(value, float) and value.is_integer():  # of a column with gaps
-        return int(value)
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)
-    except TypeError:
-        pass
-    raise input_error(
-        place, f"the grade is {_shown(value)}", "Give whole numbers from 0 on as grades"
-    )
+    whole = isinstance(value, float) and value.is_integer()  # of a column with gaps
+    if (grade := int(value) if whole else _index(value)) is None:
+        remedy = "Give whole numbers from 0 on as grades"
+        raise input_error(place, f"the grade is {_shown(value)}", remedy)
+    return grade
 
 
 def _check_text(place: str, value: object) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tf_smoothclir.api.given import Judgments, Texts
 from tf_smoothclir.api.given_objects import with_objects
@@ -31,14 +31,6 @@ from tf_smoothclir.utils.progress import progress_shown
 
 if TYPE_CHECKING:
     from tensorflow import keras
-    from typing_extensions import Unpack
-
-    from tf_smoothclir.api.keywords import SettingKeywords
-
-_ARGUMENTS = (
-    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
-    *("progress", "query_tower", "document_tower", "callbacks"),
-)
 
 
 def train(
@@ -55,7 +47,7 @@ def train(
     query_tower: keras.layers.Layer | None = None,
     document_tower: keras.layers.Layer | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    **settings: Unpack[SettingKeywords],
+    **settings: Any,
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
 
@@ -64,7 +56,7 @@ def train(
     queries, which nothing is trained or chosen on.
 
     ```python
-    model = sc.train(queries=queries, documents=documents, judgments=judgments, preset="best")
+    model = sc.train(queries=queries, documents=documents, judgments=judgments)
     ```
 
     Args:
@@ -78,8 +70,9 @@ def train(
             the columns `query_id`, `document_id` and `grade`; or query id -> document id -> grade.
             Grades are whole numbers from 0 (not relevant) on; what is not judged has grade 0.
         splits: Query id -> "train", "validation" or "test", for every judged query.
-        preset: "fast" (the default), "paper", "dense", "lexical" or "best"; the README compares
-            them.
+        preset: What settings are that are not given: "best", "dense", "lexical", "fast" or "paper";
+            the README compares them. "" is "best" or, where that has other towers than what is
+            given, such as `tower="lstm"`, "fast" with a translation table.
         output_dir: The run directory: models, report, metrics. A set that is given in memory is
             kept in its `data/`. By default a temporary directory, which is deleted with the model.
         overwrite: Deletes the run that is there. Without it, an unfinished run with the same
@@ -105,14 +98,15 @@ def train(
             write instead.
         KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
     """
-    given = Given(data, queries, documents, judgments, splits)
-    keywords = with_objects(dict(settings), query_tower, document_tower)
     temporary = None
     if output_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="smoothclir-")
         output_dir = temporary.name
     path = Path(local_path(output_dir))
-    chosen = settings_with_data("train", given, preset, keywords, _ARGUMENTS, path, overwrite)
+    of_set = {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
+    towers = {"query_tower": query_tower, "document_tower": document_tower}
+    keywords = {**of_set, **towers, **settings}
+    chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
             train_run(chosen, path, overwrite=overwrite, callbacks=callbacks)
@@ -121,45 +115,45 @@ def train(
     return Model(path, held=temporary)
 
 
-class Given(NamedTuple):
-    """The arguments of `train` that give a set."""
-
-    data: Data | None
-    queries: Texts | None
-    documents: Texts | None
-    judgments: Judgments | None
-    splits: Mapping[str, str] | None
-
-
 def settings_with_data(
     where: str,
-    given: Given,
+    data: Data | None,
     preset: str,
     keywords: Mapping[str, Any],
-    arguments: Collection[str],
     output_dir: Path,
     overwrite: bool = False,
+    check: Callable[[RunSettings], object] = bool,
+    **beside: Any,
 ) -> RunSettings:
-    """The settings of a training or search; keeps a set that is in memory in its directory."""
-    chosen = run_settings(preset, keywords, arguments)
+    """The settings of a training or search; keeps a set that is in memory in its directory.
+
+    Args:
+        keywords: All that `train` takes, by name.
+        check: What else may refuse the settings before anything is written.
+        **beside: As for `settings.presets.changed`.
+    """
+    given = with_objects(where, keywords)
+    parts = [given.pop(name, None) for name in ("queries", "documents", "judgments", "splits")]
+    chosen = run_settings(preset, given, **beside)
+    check(chosen)
     languages = chosen.data.query_language, chosen.data.document_language
-    found = given_set(where, *given, languages=languages)
+    found = given_set(where, data, *parts, languages=languages)
     if found.source is not None or found.directory is not None:
-        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if keywords.get(name)]
+        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
-    by_data = not ({"thresholds", "init_from"} & keywords.keys())
+    by_data = not ({"thresholds", "init_from"} & given.keys())
     by_data = by_data and chosen.training.distribution == "none"
     if found.source is not None:
         if by_data:
             thresholds = thresholds_for(highest_grade(found.source))
             if len(thresholds) != len(chosen.model.thresholds):
-                chosen = changed(chosen, {"thresholds": thresholds})
+                chosen = changed(chosen, {"thresholds": thresholds}, **beside)
         kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
-        return changed(chosen, {"data_dir": str(kept)})
+        return changed(chosen, {"data_dir": str(kept)}, **beside)
     if found.directory is not None:
-        chosen = changed(chosen, {"data_dir": found.directory})
+        chosen = changed(chosen, {"data_dir": found.directory}, **beside)
     return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
 
 

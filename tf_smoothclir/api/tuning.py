@@ -7,19 +7,18 @@ import functools
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras_tuner
 from tensorflow import keras
 
-from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import Data
 from tf_smoothclir.api.settings import run_settings
-from tf_smoothclir.api.training import Given, settings_with_data
+from tf_smoothclir.api.training import settings_with_data
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search
@@ -34,16 +33,6 @@ from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
 from tf_smoothclir.utils.progress import progress_shown
 from tf_smoothclir.utils.tables import markdown_table
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from tf_smoothclir.api.keywords import SettingKeywords
-
-_ARGUMENTS = (
-    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
-    *("progress", *(field.name for field in dataclasses.fields(Search))),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,10 +58,6 @@ class Tuning:
 def tune(
     data: Data | None = None,
     *,
-    queries: Texts | None = None,
-    documents: Texts | None = None,
-    judgments: Judgments | None = None,
-    splits: Mapping[str, str] | None = None,
     preset: str = "",
     tune: Sequence[str] = Search.tune,
     search: str = Search.search,
@@ -81,7 +66,7 @@ def tune(
     output_dir: PathText | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
-    **settings: Unpack[SettingKeywords],
+    **given: Any,
 ) -> Tuning:
     """Searches settings on the validation queries, as the command `smoothclir-tune` does.
 
@@ -92,11 +77,7 @@ def tune(
 
     Args:
         data: As for `train`.
-        queries: As for `train`.
-        documents: As for `train`.
-        judgments: As for `train`.
-        splits: As for `train`.
-        preset: As for `train`.
+        preset: "" trains what has the searched settings, as in "best" where it has them.
         tune: Names of the settings to search; `smoothclir-tune --help` lists them with their
             values. Thresholds rise by construction.
         search: "grid", "random", "bayesian" or "hyperband".
@@ -107,19 +88,18 @@ def tune(
         overwrite: Deletes the search that is there. Without it, a search with the same settings
             and data continues, with more trials if `max_trials` is larger.
         progress: As for `train`.
-        **settings: Settings that are not searched, as for `train`. `select_metric` ranks trials.
+        **given: The set, towers, and settings that are not searched, as for `train`.
+            `select_metric` ranks trials.
 
     Raises:
         InputError: An argument, a setting or the data cannot be used.
         KeyboardInterrupt: You stopped it. With the same `output_dir`, the same call continues.
     """
     chosen = _search(tune, search, max_trials, folds)
-    given, keywords = Given(data, queries, documents, judgments, splits), dict(settings)
-    _check(run_settings(preset, keywords, _ARGUMENTS), chosen)  # before anything is written
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
         directory = Path(temporary if output_dir is None else local_path(output_dir))
         fixed = settings_with_data(
-            "tune", given, preset, keywords, _ARGUMENTS, directory, overwrite
+            "tune", data, preset, given, directory, overwrite, **_rules_of(chosen)
         )
         with progress_shown(progress), without_retracing_warnings():
             try:
@@ -127,10 +107,27 @@ def tune(
             except Interrupted:
                 raise KeyboardInterrupt(f"stopped and saved in {directory}") from None
     metric = fixed.training.select_metric
-    best = {**keywords, **setting_values(trials[0].values, fixed)}
-    if preset:
-        best["preset"] = preset
+    best = _keywords(preset, given, fixed, setting_values(trials[0].values, fixed))
     return Tuning(best, trials[0].metrics[metric], metric, trials)
+
+
+def _rules_of(search: Search) -> dict[str, Any]:
+    """What is checked of the settings of a search, which its trials change."""
+    names = search.tune
+    return {"check": functools.partial(search_space, names), "tune": names, "varied": names}
+
+
+def _keywords(
+    preset: str, given: Mapping[str, Any], fixed: RunSettings, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keywords of `train` for the settings of a trial, without those of its set."""
+    others = {"queries", "documents", "judgments", "splits"}
+    best = {name: value for name, value in {**given, **values}.items() if name not in others}
+    trained = run_settings(preset, with_objects("tune", best)).values()
+    for name, value in changed(fixed, values).values().items():
+        if value != trained[name] and name not in ("data_dir", "thresholds"):
+            best[name] = value
+    return {**best, "preset": preset} if preset else best
 
 
 def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Search:
@@ -140,11 +137,6 @@ def _search(tune: Sequence[str], search: str, max_trials: int, folds: int) -> Se
         return Search(tuple(tune), search, max_trials, folds)
     except ValueError as error:
         raise InputError(str(error)) from error
-
-
-def _check(settings: RunSettings, search: Search) -> None:
-    check_combinations(settings, varied=search.tune, tune=search.tune)
-    search_space(search.tune, settings)
 
 
 class HyperModel(keras_tuner.HyperModel):
@@ -165,41 +157,25 @@ class HyperModel(keras_tuner.HyperModel):
         self,
         data: Data | None = None,
         *,
-        queries: Texts | None = None,
-        documents: Texts | None = None,
-        judgments: Judgments | None = None,
-        splits: Mapping[str, str] | None = None,
         preset: str = "",
         tune: Sequence[str] = Search.tune,
-        **settings: Unpack[SettingKeywords],
+        **given: Any,
     ):
-        """Checks the settings and opens the data.
-
-        Args:
-            data: As for `train`.
-            queries: As for `train`.
-            documents: As for `train`.
-            judgments: As for `train`.
-            splits: As for `train`.
-            preset: As for `train`.
-            tune: Names of the settings to search, as for `tune`.
-            **settings: Settings that are not searched, as for `train`.
+        """Checks the settings and opens the data; all arguments are as for `tune`.
 
         Raises:
             InputError: An argument, a setting or the data cannot be used, or there are no towers.
         """
         super().__init__()
         self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
-        given, directory = Given(data, queries, documents, judgments, splits), Path(self._held.name)
         search = _search(tune, Search.search, Search.max_trials, Search.folds)
-        self._names = search.tune
+        self._names, directory = search.tune, Path(self._held.name)
         self._settings = settings_with_data(
-            "HyperModel", given, preset, dict(settings), _ARGUMENTS, directory
+            "HyperModel", data, preset, given, directory, **_rules_of(search)
         )
         if not self._settings.retrieval.has_towers:
             reason = "a lexical model is no Keras model"
             raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
-        _check(self._settings, search)
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Declares the searched settings; returns an untrained model with the values of a trial."""

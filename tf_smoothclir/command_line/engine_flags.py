@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from absl import flags
-
-from tf_smoothclir.command_line.setting_flags import COMMAND, FLAGS, define_path
+from tf_smoothclir.command_line.setting_flags import FLAGS, define_path, flag
 
 
 def define_engine_flags(*, searches: bool) -> None:
     """Defines --engine, --uri, --engine_collection and, for commands that search, --filter."""
-    flags.DEFINE_enum(
+    flag(
         "engine",
         "embedded",
-        ["embedded", "milvus"],
         "Where the documents are. embedded: in the index in --index_dir. milvus: in Milvus at"
         " --uri, where documents can be added, replaced and removed. docs/scale.md says when that"
         " pays.",
-        module_name=COMMAND,
+        choices=("embedded", "milvus"),
     )
     define_path(
         "uri",
@@ -24,19 +21,13 @@ def define_engine_flags(*, searches: bool) -> None:
         "Address of --engine=milvus, such as http://localhost:19530, or a file ending in .db for"
         " Milvus Lite. The environment variable MILVUS_TOKEN has its user:password or key, if any.",
     )
-    flags.DEFINE_string(
-        "engine_collection",
-        "smoothclir",
-        "Name of the collection in --engine.",
-        module_name=COMMAND,
-    )
+    flag("engine_collection", "smoothclir", "Name of the collection in --engine.")
     if searches:
-        flags.DEFINE_string(
+        flag(
             "filter",
             "",
             "Find only documents in --engine for which this expression of Milvus holds, such as"
             " 'title like \"Berlin%\"'. Fields: id, title, text.",
-            module_name=COMMAND,
         )
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from absl import flags
-
 from tf_smoothclir.command_line.setting_flags import (
-    COMMAND,
     FLAGS,
     define_path,
     define_retriever,
     define_verify,
+    flag,
 )
-
-_OWN = {"module_name": COMMAND}
 
 
 def define_export_flags() -> None:
@@ -24,52 +20,41 @@ def define_export_flags() -> None:
         "Directory for query_tower/<version>, document_tower/<version>, lexical_model/<version> and"
         " search/<version>; empty: the run directory.",
     )
-    flags.DEFINE_boolean(
+    flag(
         "search_model",
         True,
         "Also export the collection of the run as a search model. --nosearch_model if the data of"
         " the run are gone, or if you build an index instead.",
-        **_OWN,
     )
-    flags.DEFINE_integer(
+    flag(
         "max_search_documents",
         200_000,
         "A larger collection gets no search model, because each query reads all its vectors.",
-        lower_bound=1,
-        **_OWN,
+        minimum=1,
     )
-    flags.DEFINE_integer(
-        "search_depth",
-        10,
-        "Documents that the search model returns per query.",
-        lower_bound=1,
-        **_OWN,
-    )
-    flags.DEFINE_integer(
+    flag("search_depth", 10, "Documents that the search model returns per query.", minimum=1)
+    flag(
         "dim",
         0,
         "Exports the first so many numbers of the vectors, one of the --matryoshka_dims of the run:"
         " a smaller and faster model that ranks a little worse. 0: all.",
-        lower_bound=0,
-        **_OWN,
+        minimum=0,
     )
-    flags.DEFINE_enum(
+    flag(
         "table_type",
         "float32",
-        ["float32", "int8"],
         "How the tables of word vectors are stored. int8 makes the models four times smaller."
         " What that costs is measured on the validation queries, printed, and written to the"
         " manifests; it is seldom anything.",
-        **_OWN,
+        choices=("float32", "int8"),
     )
-    flags.DEFINE_enum(
+    flag(
         "vector_type",
         "float32",
-        ["float32", "int8"],
         "How the search model holds the vectors of its collection. int8 makes them four times"
         " smaller. How many of the best documents are still found is measured, printed, and written"
         " to the manifests.",
-        **_OWN,
+        choices=("float32", "int8"),
     )
     define_retriever()
     define_verify()

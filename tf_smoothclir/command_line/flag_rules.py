@@ -1,6 +1,6 @@
 """Rules for combinations of the flags of one command.
 
-Beside `settings.combinations`, whose rules are about settings. Here a flag that is not given, or
+Rules of settings stand beside these. Here a flag that is not given, or
 given as its default, is None.
 """
 
@@ -10,11 +10,10 @@ import dataclasses
 
 from absl import flags
 
-from tf_smoothclir.settings.combinations import Rule
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 _DATA = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
-
 
 _OF_ENGINES = ("uri", "engine_collection", "filter")
 _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
@@ -23,18 +22,17 @@ _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
     """Rules that refuse each of some flags where `name` is given."""
     return tuple(
-        Rule((name, other), lambda *given: None not in given, reason, "Leave one of the two out")
-        for other in others
+        Rule(lambda *given: None not in given, reason, LEAVE_OUT, (name, other)) for other in others
     )
 
 
 def _needs(name: str, other: str, reason: str) -> Rule:
     """A rule that refuses a flag without another one."""
     return Rule(
-        (name, other),
         lambda value, needed: value is not None and needed is None,
         reason,
         f"Give --{other} too, or leave --{name} out",
+        (name, other),
     )
 
 
@@ -58,12 +56,7 @@ FLAG_RULES = (
         for name in ("add", "remove")
     ),
     # smoothclir-evaluate
-    Rule(
-        ("rerank_depth", "first_stage"),
-        lambda depth, first_stage: depth is not None and first_stage is None,
-        "--rerank_depth is about the ranks of --first_stage",
-        "Give --first_stage too, or leave --rerank_depth out",
-    ),
+    _needs("rerank_depth", "first_stage", "--rerank_depth is about the ranks of --first_stage"),
 )
 
 

@@ -13,11 +13,10 @@ from tf_smoothclir.command_line.setting_flags import (
     define_path,
     define_retriever,
     define_settings,
+    flag,
 )
 from tf_smoothclir.storage.files import check_output_file
 from tf_smoothclir.utils.errors import input_error
-
-_OWN = {"module_name": COMMAND}
 
 
 def define_search_flags() -> None:
@@ -26,35 +25,33 @@ def define_search_flags() -> None:
     define_engine_flags(searches=True)
     define_retriever()
     define_settings(["data"])
-    flags.DEFINE_multi_string("query", [], "A query; repeat the flag for more.", **_OWN)
+    flags.DEFINE_multi_string(
+        "query", [], "A query; repeat the flag for more.", module_name=COMMAND
+    )
     define_path(
         "queries",
         "",
         "File of queries, one per line: an id, a tab and a text, a JSON object with an id and a"
         " text, or a text alone.",
     )
-    flags.DEFINE_integer("top_k", 10, "Documents per query.", lower_bound=1, **_OWN)
-    flags.DEFINE_boolean("json", False, "Print one JSON object per query.", **_OWN)
+    flag("top_k", 10, "Documents per query.", minimum=1)
+    flag("json", False, "Print one JSON object per query.")
     define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
-    flags.DEFINE_string("tag", "tf_smoothclir", "Name of the system in --trec_run.", **_OWN)
-    flags.DEFINE_boolean(
+    flag("tag", "tf_smoothclir", "Name of the system in --trec_run.")
+    flag(
         "explain",
         False,
         "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
         " which words of the query they met, by which probability. Of towers alone, average pooling"
         " only.",
-        **_OWN,
     )
-    flags.DEFINE_string(
+    flag(
         "server",
         "",
         "Encode the queries with the TensorFlow Serving at this address, such as localhost:8500"
         " (gRPC) or http://localhost:8501 (REST), instead of in this process.",
-        **_OWN,
     )
-    flags.DEFINE_integer(
-        "width", 150, "Characters of a text that are shown.", lower_bound=1, **_OWN
-    )
+    flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
 
 def check_search_flags() -> None:

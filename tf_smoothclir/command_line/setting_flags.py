@@ -5,24 +5,24 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
 
 from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import Settings, absolute, fields_with_flags, help_of
-from tf_smoothclir.settings.combinations import NOT_BESIDE_INIT_FROM, check_combinations
+from tf_smoothclir.settings import base
+from tf_smoothclir.settings.base import Settings, fields_with_flags
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.model import ModelSettings
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 FLAGS = flags.FLAGS
 COMMAND = "command"  # group of a command's own flags in --help
+_fields: dict[str, dataclasses.Field] = {}  # by the flags that are defined
 
 
 def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
@@ -34,21 +34,44 @@ def define_settings(groups: Sequence[str] = tuple(GROUPS)) -> None:
 def define_fields(kind: type[Settings], group: str = COMMAND) -> None:
     """Defines a flag for each setting of a class."""
     for field in fields_with_flags(kind):
-        _define(group, field)
+        _fields[field.name] = field
+        _define(group, field.name, field)
+
+
+def flag(name: str, default, help_text: str, **accepted) -> flags.FlagHolder:
+    """Defines a flag of a command's own, with the values that it accepts; see `setting`."""
+    return _define(COMMAND, name, base.setting(default, help_text, **accepted))
 
 
 def define_path(
-    name: str, default: str | None, text: str, *, many: bool = False, **more
+    name: str, default: str | None, help_text: str, *, many: bool = False, **more
 ) -> flags.FlagHolder:
-    """Defines a flag of the command that is a path, or with `many` a list of them."""
+    """Defines a flag of a command's own that is a path, or with `many` a list of them."""
     define = flags.DEFINE_multi if many else flags.DEFINE
     serializer = (flags.ArgumentSerializer(),) if many else ()
-    return define(_PathParser(), *serializer, name, default, text, module_name=COMMAND, **more)
+    return define(_PathParser(), *serializer, name, default, help_text, module_name=COMMAND, **more)
 
 
-def values_of(kind: type[Settings]) -> dict[str, object]:
-    """The values of the flags that `define_fields` has defined."""
-    return {field.name: FLAGS[field.name].value for field in fields_with_flags(kind)}
+def define_run_settings() -> None:
+    """Defines --preset and a flag for each setting, for commands that train."""
+    define_settings()
+    flag(
+        "preset",
+        "best",
+        "What the flags are that you do not give. best: the towers of dense and a translation table"
+        " in one ranking (--retriever=hybrid); without --preset, where your flags do not go with"
+        " these towers, such as --tower=lstm, those of fast. dense: the towers that rank best here,"
+        " alone: shared vocabulary, character n-grams, bilingual initial vectors, learned weights"
+        " of words and positions, --loss=ordinal_softmax, in-batch and hard negatives, 512"
+        " dimensions. lexical: the table alone, in seconds. fast: the paper's towers, loss and"
+        " sizes (--retriever=dense --tower=average_pooling --dim=64 --loss=sosl --batching=pairs"
+        " --batch_size=128 --epochs=30), with Adam without momentum, all queries, and every --tower"
+        " trained alike. paper: as the paper and its authors' code train: Adam, their cnn and lstm,"
+        " 25,000 queries, and the paper's learning rate, batches and epochs for each --tower.",
+        choices=PRESETS,
+    )
+    for name, value in PRESETS[FLAGS["preset"].value].items():
+        FLAGS.set_default(name, value)
 
 
 def define_plugin() -> None:
@@ -82,10 +105,8 @@ def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
         return list(groups)
     more = [group for group in plugins.groups() if group not in groups]
     define_settings([group for group in more if not FLAGS.flags_by_module_dict().get(group)])
-    for group in groups:  # plug-ins bring choices
-        for field in fields_with_flags(all_groups()[group]):
-            if isinstance(field.metadata["choices"], plugins.Registry):
-                FLAGS[field.name].help = _help_of_choices(field)
+    for name, field in _fields.items():  # plug-ins bring choices, and settings to search
+        FLAGS[name].help = _help(field)
     return [*groups, *more]
 
 
@@ -97,41 +118,19 @@ def _plugin_flag(arguments: Sequence[str], place: int) -> str:
     return value if equals else "".join(arguments[place + 1 : place + 2])
 
 
-def define_preset() -> None:
-    """Defines --preset, for commands that use `run_settings_from_flags`."""
-    flags.DEFINE_enum(
-        "preset",
-        "fast",
-        list(PRESETS),
-        "Defaults of all other flags; those that you give override it. fast: the paper's towers,"
-        " loss and sizes, with Adam without momentum, all queries, and every --tower trained alike."
-        " paper: as the paper and its authors' code train: Adam, their cnn and lstm, 25,000"
-        " queries, and the paper's learning rate, batches and epochs for each --tower. dense: the"
-        " towers that rank best here: shared vocabulary, character n-grams, bilingual initial"
-        " vectors, learned weights of words and positions, --loss=ordinal_softmax, in-batch and"
-        " hard negatives, 512 dimensions; an epoch takes several times as long. lexical: a"
-        " translation table and no towers. best: the towers of dense and the table in one ranking"
-        " (--retriever=hybrid).",
-        module_name=COMMAND,
-    )
-
-
 def define_run_directory(default: str) -> None:
     """Defines --output_dir and --overwrite, for commands that write one run."""
     define_path("output_dir", default, "The run directory.")
-    flags.DEFINE_boolean(
-        "overwrite", False, "Delete the run in --output_dir and start again.", module_name=COMMAND
-    )
+    flag("overwrite", False, "Delete the run in --output_dir and start again.")
 
 
 def define_verify() -> flags.FlagHolder:
     """Defines --verify, for commands that read a run."""
-    return flags.DEFINE_bool(
+    return flag(
         "verify",
         True,
         "Checks that the files of the run are those that training wrote; --noverify reads a run"
         " that you have changed by hand.",
-        module_name=COMMAND,
     )
 
 
@@ -140,8 +139,10 @@ def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     export_dir = define_path(
         "export_dir", "runs/train", "Directory that smoothclir-export wrote to."
     )
-    index_help = "Directory of the index; empty: index/ in --export_dir."
-    return export_dir, define_path("index_dir", "", index_help)
+    index_dir = define_path(
+        "index_dir", "", "Directory of the index; empty: index/ in --export_dir."
+    )
+    return export_dir, index_dir
 
 
 def check_export_dir() -> None:
@@ -161,118 +162,66 @@ def check_data_dir(data_dir: str) -> None:
 
 def define_retriever() -> flags.FlagHolder:
     """Defines --retriever, for commands that rank with what has been trained."""
-    return flags.DEFINE_enum(
+    return flag(
         "retriever",
         "auto",
-        SEARCHED_BY,
         "What ranks the documents. auto: what the run was trained to. Of a hybrid, dense uses"
         " the vectors alone, and lexical the words alone. All but auto and reranked leave"
         " the re-ranker out.",
-        module_name=COMMAND,
+        choices=SEARCHED_BY,
     )
 
 
-def define_thresholds() -> flags.FlagHolder:
-    """Defines --thresholds, for commands that only prepare what training will read."""
-    return flags.DEFINE_list(
-        "thresholds",
-        list(map(str, ModelSettings.thresholds)),
-        "As in training. Only their number counts here: K-1 for grades 0..K-1.",
-        module_name=COMMAND,
-    )
+def settings_from_flags(others: RunSettings | None = None, **beside) -> RunSettings:
+    """The settings that flags give; what they leave out is as in `others`."""
+    return changed(others or RunSettings(), given_settings(), **beside)
 
 
-def settings_from_flags(
-    group: str, base: Settings | None = None, *, varied: Collection[str] = (), **flags_beside
-) -> Settings:
-    """The settings of a group that the flags give."""
-    values = {}
-    kind = all_groups()[group]
-    for field in fields_with_flags(kind):
-        flag = FLAGS[field.name]
-        value = getattr(base, field.name) if base and not flag.present else flag.value
-        values[field.name] = absolute(field, value)
-    try:
-        for field in fields_with_flags(kind):
-            if isinstance(field.default, tuple):
-                of_numbers = type(field.default[0]) if field.default else int
-                values[field.name] = tuple(
-                    _number(field.name, text, of_numbers) for text in values[field.name]
-                )
-        settings = kind(**values)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    check_combinations(settings, varied=varied, **flags_beside)
-    return settings
+def run_settings_from_flags(**beside) -> RunSettings:
+    """The settings that flags give; what they leave out is as --preset or --init_from say."""
+    preset = FLAGS.preset if FLAGS["preset"].present else ""
+    return preset_settings(preset, given_settings(), begin_with=_begin_with, **beside)
 
 
-def run_settings_from_flags(varied: Collection[str] = (), **flags_beside) -> RunSettings:
-    """All settings that the flags give; what they leave out is as in --preset."""
-    base = _base_settings()
-    settings = RunSettings.from_groups(
-        {
-            name: settings_from_flags(name, group, varied=varied, **flags_beside)
-            for name, group in base.groups().items()
-        }
-    )
-    check_combinations(settings, varied=varied, **flags_beside)
-    return settings
+def given_settings() -> dict[str, object]:
+    """Name -> value of each setting that a flag gives."""
+    defined = FLAGS.flags_by_module_dict()
+    return {
+        field.name: FLAGS[field.name].value
+        for group, kind in all_groups().items()
+        if group in defined
+        for field in fields_with_flags(kind)
+        if FLAGS[field.name].present
+    }
 
 
-def _base_settings() -> RunSettings:
-    """Defaults of flags that are not given: a preset, or the run of --init_from."""
-    if not FLAGS.init_from:
-        return preset_settings(FLAGS.preset, FLAGS.tower if FLAGS["tower"].present else "")
-    # Before the run is read, which may not be there.
-    check_combinations(**{name: FLAGS[name].value for name in NOT_BESIDE_INIT_FROM | {"init_from"}})
-    if FLAGS["preset"].present:
-        reason, remedy = "a run that begins with another one has its settings", "Leave --preset out"
-        raise input_error(f"--init_from={FLAGS.init_from} --preset={FLAGS.preset}", reason, remedy)
-    from tf_smoothclir.training.initial_run import settings_to_begin_with
+def _begin_with(path: str) -> RunSettings:
+    from tf_smoothclir.training.initial_run import settings_to_begin_with  # loading takes a moment
 
-    return settings_to_begin_with(FLAGS.init_from)
+    return settings_to_begin_with(path)
 
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
-    return settings_from_flags("data", base=trained_on)
+    return settings_from_flags(RunSettings(data=trained_on)).data
 
 
-def _number(name: str, text: str | float, kind: type) -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise ValueError(f"--{name} must be {what}, but one is {text!r}.") from None
+def _define(group: str, name: str, field: dataclasses.Field) -> flags.FlagHolder:
+    if isinstance(field.default, bool):
+        return flags.DEFINE_boolean(name, field.default, base.help_of(field), module_name=group)
+    common = {"serializer": _Serializer(), "module_name": group}
+    return flags.DEFINE(_Parser(field), name, field.default, _help(field), **common)
 
 
-def _define(group: str, field: dataclasses.Field) -> None:
-    rule, name, default = field.metadata, field.name, field.default
-    common = {"help": rule["help"], "module_name": group}
-    if isinstance(rule["choices"], plugins.Registry):
-        parser = _ChoiceParser(rule["choices"])
-        flags.DEFINE(parser, name, default, _help_of_choices(field), module_name=group)
-        return
-    limits = {"lower_bound": rule["minimum"], "upper_bound": rule["maximum"]}
-    if isinstance(default, bool):
-        flags.DEFINE_boolean(name, default, **common)
-    elif isinstance(default, int):
-        flags.DEFINE_integer(name, default, **limits, **common)
-    elif isinstance(default, float):
-        flags.DEFINE_float(name, default, **limits, **common)
-    elif isinstance(default, tuple):
-        flags.DEFINE_list(name, list(map(str, default)), **common)
-    elif rule["choices"]:
-        flags.DEFINE_enum(name, default, list(rule["choices"]), **common)
-    elif rule["is_path"]:
-        flags.DEFINE(_PathParser(), name, default, **common)
-    else:
-        flags.DEFINE_string(name, default, **common)
+def _help(field: dataclasses.Field) -> str:
+    """The help of a flag, after its choices."""
+    choices = field.metadata["choices"]
+    return f"<{'|'.join(choices)}>: {base.help_of(field)}" if choices else base.help_of(field)
 
 
-def _help_of_choices(field: dataclasses.Field) -> str:
-    """The help of a flag whose choices are registered, in the form of absl's enum flags."""
-    return f"<{'|'.join(field.metadata['choices'])}>: {help_of(field)}"
+class _Serializer(flags.ArgumentSerializer):
+    def serialize(self, value) -> str:
+        return base.value_text(value)
 
 
 class _PathParser(flags.ArgumentParser):
@@ -283,16 +232,21 @@ class _PathParser(flags.ArgumentParser):
         return local_path(argument)
 
 
-class _ChoiceParser(flags.ArgumentParser):
-    """Accepts what is registered when the flag is read: plug-ins come after its definition."""
+class _Parser(flags.ArgumentParser):
+    """Reads and checks the values of a setting, when plug-ins have brought their choices."""
 
-    def __init__(self, choices: plugins.Registry):
+    def __init__(self, field: dataclasses.Field):
         super().__init__()
-        self._choices = choices
+        self._field = field
+        self.syntactic_help = "" if isinstance(field.default, str) else base.kind_of(field)
+        self.enum_values = field.metadata["choices"] or ()
 
-    def parse(self, argument: str) -> str:
-        """The argument, if there is such a choice."""
-        if argument not in self._choices:
-            names = "|".join(self._choices)
-            raise ValueError(f"value should be one of <{names}>, or of a plug-in (--plugin)")
-        return argument
+    def parse(self, argument):
+        """The value of a text."""
+        try:
+            value = base.typed(self._field, argument)
+        except ValueError:
+            raise ValueError(f"must be {base.kind_of(self._field)}") from None
+        if wrong := base.refused(self._field, value):
+            raise ValueError(wrong)
+        return value

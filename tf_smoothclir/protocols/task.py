@@ -76,8 +76,6 @@ class TaskVariables:
 
     Attributes:
         weights: The model. At the end of training it has the weights of the best epoch.
-        kept: What is saved after an epoch that is the best so far, one for each of `weights`:
-            these themselves, or their averages.
         optimizer: The state of all optimizers.
         helpers: Weights that are trained too, but are of no use after training, such as those of a
             discriminator.
@@ -85,7 +83,6 @@ class TaskVariables:
     """
 
     weights: Sequence[tf.Variable]
-    kept: Sequence[tf.Variable]
     optimizer: Sequence[tf.Variable]
     helpers: Sequence[tf.Variable] = ()
     more: Mapping[str, tf.Variable | Sequence[tf.Variable]] = dataclasses.field(
@@ -159,12 +156,5 @@ class Task(Protocol):
     def begin_epoch(self, epoch: int) -> None:
         """Prepares an epoch, from 0, or the rest of one: sets the learning rates."""
 
-    def end_epoch(self, completed: int) -> None:
-        """Ends an epoch before it is validated: updates averages of weights.
-
-        Args:
-            completed: Number of epochs completed, this one included.
-        """
-
     def scorer(self) -> Scorer:
-        """Returns a scorer with the present values of `variables.kept`, for validation."""
+        """Returns a scorer with the present values of `variables.weights`, for validation."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection
 
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
@@ -15,41 +16,31 @@ MAX_SEED = (1 << 31) - 2  # TensorFlow takes 32 bits, and one more than the seed
 
 def setting(
     default,
-    help_text: str,
+    help_text: str | Callable[[], str],
     *,
     minimum=None,
     maximum=None,
     choices: Collection[str] | None = None,
     is_path: bool = False,
     has_effect: bool = True,
-    searched: Sequence = (),
+    searched: Collection = (),
     python_only: bool = False,
 ):
     """Returns a dataclass field with a default, a help text and the values it accepts.
 
     Args:
         default: The default.
-        help_text: One or two sentences for newcomers.
+        help_text: One or two sentences for newcomers, or what makes them once plug-ins are loaded.
         minimum: Least number, or None.
         maximum: Largest number, or None.
         choices: The possible values, or None; a `plugins.Registry` grows with plug-ins.
         is_path: A path relative to the working directory is made absolute, unless it is a URL.
         has_effect: Whether it can change a result. Where data are has none; what they are is
             compared by itself.
-        searched: Values that `smoothclir-tune` tries, of a setting of a plug-in.
+        searched: Values that `smoothclir-tune` tries; a `plugins.Registry` grows with plug-ins.
         python_only: Whether it has no flag.
     """
-    metadata = {
-        "help": help_text,
-        "minimum": minimum,
-        "maximum": maximum,
-        "choices": choices,
-        "is_path": is_path,
-        "has_effect": has_effect,
-        "searched": tuple(searched),
-        "python_only": python_only,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=locals())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,25 +53,11 @@ class Settings:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            value, rule = getattr(self, field.name), field.metadata
+            value = getattr(self, field.name)
             if isinstance(value, list):
                 object.__setattr__(self, field.name, value := tuple(value))
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"--{field.name} must be a finite number, but is {value}.")
-            if rule["minimum"] is not None and value < rule["minimum"]:
-                raise ValueError(
-                    f"--{field.name} must be at least {rule['minimum']}, but is {value}."
-                )
-            if rule["maximum"] is not None and value > rule["maximum"]:
-                raise ValueError(
-                    f"--{field.name} must be at most {rule['maximum']}, but is {value}."
-                )
-            if rule["choices"] and value not in rule["choices"]:
-                more = "" if isinstance(rule["choices"], tuple) else " A plug-in may bring it."
-                raise ValueError(
-                    f"--{field.name} must be one of {', '.join(rule['choices'])}, but is"
-                    f" {value!r}.{more}"
-                )
+            if wrong := refused(field, value):
+                raise ValueError(f"--{field.name} {wrong}")
 
     def values(self) -> dict[str, object]:
         """Name -> value of each setting."""
@@ -92,21 +69,65 @@ def fields_with_flags(group: type[Settings]) -> list[dataclasses.Field]:
     return [field for field in dataclasses.fields(group) if not field.metadata["python_only"]]
 
 
-def help_of(field: dataclasses.Field) -> str:
-    """The help text of a setting, with those of its choices that are registered."""
-    of_choices = getattr(field.metadata["choices"], "help", None)
-    return f"{field.metadata['help']} {of_choices()}" if of_choices else field.metadata["help"]
+def refused(field: dataclasses.Field, value) -> str:
+    """What is wrong with a value, such as "must be at least 1, but is 0."; else ""."""
+    rule = field.metadata
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"must be a finite number, but is {value}."
+    if rule["minimum"] is not None and value < rule["minimum"]:
+        return f"must be at least {rule['minimum']}, but is {value}."
+    if rule["maximum"] is not None and value > rule["maximum"]:
+        return f"must be at most {rule['maximum']}, but is {value}."
+    if rule["choices"] and value not in rule["choices"]:
+        more = " A plug-in (--plugin) may bring it." if hasattr(rule["choices"], "help") else ""
+        return f"must be one of {', '.join(rule['choices'])}, but is {value!r}.{more}"
+    return ""
 
 
-def absolute(field: dataclasses.Field, value):
-    """The value of a setting; a local path is made absolute, as `is_path` asks for."""
-    if field.metadata["is_path"] and value and "://" not in value:
-        path = os.path.abspath(local_path(value))
-        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+def kind_of(field: dataclasses.Field) -> str:
+    """What the values of a setting are, in words."""
+    kind = type(field.default)
+    if kind is tuple:
+        return "a list of names" if isinstance((*field.default, 0)[0], str) else "a list of numbers"
+    return {bool: "True or False", int: "a whole number", float: "a number"}.get(kind, "a string")
+
+
+def typed(field: dataclasses.Field, value):
+    """A value in the type of its setting; a relative path as an absolute one.
+
+    Raises:
+        TypeError, ValueError: It has another type, or is a text of a flag that cannot be read.
+    """
+    default, path = field.default, field.metadata["is_path"]
+    if isinstance(default, tuple):
+        parts = filter(None, map(str.strip, value.split(","))) if isinstance(value, str) else value
+        return tuple(_in_type((*default, 0)[0], part) for part in parts)
+    if path and value and "://" not in (value := local_path(value)):
+        value = os.path.abspath(value)  # a run is used from other directories too
+        if os.path.exists(value) and not (os.path.isfile(value) or os.path.isdir(value)):
             reason = "it is a pipe or a device, and would be read more than once"
             raise input_error(f"--{field.name}={value}", reason, "Write it to a file first")
-        return path  # a run is used from other directories too
-    return value
+        return value
+    return _in_type(default, value)
+
+
+def _in_type(default, value):
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's too, which is no number here
+        value = bool(value)
+    if isinstance(value, bool) != isinstance(default, bool):
+        raise TypeError
+    if isinstance(default, int) and not isinstance(value, (bool, str)):
+        return operator.index(value)
+    if isinstance(default, str) and not isinstance(value, str):
+        raise TypeError
+    return type(default)(value)
+
+
+def help_of(field: dataclasses.Field) -> str:
+    """The help text of a setting, with those of its choices that are registered."""
+    text, choices = field.metadata["help_text"], field.metadata["choices"]
+    text = text() if callable(text) else text
+    return f"{text} {choices.help()}" if hasattr(choices, "help") else text
 
 
 def value_text(value) -> str:

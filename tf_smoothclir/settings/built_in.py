@@ -6,44 +6,135 @@ as `needs_lists`, is what its attribute of this name says.
 
 from __future__ import annotations
 
-from tf_smoothclir.plugins import register
+from tf_smoothclir.plugins import LOSSES, TOWERS, register
+from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
-_LISTS = {"needs_lists": True}
-_LOSSES = (
-    ("sosl", "sosl:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).", {}),
-    ("mse", "mse:SegmentMeanSquaredError", "squared distance to the grade's segment.", {}),
-    ("proportional_odds", "proportional_odds:ProportionalOdds", "that of the authors' code.", {}),
-    ("three_part_l2", "three_part_l2:ThreePartL2", "3PartL2 (Nigam et al. 2019).", {}),
-    ("cumulative_logits", "cumulative_logits:CumulativeLogits", "McCullagh's odds.", {}),
-    ("ordinal_softmax", "ordinal_softmax:OrdinalSoftmaxLoss", "lists, by grade.", _LISTS),
-    ("softmax", "softmax:SoftmaxLoss", "lists, as one cross entropy.", _LISTS),
-    ("approx_ndcg", "approx_ndcg:ApproxNDCGLoss", "lists, by a smooth NDCG.", _LISTS),
-    ("pairwise_hinge", "pairwise:PairwiseHingeLoss", "lists, by margins.", _LISTS),
-    ("pairwise_logistic", "pairwise:PairwiseLogisticLoss", "lists, by odds.", _LISTS),
-    ("list_mle", "list_mle:ListMLELoss", "lists, by the likelihood of their order.", _LISTS),
-    ("given", "given:GivenLoss", "", {}),  # an object that Python gave
-)
-_TOWERS = (
-    (
-        "average_pooling",
-        "average_pooling:AveragePoolingTower",
-        "the mean of the word vectors.",
-        {
-            "accepted_token_weights": ("none", "idf", "learned"),
-            "weighs_positions": True,
-            "can_be_cut": True,
-            "trains_words_alone": True,
-        },
+_THRESHOLDS = {"settings": ("thresholds",)}
+_ODDS = {"settings": ("thresholds", "temperature")}
+
+
+def _given_by_python(kind: str) -> Rule:
+    return Rule(
+        lambda value, objects: value == "given" and not objects,
+        "only Python can give an object",
+        "Name a loss or tower; --plugin=MODULE brings your own",
+        (kind, "objects"),
+    )
+
+
+_LOSS_RULES = (
+    Rule(
+        lambda loss, batching: (
+            LOSSES.plugin(loss).fact("needs_lists", False) and batching not in ("lists", "in_batch")
+        ),
+        "this loss compares the documents of a whole candidate list",
+        "Add --batching=lists",
     ),
-    ("cnn", "cnn:CNNTower", "reads word order, and takes many times as long.", {}),
-    ("lstm", "lstm:LSTMTower", "the same.", {"is_recurrent": True}),
-    ("given", "given:GivenTower", "", {}),  # Keras layers that Python gave
+    _given_by_python("loss"),
 )
 
-for _name, _path, _help, _facts in _LOSSES:
-    register("loss", _name, f"tf_smoothclir.losses.{_path}", help=_help, facts=_facts)
-for _name, _path, _help, _facts in _TOWERS:
-    register("tower", _name, f"tf_smoothclir.towers.{_path}", help=_help, facts=_facts)
+
+def _is(tower: str, fact: str) -> bool:
+    return bool(TOWERS.plugin(tower).fact(fact, False))
+
+
+_TOWER_RULES = (
+    Rule(
+        lambda token_weights, tower: (
+            token_weights not in TOWERS.plugin(tower).fact("accepted_token_weights", ("none",))
+        ),
+        "such a tower does not weight words, or not in this way",
+        LEAVE_OUT,
+    ),
+    Rule(
+        lambda position_weights, tower: (
+            position_weights != "none" and not _is(tower, "weighs_positions")
+        ),
+        "a tower that reads word order knows positions",
+        LEAVE_OUT,
+    ),
+    Rule(
+        lambda matryoshka_dims, tower: bool(matryoshka_dims) and not _is(tower, "can_be_cut"),
+        "the first numbers of a vector come from layers that need all of it",
+        LEAVE_OUT,
+    ),
+    Rule(
+        lambda tower, of_tokens, of_positions, *trained: (
+            _is(tower, "trains_words_alone")
+            and not any(trained)
+            and "learned" not in (of_tokens, of_positions)
+        ),
+        "such a tower has only its word vectors, so nothing is left to train",
+        "Train at least one of the two",
+        (
+            *("tower", "token_weights", "position_weights"),
+            *("train_query_embeddings", "train_document_embeddings"),
+        ),
+    ),
+    _given_by_python("tower"),
+    *(
+        Rule(
+            lambda tower, value: tower == "given" and value not in ("", 0, "random"),
+            "a layer that Python gave has word vectors of its own, by the ids of words",
+            LEAVE_OUT,
+            ("tower", name),
+        )
+        for name in ("ngram_buckets", "initial_vectors", "query_embeddings", "document_embeddings")
+    ),
+)
+
+
+def _loss(name: str, place: str, text: str, *settings: str, **facts) -> None:
+    where, facts["settings"] = f"tf_smoothclir.losses.{place}", settings or ("thresholds",)
+    register("loss", name, where, help=text, rules=_LOSS_RULES, facts=facts)
+
+
+def _lists(name: str, place: str, text: str, *more: str) -> None:
+    _loss(name, place, f"lists, {text}", "temperature", *more, needs_lists=True)
+
+
+_loss("sosl", "sosl:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).")
+_loss("mse", "mse:SegmentMeanSquaredError", "squared distance to the grade's segment.")
+_loss("proportional_odds", "proportional_odds:ProportionalOdds", "that of the authors' code.")
+_loss("three_part_l2", "three_part_l2:ThreePartL2", "3PartL2 (Nigam et al. 2019).", "cut_points")
+_loss(
+    *("cumulative_logits", "cumulative_logits:CumulativeLogits", "McCullagh's odds."),
+    *("thresholds", "temperature"),
+)
+_lists("ordinal_softmax", "ordinal_softmax:OrdinalSoftmaxLoss", "by grade.", "lower_grade_weight")
+_lists("softmax", "softmax:SoftmaxLoss", "as one cross entropy.")
+_lists("approx_ndcg", "approx_ndcg:ApproxNDCGLoss", "by a smooth NDCG.")
+_lists("pairwise_hinge", "pairwise:PairwiseHingeLoss", "by margins.")
+_lists("pairwise_logistic", "pairwise:PairwiseLogisticLoss", "by odds.")
+_lists("list_mle", "list_mle:ListMLELoss", "by the likelihood of their order.")
+register("loss", "given", "tf_smoothclir.losses.given:GivenLoss", help="", facts={"settings": ()})
+register(
+    "tower",
+    "average_pooling",
+    "tf_smoothclir.towers.average_pooling:AveragePoolingTower",
+    help="the mean of the word vectors.",
+    rules=_TOWER_RULES,
+    facts={
+        "accepted_token_weights": ("none", "idf", "learned"),
+        "weighs_positions": True,
+        "can_be_cut": True,
+        "trains_words_alone": True,
+    },
+)
+register(
+    "tower",
+    "cnn",
+    "tf_smoothclir.towers.cnn:CNNTower",
+    help="reads word order, and takes many times as long.",
+)
+register(
+    "tower",
+    "lstm",
+    "tf_smoothclir.towers.lstm:LSTMTower",
+    help="the same.",
+    facts={"is_recurrent": True},
+)
+register("tower", "given", "tf_smoothclir.towers.given:GivenTower", help="")  # by Python alone
 register(
     "objective",
     "ranking",
@@ -63,4 +154,11 @@ register(
     "tf_smoothclir.interaction.networks.late_interaction:LateInteraction",
     help="each query word looks for its best match in the document, by position and with its"
     " neighbour; fast.",
+    rules=(
+        Rule(
+            lambda rerank_depth, reranker: rerank_depth != 100 and reranker == "none",
+            "nothing orders these documents again",
+            "Add --reranker=late_interaction, or leave --rerank_depth out",
+        ),
+    ),
 )

@@ -5,6 +5,17 @@ from __future__ import annotations
 import dataclasses
 
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting
+from tf_smoothclir.settings.rule import Rule
+
+RULES = tuple(
+    Rule(
+        lambda one, *others: bool(one and any(others)),
+        "both name a retrieval set",
+        "Give one of them, or neither for the toy world",
+        names,
+    )
+    for names in (("data_dir", "tfds_name"), ("ir_dataset", "data_dir", "tfds_name"))
+)
 
 
 @dataclasses.dataclass(frozen=True)

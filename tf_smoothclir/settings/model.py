@@ -7,6 +7,26 @@ import dataclasses
 from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting, value_text
+from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.text import one_file_for_both
+
+RULES = (
+    Rule(
+        lambda initial_vectors, query_embeddings, document_embeddings: (
+            initial_vectors != "random" and bool(query_embeddings or document_embeddings)
+        ),
+        "word vectors can start in one way only",
+        "Leave out --initial_vectors or the files",
+    ),
+    one_file_for_both("embeddings"),
+    Rule(
+        lambda shared_vocabulary, train_query_embeddings, train_document_embeddings: (
+            shared_vocabulary and train_query_embeddings != train_document_embeddings
+        ),
+        "both languages share one embedding table, which is either trained or frozen",
+        "Give both flags, or none",
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,57 +38,61 @@ class ModelSettings(Settings):
         "Kind of tower. The paper has average_pooling, cnn and lstm; --published_towers builds cnn"
         " and lstm as its authors do.",
         choices=TOWERS,
+        searched=TOWERS,
     )
     published_towers: bool = setting(
         False,
-        "Build cnn and lstm as the authors' code does: windows of the cnn lie inside the text and"
-        " its output has no tanh; the forward LSTM is read at the first word, which is all it has"
-        " seen. Otherwise each word has a window, tanh comes last, and the forward LSTM is read at"
-        " the last word.",
+        "Build cnn and lstm as the authors' code does: windows of the cnn inside the text, no tanh"
+        " at its output; the forward LSTM read at the first word.",
     )
     token_weights: str = setting(
         "none",
-        "How average_pooling weights the words of a text. none: all alike (paper). idf: rare words"
-        " count more (inverse document frequency); for frozen word vectors. learned: starts with"
-        " equal weights and trains them; for word vectors that are trained.",
+        "How average_pooling weights words. none: all alike (paper). idf: rare words count more:"
+        " for frozen vectors. learned: starts with equal weights and trains them.",
         choices=("none", "idf", "learned"),
     )
     position_weights: str = setting(
         "none",
-        "How average_pooling weights the words of a text by where they stand. none: all positions"
-        " alike (paper). learned: starts with equal weights and trains them, one profile for each"
-        " tower; for queries that say what the opening of a document says.",
+        "How average_pooling weights words by where they stand. none: all positions alike (paper)."
+        " learned: starts with equal weights and trains them, one profile for each tower.",
         choices=("none", "learned"),
     )
-    dim: int = setting(64, "Length of the vectors (paper: 64).", minimum=1, maximum=16_384)
+    dim: int = setting(
+        64,
+        "Length of the vectors (paper: 64).",
+        minimum=1,
+        maximum=16_384,
+        searched=(32, 64, 128),
+    )
     matryoshka_dims: tuple[int, ...] = setting(
         (),
-        "Rising numbers such as 64,128,256: the first 64 numbers of a vector are trained to rank by"
-        " themselves too, and so on, so that the vectors can be cut to these lengths without"
-        " another training. Those from --dim on have no effect. Empty: none (paper).",
+        "Rising numbers such as 64,128,256, to which the vectors can be cut without another"
+        " training. Those from --dim on have no effect. Empty: none (paper).",
     )
     epsilon: float = setting(
         1.0,
         "Smoothness of the cosine (paper: 1; it suggests 0.25 to 1). 0 is the plain cosine, for"
         " comparison only.",
         minimum=0.0,
+        # The paper suggests 0.25 to 1, and plots 0 to 2 (Figure 4).
+        searched=(0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
     )
     loss: str = setting(
         "sosl",
-        "Loss. The paper compares its own, sosl, with mse, proportional_odds and three_part_l2."
-        " Those that compare the documents of a list need --batching=lists or in_batch.",
+        "Loss. Those over lists need --batching=lists or in_batch.",
         choices=LOSSES,
+        searched=LOSSES,
     )
     temperature: float = setting(
         0.1,
-        "Divides the scores in cumulative_logits and in the losses over candidate lists; above 0."
-        " Scores between -1 and 1 are too narrow for cumulative_logits with 1.",
+        "Divides the scores in cumulative_logits and in the losses over candidate lists; above 0.",
         minimum=0.0,
+        searched=(0.05, 0.1, 0.2, 0.5, 1.0),
     )
     lower_grade_weight: float = setting(
         0.1,
         "Only for --loss=ordinal_softmax: how much a relevant document counts beside one of the"
-        " next higher grade. More favours NDCG, less the rank of the best document.",
+        " next higher grade.",
         minimum=0.0,
         maximum=1.0,
     )
@@ -76,6 +100,7 @@ class ModelSettings(Settings):
         (0.2, 0.7),
         "Scores at which the grade changes: K-1 rising numbers inside (-1, 1) for grades 0..K-1"
         " (paper: 0.2,0.7). Left out of a training, as many as the grades of the judgments need.",
+        searched=tuple(level / 10 for level in range(1, 10)),  # rising ones of these
     )
     cut_points: tuple[float, ...] = setting(
         (0.2, 0.55, 0.9),
@@ -85,8 +110,7 @@ class ModelSettings(Settings):
     initial_vectors: str = setting(
         "random",
         "Initial word vectors. random: random numbers. bilingual: words of the same training pairs,"
-        " in either language, start near each other, and so do their n-grams. The paper starts from"
-        " Polyglot's vectors: see --query_embeddings and --document_embeddings.",
+        " in either language, start near each other, and so do their n-grams.",
         choices=("random", "bilingual"),
     )
     query_embeddings: str = setting(

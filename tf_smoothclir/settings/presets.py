@@ -1,11 +1,17 @@
-"""Presets of settings, and settings with some values changed."""
+"""The door of all settings: presets, what a user gives beside them, and the check of both."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from absl import logging
+
+from tf_smoothclir import plugins
+from tf_smoothclir.settings import data, model, retrieval, search, text, training
+from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.errors import InputError, input_error
 
 # The best towers alone, chosen on the validation queries of mdn-en-de.
 _DENSE = {
@@ -29,39 +35,118 @@ _DENSE = {
     "learning_rate_decay": 0.7,
     "epochs": 4,
 }
-# Liu et al. 2020, section 5, and their code. What the defaults of the settings are already is not
-# repeated.
-_PAPER = {"max_queries": 25_000, "optimizer": "adam", "published_towers": True}
-# Tower -> what the paper trains it with beside that.
+# Values of --preset. What is not named is as the settings are by themselves: the towers, the loss
+# and the sizes of Liu et al. 2020, section 5, with Adam without momentum.
+PRESETS = {
+    "best": {**_DENSE, "retriever": "hybrid"},
+    "dense": _DENSE,
+    "lexical": {"retriever": "lexical", "shared_vocabulary": True},
+    "fast": {},
+    # As section 5 says and their code does.
+    "paper": {"max_queries": 25_000, "optimizer": "adam", "published_towers": True},
+}
+# Tower -> what the paper trains it with besides.
 PAPER_TOWERS = {
     "cnn": {"learning_rate": 0.001, "learning_rate_decay": 0.95},
     "lstm": {"learning_rate": 0.001, "learning_rate_decay": 0.95, "batch_size": 64, "epochs": 15},
 }
-# Values of --preset.
-PRESETS = {
-    "fast": {},
-    "paper": _PAPER,
-    "dense": _DENSE,
-    "lexical": {"retriever": "lexical", "shared_vocabulary": True},
-    "best": {**_DENSE, "retriever": "hybrid"},
-}
 
 
-def changed(settings: RunSettings, changes: Mapping[str, object]) -> RunSettings:
-    """Settings with some values changed, by name, in whatever group."""
+def rules() -> tuple[Rule, ...]:
+    """What goes together with what; each rule stands beside what it protects."""
+    rooms = (search, retrieval, data, text, model, training)
+    return (*(rule for room in rooms for rule in room.RULES), *plugins.rules())
+
+
+def changed(
+    settings: RunSettings,
+    changes: Mapping[str, object],
+    *,
+    varied: Collection[str] = (),
+    **beside: object,
+) -> RunSettings:
+    """Settings with some values changed, by name, in whatever group, after a check.
+
+    This is where settings come into being, and the one place where they are checked.
+
+    Args:
+        settings: The settings.
+        changes: Name -> value.
+        varied: Settings that others will decide; no rule that reads them is checked.
+        **beside: Values of what is no setting, but is read by rules.
+
+    Raises:
+        InputError: A value is out of range, or values do not go together.
+    """
     left, groups = dict(changes), settings.groups()
-    for name, group in groups.items():
-        names = group.values().keys() & left.keys()
-        groups[name] = dataclasses.replace(group, **{name: left.pop(name) for name in names})
+    try:
+        for name, group in groups.items():
+            names = group.values().keys() & left.keys()
+            groups[name] = dataclasses.replace(group, **{name: left.pop(name) for name in names})
+    except ValueError as error:
+        raise InputError(str(error)) from error
     if left:
         raise ValueError(f"There are no settings {sorted(left)}.")
-    return RunSettings.from_groups(groups)
+    found = RunSettings.from_groups(groups)
+    _check({**found.values(), **beside}, varied)
+    return found
 
 
-def preset_settings(name: str, tower: str = "") -> RunSettings:
-    """The settings of a preset."""
-    settings = changed(RunSettings(), PRESETS[name])
-    if not tower:
-        return settings
-    of_tower = PAPER_TOWERS.get(tower, {}) if name == "paper" else {}
-    return changed(settings, {**of_tower, "tower": tower})
+def _check(values: Mapping[str, object], varied: Collection[str] = ()) -> None:
+    for rule in rules():
+        if rule.breaks(values) and not {*rule.names} & {*varied}:
+            raise rule.error(values)
+
+
+def preset_settings(
+    preset: str,
+    given: Mapping[str, object] | None = None,
+    *,
+    begin_with: Callable[[str], RunSettings] | None = None,
+    **beside,
+) -> RunSettings:
+    """The settings that a user gives; what they leave out is as in a preset.
+
+    Args:
+        preset: One of `PRESETS`; "" is the best one that goes with what is given: its towers, else
+            those of "fast", which have other losses, batches and forms.
+        given: Name -> value.
+        begin_with: From the path of a run to the settings that are left out with `init_from`.
+        **beside: As for `changed`.
+
+    Raises:
+        InputError: As for `changed`.
+    """
+    given = given or {}
+    if path := given.get("init_from"):
+        if preset:
+            raise input_error(
+                f"--init_from={path} --preset={preset}",
+                "a run that begins with another one has its settings",
+                "Leave one of the two out",
+            )
+        _check(given)  # before the run is read, which may not be there
+        return changed(begin_with(str(path)), given, **beside)
+    if not preset:
+        return _best_that_fits(given, **beside)
+    of_tower = PAPER_TOWERS.get(given.get("tower"), {}) if preset == "paper" else {}
+    return changed(RunSettings(), {**PRESETS[preset], **of_tower, **given}, **beside)
+
+
+def _best_that_fits(given: Mapping[str, object], **beside) -> RunSettings:
+    """The best preset with what is given, or as much of it as goes with that."""
+    tune = beside.get("tune", ())
+    retriever = {"retriever": search.retriever_with(tune) if tune else "hybrid"}
+    towers = {} if "tower" in tune else _DENSE  # which are of one kind
+    refused: list[InputError] = []
+    for defaults in ({**towers, **retriever}, retriever, {}):
+        try:
+            found = changed(RunSettings(), {**defaults, **given}, **beside)
+        except InputError as error:
+            refused.append(error)
+        else:
+            if refused:
+                why = str(refused[0]).partition(". ")[0]
+                logging.info("The towers are those of --preset=fast, not best (%s)", why)
+            return found
+    raise refused[-1]

@@ -7,11 +7,46 @@ import dataclasses
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 # What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
 INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
 SEARCHED_BY = (*INDEXED_FOR, "reranked")
-DEFAULT_RERANK_DEPTH = 100
+RULES = (
+    Rule(
+        lambda retriever, ranker: retriever == "dense" and ranker != "psq",
+        "two towers rank by their vectors",
+        "Add --retriever=lexical or --retriever=hybrid",
+    ),
+    Rule(
+        lambda ranker, query_translation: ranker == "psq" and query_translation != "table",
+        "psq translates documents, by the translation table",
+        "Add --ranker=bm25 or --ranker=ql",
+    ),
+    Rule(
+        lambda retriever, query_translation, query_embeddings, document_embeddings: (
+            (retriever, query_translation) == ("lexical", "nearest")
+            and bool(query_embeddings) != bool(document_embeddings)
+        ),
+        "the nearest word is found by vectors of both languages",
+        "Give both files, or neither",
+    ),
+    Rule(
+        lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
+        "there is one ranking, and nothing to fuse",
+        "Add --retriever=hybrid, or leave --fusion out",
+    ),
+    Rule(
+        lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
+        "two towers have no translation table",
+        "Add --retriever=lexical or --retriever=hybrid",
+    ),
+    Rule(
+        lambda dictionary, query_translation: bool(dictionary) and query_translation != "table",
+        "a dictionary becomes part of the translation table, which this does without",
+        LEAVE_OUT,
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +62,9 @@ class RetrievalSettings(Settings):
     )
     ranker: str = setting(
         "psq",
-        "How --retriever=lexical and the lexical half of a hybrid rank. psq: documents as expected"
-        " words of the query language (probabilistic structured queries). bm25, ql: queries are"
-        " translated as --query_translation says, and rank within the language of the documents;"
-        " ql is query likelihood with Dirichlet smoothing. Their parameters are chosen on"
-        " validation. Only psq can be exported, indexed and served.",
+        "How lexical models rank. psq: documents as expected words of the query language"
+        " (probabilistic structured queries). bm25, ql (query likelihood): queries translated as"
+        " --query_translation says. Only psq can be exported, indexed and served.",
         choices=("psq", "bm25", "ql"),
     )
     psq_alpha: float = setting(
@@ -40,6 +73,7 @@ class RetrievalSettings(Settings):
         " say. Larger: a word that a document does not have costs less.",
         minimum=0.0001,
         maximum=0.9999,
+        searched=(0.003, 0.01, 0.03, 0.1, 0.3),
     )
     psq_beta: float = setting(
         0.3,
@@ -47,13 +81,13 @@ class RetrievalSettings(Settings):
         " names, beside their translations.",
         minimum=0.0,
         maximum=1.0,
+        searched=(0.0, 0.1, 0.3, 0.5, 0.7),
     )
     query_translation: str = setting(
         "table",
-        "How queries are translated for --ranker=bm25 and ql. table: by the translation table, the"
-        " best few of each word. nearest: the one word with the nearest vector, out of the towers"
-        " of a hybrid, else out of --query_embeddings and --document_embeddings, aligned and of"
-        " --dim numbers, else out of the training pairs. human: people did, in"
+        "How queries are translated for --ranker=bm25 and ql. table: by the translation table."
+        " nearest: the word with the nearest vector, of the towers of a hybrid, else of"
+        " --query_embeddings and --document_embeddings, else of the training pairs. human: as in"
         " wiki_<document language>.queries of the set. none: not at all.",
         choices=("table", "nearest", "human", "none"),
     )
@@ -75,22 +109,20 @@ class RetrievalSettings(Settings):
 
     fusion: str = setting(
         "auto",
-        "How --retriever=hybrid makes one score from two. sum: adds the scores of the lexical model"
-        " and of the towers, each divided by its standard deviation. reciprocal_rank: adds"
-        " 1 / (60 + rank) in either ranking (RRF). auto: whichever is better on validation. By all"
-        " of them, the validation queries decide how much each half counts.",
+        "How a hybrid makes one score from two, by weights that validation chooses. sum: of scores,"
+        " each divided by its standard deviation. reciprocal_rank: of 1 / (60 + rank) (RRF). auto:"
+        " whichever is better on validation.",
         choices=("auto", "sum", "reciprocal_rank"),
     )
 
     reranker: str = setting(
         "none",
-        "What orders the first ranks of --retriever again, by reading query and document together."
-        " Learned from the first ranks of training queries; validation queries decide how much it"
-        " counts, and whether it counts at all.",
+        "What orders the first ranks of --retriever again, by reading query and document together;"
+        " validation decides how much it counts.",
         choices=RERANKERS,
     )
     rerank_depth: int = setting(
-        DEFAULT_RERANK_DEPTH, "Documents of each query that --reranker orders again.", minimum=1
+        100, "Documents of each query that --reranker orders again.", minimum=1
     )
 
     @property

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.utils.errors import InputError, input_error
+
+LEAVE_OUT = "Leave one of the two out"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,15 +17,20 @@ class Rule:
     """A combination of settings, or of flags of a command, that cannot be used.
 
     Attributes:
-        names: What it reads; the message shows them in this order.
+        is_broken: Of the values of what it reads.
+        names: What it reads; by default the parameters of `is_broken`. The message has this order.
         reason: Why they do not go together; no full stop.
         remedy: What to do about it; no full stop.
     """
 
-    names: tuple[str, ...]
     is_broken: Callable[..., bool]
     reason: str
     remedy: str
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        names = self.names or tuple(inspect.signature(self.is_broken).parameters)
+        object.__setattr__(self, "names", names)
 
     def breaks(self, values: Mapping[str, object]) -> bool:
         """Whether values break the rule; never where it reads more than there is."""

@@ -3,23 +3,83 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
+from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.run import all_groups
+
+
+def searchable() -> dict[str, Collection]:
+    """Name -> values of each setting that can be searched, those of plug-ins last."""
+    fields = (field for group in all_groups().values() for field in dataclasses.fields(group))
+    return {
+        field.name: field.metadata["searched"] for field in fields if field.metadata["searched"]
+    }
+
+
+def _of_a_lexical_model(name: str) -> bool:
+    return name.startswith("psq_")
+
+
+def retriever_with(names: Collection[str]) -> str:
+    """The retriever that has the searched settings: the towers, the table or both."""
+    lexical = {_of_a_lexical_model(name) for name in names}
+    return "hybrid" if len(lexical) > 1 else "lexical" if True in lexical else "dense"
+
+
+def _lacks(loss: str, name: str) -> bool:
+    """Whether a loss is without a setting that only some losses have."""
+    own = LOSSES.plugin(loss).fact("settings", ("thresholds", "temperature"))
+    return name in ("thresholds", "temperature") and name not in own
+
+
+RULES = (
+    Rule(
+        lambda tune, distribution: distribution != "none",
+        "only smoothclir-train trains in another way than one process on the whole set",
+        "Leave it out here, and give it to smoothclir-train with the settings found here",
+    ),
+    Rule(
+        lambda tune, retriever: any(
+            retriever == ("dense" if _of_a_lexical_model(name) else "lexical") for name in tune
+        ),
+        "it ranks without one of these settings",
+        "Name psq_alpha or psq_beta for a lexical model, others for towers, any for a hybrid",
+    ),
+    Rule(
+        lambda tune, ranker: ranker != "psq" and any(map(_of_a_lexical_model, tune)),
+        "only psq has these settings",
+        "Leave --ranker out",
+    ),
+    Rule(
+        lambda tune, loss: "loss" not in tune and any(_lacks(loss, name) for name in tune),
+        "this loss does not have one of these settings",
+        "Name other settings, or another --loss",
+    ),
+    Rule(
+        lambda tune, objects: bool(objects) and not {*tune}.isdisjoint(("loss", "tower", "dim")),
+        "an object that Python gave has its own",
+        "Name other settings",
+    ),
+)
+
+
+def _what_can_be_searched() -> str:
+    shown = {name: tuple(values) for name, values in searchable().items()}
+    ranges = (
+        f"{name} ({'all choices' if isinstance(first, str) else f'{first} to {last}'})"
+        for name, (first, *_, last) in shown.items()
+    )
+    return f"Settings to search: {', '.join(ranges)}. Thresholds rise."
 
 
 @dataclasses.dataclass(frozen=True)
 class Search(Settings):
     """How to search."""
 
-    tune: tuple[str, ...] = setting(
-        ("thresholds",),
-        "Settings to search: thresholds (rising, from 0.1 to 0.9 in steps of 0.1), epsilon (0.1 to"
-        " 2), learning_rate (0.001 to 0.1), dim (32, 64, 128), temperature (0.05 to 1), loss and"
-        " optimizer (all choices), tower (average_pooling, cnn, lstm, max_lstm); with"
-        " --objective=adversarial, gamma1, gamma2, gamma3 (0.01 to 100), beta (1 to 20),"
-        " adversarial_weight (0 to 1); with --retriever=lexical or hybrid, psq_alpha (0.003 to"
-        " 0.3), psq_beta (0 to 0.7).",
-    )
+    tune: tuple[str, ...] = setting(("thresholds",), _what_can_be_searched)
     search: str = setting(
         "grid",
         "grid: all combinations in order, as in the paper. random: in random order, each at most"

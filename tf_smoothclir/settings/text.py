@@ -5,6 +5,27 @@ from __future__ import annotations
 import dataclasses
 
 from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir.settings.rule import Rule
+
+
+def one_file_for_both(kind: str) -> Rule:
+    """A rule that refuses two files, of queries and of documents, for one vocabulary."""
+    return Rule(
+        lambda shared, *paths: shared and len({*paths} - {""}) > 1,
+        "both languages share their words, which cannot be those of two files",
+        "Give one file, for both languages",
+        ("shared_vocabulary", f"query_{kind}", f"document_{kind}"),
+    )
+
+
+RULES = (
+    Rule(
+        lambda min_ngram, max_ngram: max_ngram < min_ngram,
+        "the longest n-gram would be shorter than the shortest",
+        "Raise --max_ngram or lower --min_ngram",
+    ),
+    one_file_for_both("vocabulary"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,14 +41,12 @@ class TextSettings(Settings):
     )
     shared_vocabulary: bool = setting(
         False,
-        "One vocabulary and one embedding table for both languages: names, numbers and everything"
-        " else spelled alike in both share a vector (paper: no).",
+        "One vocabulary and one table for both languages: what is spelled alike shares a vector.",
     )
     query_vocabulary: str = setting(
         "",
         "File with the words of the query vocabulary, one a line, the most frequent first, in place"
-        " of the words of the training queries; such as the words of pre-trained vectors (paper:"
-        " Polyglot's). At most --vocabulary_size are read.",
+        " of those of the training queries. At most --vocabulary_size are read.",
         is_path=True,
     )
     document_vocabulary: str = setting(
@@ -36,9 +55,8 @@ class TextSettings(Settings):
     min_count: int = setting(1, "Words that occur less often count as unknown.", minimum=1)
     ngram_buckets: int = setting(
         0,
-        "Rows of an embedding table of character n-grams, such as 100,000. Their vectors are added"
-        " to those of the words, so inflected and unknown words get a vector from their spelling."
-        " 0: words only (paper).",
+        "Rows of an embedding table of character n-grams, such as 100,000, whose vectors are added"
+        " to those of the words. 0: words only (paper).",
         minimum=0,
     )
     ngram_rows_per_word: int = setting(
@@ -49,8 +67,7 @@ class TextSettings(Settings):
     )
     min_ngram: int = setting(
         3,
-        "Length in characters of the shortest n-gram of --ngram_buckets; the start and the end of"
-        " a word count as one character each.",
+        "Length of the shortest n-gram of --ngram_buckets; a word has a start and an end.",
         minimum=1,
     )
     max_ngram: int = setting(

@@ -7,8 +7,22 @@ import dataclasses
 from tf_smoothclir.plugins import DISTRIBUTIONS, OBJECTIVES
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
+from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
+OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
+RULES = tuple(
+    Rule(
+        lambda path, value: bool(path) and value not in ("", "random", "none", "psq"),
+        "one process trains the vocabularies, vectors and translation table of that run further",
+        LEAVE_OUT,
+        ("init_from", other),
+    )
+    for other in (
+        *("distribution", "query_vocabulary", "document_vocabulary", "initial_vectors"),
+        *("query_embeddings", "document_embeddings", "dictionary", "ranker"),
+    )
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,33 +67,28 @@ class TrainingSettings(Settings):
     )
     pseudo_queries: int = setting(
         0,
-        "Fill up few training queries to this many: other documents get a pseudo-query, as many of"
-        " their words as a query has, each translated by a table that is learned from the training"
-        " pairs. No effect where there are as many training queries. 0: none (paper).",
+        "Fill up fewer training queries to this many: other documents get a pseudo-query of some of"
+        " their words, translated by a table that is learned from the pairs. 0: none (paper).",
         minimum=0,
     )
     optimizer: str = setting(
         "rmsprop",
-        "Optimizer. rmsprop: Adam without momentum, as good here and several times faster."
-        " row_rmsprop: the same with one step size for a whole word vector, which saves the memory"
-        " of a second table; for long vectors. adam:"
-        " the paper's; its cost grows with the vocabulary, not the batch. lazy_adam: updates only"
-        " the words of the batch.",
-        choices=("rmsprop", "row_rmsprop", "adam", "lazy_adam"),
+        "rmsprop: Adam without momentum, as good here and several times faster. row_rmsprop: the"
+        " same with one step size for a word vector; for long vectors. adam: the paper's; its cost"
+        " grows with the vocabulary. lazy_adam: updates only the words of the batch.",
+        choices=OPTIMIZERS,
+        searched=OPTIMIZERS,
     )
-    learning_rate: float = setting(0.0, "Learning rate; 0: 0.01, as in the paper.", minimum=0.0)
+    learning_rate: float = setting(
+        0.0,
+        "Learning rate; 0: 0.01, as in the paper.",
+        minimum=0.0,
+        searched=(0.001, 0.003, 0.01, 0.03, 0.1),
+    )
     learning_rate_decay: float = setting(
         1.0,
         "Factor on the learning rate after each epoch (paper: 0.95 for cnn and lstm); 1 keeps it.",
         minimum=0.0,
-    )
-    average_weights: float = setting(
-        0.0,
-        "Evaluate and keep the mean of the weights over the epochs instead of the last weights. In"
-        " the mean, each epoch counts this many times as much as the next: 0.5 suits ten epochs or"
-        " more (shorter runs lose by it), 1 is the plain mean, 0 switches it off (paper).",
-        minimum=0.0,
-        maximum=1.0,
     )
     clip_norm: float = setting(
         5.0,
@@ -89,23 +98,20 @@ class TrainingSettings(Settings):
     batching: str = setting(
         "pairs",
         "pairs: shuffled pairs of query and document (paper). bucketed: pairs with documents of"
-        " about the same length in a batch; faster for --tower=lstm. lists: whole candidate lists,"
-        " each query encoded once; faster. in_batch: as lists, and every document of a batch also"
-        " has grade 0 for each query that it is not judged for; use a larger --batch_size.",
+        " about the same length; faster for --tower=lstm. lists: whole candidate lists, each query"
+        " encoded once. in_batch: as lists, and documents have grade 0 for all other queries.",
         choices=("pairs", "bucketed", "lists", "in_batch"),
     )
     batch_size: int = setting(
         128,
-        "Pairs in a training batch (paper: 128); about as many where a batch holds whole candidate"
-        " lists. Several processes (--distribution) share a batch.",
+        "Pairs in a training batch (paper: 128); several processes (--distribution) share it.",
         minimum=1,
     )
     distribution: str = setting("none", "Who trains, and on which batches.", choices=DISTRIBUTIONS)
     init_from: str = setting(
         "",
-        "Begin with the models of this run (fine-tuning): its vocabularies, the weights of its"
-        " towers and, mixed in as validation queries want it, its translation table. Settings that"
-        " are not given are those of that run, except for the data.",
+        "Begin with the vocabularies, towers and translation table of this run (fine-tuning)."
+        " Settings that are not given are those of that run, except for the data.",
         is_path=True,
     )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)

@@ -87,8 +87,6 @@ class Checkpoints:
         more = {**variables.more, **({"helpers": variables.helpers} if variables.helpers else {})}
         rest = {"optimizer": variables.optimizer, "progress": self._progress, **more}
         self._checkpoint = tf.train.Checkpoint(weights=variables.weights, **rest)
-        # A state right after the best epoch so far has the best weights, which are a file already.
-        self._best_are_weights = variables.kept is variables.weights
         self._weights = tf.train.Checkpoint(weights=variables.weights)
         self._rest = tf.train.Checkpoint(**rest)
         self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
@@ -100,8 +98,7 @@ class Checkpoints:
         # the state then needs: they are not written twice.
         self._progress.assign(progress.to_json())
         needs = self._best.latest() if progress.best_epoch else 0
-        is_best = self._best_are_weights and needs and not progress.step
-        is_best = is_best and progress.best_epoch == progress.epoch
+        is_best = needs and not progress.step and progress.best_epoch == progress.epoch
         write = (self._rest if is_best else self._checkpoint).write
         self._former = self._states.save(write, former=self._former, needs=needs)
 
@@ -146,14 +143,8 @@ class Checkpoints:
 class BestWeights:
     """The weights of the best epoch of a run."""
 
-    def __init__(
-        self,
-        directory: Path,
-        weights: Sequence[tf.Variable],
-        kept: Sequence[tf.Variable] | None = None,
-    ):
+    def __init__(self, directory: Path, weights: Sequence[tf.Variable]):
         self._weights = tf.train.Checkpoint(weights=weights)
-        self._kept = tf.train.Checkpoint(weights=kept if kept is not None else weights)
         self._directory = directory
 
     @staticmethod
@@ -175,7 +166,7 @@ class BestWeights:
 
     def save(self) -> None:
         """Saves the present values, completely or not at all."""
-        SavedStates(self._directory, BEST).save(self._kept.write)
+        SavedStates(self._directory, BEST).save(self._weights.write)
 
     def restore(self) -> None:
         """Restores the values of the best epoch."""

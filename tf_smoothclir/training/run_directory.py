@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
@@ -97,11 +98,17 @@ class RunDirectory:
 
     @classmethod
     def create(
-        cls, path: str | Path, settings: RunSettings, *, overwrite: bool = False
+        cls,
+        path: str | Path,
+        settings: RunSettings,
+        *,
+        overwrite: bool = False,
+        check: Callable[[], object] = bool,
     ) -> RunDirectory:
         """Creates a run directory, or finds the unfinished or finished run with these settings.
 
-        A run with other settings is replaced if it has neither checkpoints nor metrics.
+        A run with other settings is replaced if it has neither checkpoints nor metrics. `check` may
+        raise an error before anything is written or deleted.
         """
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
@@ -119,11 +126,13 @@ class RunDirectory:
                     "Give the same flags to continue it, choose another directory, or give"
                     " --overwrite",
                 )
-            delete_in(run.path, run._parts())
-        flag_text = "\n".join(settings.flag_lines()) + "\n"
-        _check_free(run, flag_text, overwrite)
+        else:
+            _check_free(run, settings, overwrite)
+        check()
+        if run.config.is_file():
+            run.delete()
         sweep(run)  # of a run that was killed before it wrote its config.json
-        write_text(run.flags, flag_text)
+        write_text(run.flags, _flag_text(settings))
         run.write_config(RunConfig.of(settings))
         return run
 
@@ -166,6 +175,10 @@ class RunDirectory:
     def settings(self) -> RunSettings:
         """The settings that the run was made with."""
         return RunConfig.read(self.config).run_settings(self.config)
+
+    def delete(self) -> None:
+        """Deletes all parts; what else is in the directory stays."""
+        delete_in(self.path, self._parts())
 
     def incomplete(self, reason: str) -> InputError:
         """The error for a run that lacks a model, such as "has not ... yet"."""
@@ -219,13 +232,17 @@ def sweep(run: RunDirectory) -> None:
         delete_in(directory)
 
 
-def _check_free(run: RunDirectory, flag_text: str, overwrite: bool) -> None:
+def _flag_text(settings: RunSettings) -> str:
+    return "\n".join(settings.flag_lines()) + "\n"
+
+
+def _check_free(run: RunDirectory, settings: RunSettings, overwrite: bool) -> None:
     """Checks that a directory without a run holds nothing that a new run would overwrite.
 
     A run that was killed before it wrote config.json may have left flags.txt and temporary files.
     """
     others = names_in(run.path) - {_LOCK, _DATA}
-    if run.flags.is_file() and run.flags.read_bytes() == flag_text.encode():
+    if run.flags.is_file() and run.flags.read_bytes() == _flag_text(settings).encode():
         others -= {run.flags.name, MANIFEST}
     in_the_way = sorted(others.intersection(run._parts()))
     if in_the_way:

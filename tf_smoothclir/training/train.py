@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from absl import logging
@@ -18,7 +19,6 @@ from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.plugins import DISTRIBUTIONS
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import copy_file, read_record
 from tf_smoothclir.text.vocabulary import write_vocabulary
@@ -37,6 +37,7 @@ from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.utils.errors import InputError
 
 
 def train(
@@ -52,7 +53,6 @@ def train(
     `--distribution` has several processes, each calls this before it uses TensorFlow for anything
     else.
     """
-    check_combinations(settings)
 
     def is_finished() -> bool:
         return RunDirectory(Path(output_dir)).finished and not overwrite
@@ -100,8 +100,15 @@ def _begin(
             source = source_of(settings.data)
             processes.check_set(source.name)
             held.enter_context(RunDirectory.only_one(output_dir))
-            run = RunDirectory.create(output_dir, settings, overwrite=overwrite)
-            tokenized_set = _prepared(source, settings, run, processes)
+            splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
+            load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
+            run = RunDirectory.create(output_dir, settings, overwrite=overwrite, check=load)
+            try:
+                tokenized_set = _prepared(load, settings, run, processes)
+            except InputError:
+                if not run.knows_data:
+                    run.delete()
+                raise
     with processes.together():
         if not processes.is_chief:
             run = RunDirectory.load(output_dir)
@@ -110,9 +117,12 @@ def _begin(
 
 
 def _prepared(
-    source: Source, settings: RunSettings, run: RunDirectory, processes: SingleProcess
+    load: Callable[[], RetrievalSet],
+    settings: RunSettings,
+    run: RunDirectory,
+    processes: SingleProcess,
 ) -> TokenizedSet:
-    """Loads and tokenises the set of a run, and records in the run which set it is."""
+    """Tokenises the set of a run, and records in the run which set it is."""
     if run.vocabulary.is_dir() and not run.knows_data:
         shutil.rmtree(run.vocabulary)  # its data had a defect, or may have changed since
     if (given := processes.vocabularies()) and not run.vocabulary.is_dir():
@@ -124,8 +134,7 @@ def _prepared(
         if not run.vocabulary.is_dir():
             keep_vocabularies(initial, run)
         check_same_words(initial, run)
-    splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
-    tokenized_set = tokenized_set_of(source, settings, run, splits)
+    source, tokenized_set = load().source, _tokenized(load(), settings, run)
     data = RunData(source.name, source.fingerprint(), processes.fingerprint)
     run.remember_data(data)  # not earlier: now the set is known to have no defect
     return tokenized_set
@@ -162,7 +171,12 @@ def tokenized_set_of(
     source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
 ) -> TokenizedSet:
     """Loads and tokenises a set with the vocabularies of the run; a new run counts its own."""
-    retrieval_set = retrieval_set_of(source, settings, splits)
+    return _tokenized(retrieval_set_of(source, settings, splits), settings, run)
+
+
+def _tokenized(
+    retrieval_set: RetrievalSet, settings: RunSettings, run: RunDirectory
+) -> TokenizedSet:
     known = run.vocabulary if run.vocabulary.is_dir() else None
     tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:
@@ -173,5 +187,5 @@ def tokenized_set_of(
             if settings.retrieval.dictionary:
                 add_words_of_dictionary(temporary, settings)
         if settings.retrieval.dictionary:
-            return tokenized_set_of(source, settings, run, splits)
+            return _tokenized(retrieval_set, settings, run)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)

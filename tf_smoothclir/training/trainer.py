@@ -56,7 +56,7 @@ class Trainer:
             self._validation = Validation(task.scorer, retrieval_set, settings.negatives)
             self._summaries = tf.summary.create_file_writer(str(run.logs))
         self._checkpoints = Checkpoints(run.checkpoints, task.variables)
-        self._best = BestWeights(run.checkpoints, task.variables.weights, task.variables.kept)
+        self._best = BestWeights(run.checkpoints, task.variables.weights)
         self._stop = StopRequest()
         self._callbacks = EpochCallbacks(callbacks, task)
         self.progress = self._restored_progress()
@@ -78,10 +78,9 @@ class Trainer:
                     raise
                 raise Interrupted(128 + self._stop.signal) from None
         self._processes.wait()  # until the chief has saved the best weights
-        variables, progress = self.task.variables, self.progress
-        if progress.best_epoch != progress.epoch or variables.kept is not variables.weights:
+        if self.progress.best_epoch != self.progress.epoch:
             self._best.restore()  # for a moment, the weights are in memory twice
-        return progress
+        return self.progress
 
     def _restored_progress(self) -> Progress:
         """Restores the last state; several processes all begin with the chief's."""
@@ -162,7 +161,6 @@ class Trainer:
         progress = self.progress
         begin = time.monotonic()
         epoch, losses = progress.epoch + 1, progress.mean_losses()
-        self.task.end_epoch(epoch)
         record = self._processes.from_chief(self._validated)
         validation = record["validation"]
         select = self._settings.select_metric

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras_tuner
 
-from tf_smoothclir import plugins
 from tf_smoothclir.losses.arguments import check_thresholds
-from tf_smoothclir.plugins import LOSSES, TOWERS
-from tf_smoothclir.settings.combinations import broken_rules
+from tf_smoothclir.plugins import LOSSES, Registry
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.settings.search import searchable
 from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.utils.errors import InputError, input_error
 
-# In addition to the thresholds. The paper suggests ε from 0.25 to 1 and plots 0 to 2 (Figure 4);
-# the plain cosine, ε = 0, is for comparison only.
-VALUES = {
-    "epsilon": (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
-    "learning_rate": (0.001, 0.003, 0.01, 0.03, 0.1),
-    "dim": (32, 64, 128),
-    "temperature": (0.05, 0.1, 0.2, 0.5, 1.0),
-    "loss": LOSSES,
-    "psq_alpha": (0.003, 0.01, 0.03, 0.1, 0.3),
-    "psq_beta": (0.0, 0.1, 0.3, 0.5, 0.7),
-    "tower": TOWERS,
-    "optimizer": TrainingSettings.__dataclass_fields__["optimizer"].metadata["choices"],
-}
 _OF_SOME_LOSSES = ("thresholds", "temperature")
 
 
@@ -70,7 +54,7 @@ def declare(
     """
     losses = [settings.model.loss]
     for name in sorted(names, key=lambda name: name != "loss"):
-        values = _values_of(name, settings)
+        values = _values_of(name, names, settings)
         if name == "loss":
             losses = values
         users = [loss for loss in losses if name in LOSSES[loss].settings]
@@ -80,22 +64,20 @@ def declare(
             space.Choice(name, values, parent_name="loss", parent_values=users)
 
 
-def _values_of(name: str, settings: RunSettings) -> list:
+def _values_of(name: str, names: Sequence[str], settings: RunSettings) -> list:
     if name == "thresholds":
         return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
-    if name in ("loss", "tower"):
-        registry = VALUES[name]
-        offered = (one for one in registry if registry.plugin(one).fact("is_searched", True))
-        return [value for value in offered if _is_usable(name, value, settings)]
-    return list(_searched()[name])
+    values = searchable()[name]
+    if not isinstance(values, Registry):
+        return list(values)
+    offered = (one for one in values if values.plugin(one).fact("is_searched", True))
+    return [value for value in offered if _is_usable(name, value, names, settings)]
 
 
-def _is_usable(name: str, value: str, settings: RunSettings) -> bool:
+def _is_usable(name: str, value: str, names: Sequence[str], settings: RunSettings) -> bool:
     """Whether a loss or tower fits the other settings, such as batching or token weights."""
-    trial = with_values(settings, {name: value})
-    if any(name in rule.names for rule, _ in broken_rules(trial)):
-        return False
     try:
+        trial = changed(settings, {name: value}, varied={*names} - {name})
         if name == "loss":
             check_model(trial)
     except InputError:
@@ -161,18 +143,3 @@ def setting_values(values: Mapping[str, Any], settings: RunSettings) -> dict[str
 def with_values(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
     """Settings with the values of a trial."""
     return changed(settings, setting_values(values, settings))
-
-
-def searchable() -> tuple[str, ...]:
-    """The settings that can be searched, those of registered plug-ins too."""
-    return ("thresholds", *_searched())
-
-
-def _searched() -> dict[str, Sequence]:
-    of_plugins = {
-        field.name: field.metadata["searched"]
-        for group in plugins.groups().values()
-        for field in dataclasses.fields(group)
-        if field.metadata["searched"]
-    }
-    return {**VALUES, **of_plugins}

@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras_tuner
+import numpy as np
 from keras_tuner.engine.trial import TrialStatus
+from matplotlib import patches
 
+from tf_smoothclir.evaluation.plots import plt, save_png
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import write_json, write_text
-from tf_smoothclir.tuning.heat_map import threshold_heat_map
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import HEAT_MAP
 from tf_smoothclir.tuning.search_space import parse_thresholds, threshold_tuples, with_values
 from tf_smoothclir.utils.tables import csv_table, markdown_table
+
+_BEST = {"fill": False, "edgecolor": "#D55E00", "linewidth": 3}  # vermilion, Okabe and Ito (2008)
+_EMPTY = "#d9d9d9"  # not tried, or thresholds that do not rise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +109,10 @@ def trial_table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str
 
 
 def _draw_heat_map(path: Path, trials: Sequence[TrialResult], settings: RunSettings) -> bool:
-    """Draws the best trial of each pair, if two thresholds were searched; returns whether."""
+    """Draws the best trial of each pair, if two thresholds were searched; returns whether.
+
+    θ_1 goes across and θ_2 up; the best pair has a frame.
+    """
     objective, searched = settings.training.select_metric, set(threshold_tuples(2))
     scores = {}
     for trial in trials:  # best first
@@ -113,14 +121,29 @@ def _draw_heat_map(path: Path, trials: Sequence[TrialResult], settings: RunSetti
             scores.setdefault(thresholds, trial.metrics[objective])
     if not scores:
         return False
+    levels = sorted({level for thresholds in searched for level in thresholds})
+    across, up = levels[:-1], levels[1:]
+    cells = np.full((len(up), len(across)), np.nan)
+    for (first, second), score in scores.items():
+        cells[up.index(second), across.index(first)] = score
+    figure, axes = plt.subplots(figsize=(8.7, 7.3), constrained_layout=True)
+    axes.set_facecolor(_EMPTY)
+    image = axes.imshow(cells, cmap="cividis", origin="lower", aspect="equal")
+    middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
+    for row, column in np.argwhere(~np.isnan(cells)):
+        score = cells[row, column]
+        colour = "white" if score <= middle else "black"
+        axes.text(column, row, f"{score:.3f}", ha="center", va="center", color=colour, size=9)
+    row, column = np.unravel_index(np.nanargmax(cells), cells.shape)
+    axes.add_patch(patches.Rectangle((column - 0.47, row - 0.47), 0.94, 0.94, **_BEST))
     names = dict.fromkeys(name for trial in trials for name in trial.values)
     others = [name for name in names if name not in ("thresholds", "epochs")]
     note = f"\n(best over {', '.join(others)})" if others else ""
-    threshold_heat_map(
-        path,
-        scores,
-        sorted({level for thresholds in searched for level in thresholds}),
-        metric=f"validation {objective}",
-        title=f"{objective} by thresholds{note}",
-    )
+    axes.set(title=f"{objective} by thresholds{note}")
+    axes.set(xlabel="θ$_1$ (lower threshold)", ylabel="θ$_2$ (upper threshold)")
+    axes.set_xticks(range(len(across)), [f"{level:g}" for level in across])
+    axes.set_yticks(range(len(up)), [f"{level:g}" for level in up])
+    axes.spines[:].set_visible(False)
+    figure.colorbar(image, label=f"validation {objective}", shrink=0.85)
+    save_png(figure, path)
     return True

@@ -9,7 +9,6 @@ import keras_tuner
 from absl import logging
 
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.storage.files import make_directory
@@ -35,7 +34,6 @@ def tune(
     In keras-tuner's environment this process is the chief, or a tuner worker, which runs trials
     until there are no more.
     """
-    check_combinations(settings, varied=search.tune, tune=search.tune)
     _choose_threads(settings, search)
     oracle = _oracle(settings, search, Path())  # raises its errors before anything is deleted
     if "loss" not in search.tune:

@@ -18,7 +18,6 @@ from tf_smoothclir.losses.arguments import check_thresholds
 from tf_smoothclir.losses.base import RankingLoss, ranking_loss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.plugins import LOSSES, TOWERS
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
@@ -69,7 +68,6 @@ def _check_batches(loss: RankingLoss, settings: RunSettings) -> None:
 
 def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
     """The compiled model with its initial weights."""
-    check_combinations(settings)
     training = settings.training
     two_tower = _unbuilt_model(settings, vocabularies)
     two_tower.build()

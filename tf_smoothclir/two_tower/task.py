@@ -7,7 +7,6 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.optimizers.learning_rate import learning_rate
-from tf_smoothclir.optimizers.weight_average import WeightAverage
 from tf_smoothclir.protocols.task import LOSS, PAIRS, TERMS, Batches, Exchange, TaskVariables
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.two_tower.model import TwoTower
@@ -33,17 +32,12 @@ class TwoTowerTask:
         self.model = model
         self.batches = batches
         self._settings = settings
-        self._average = None
-        weights, more = tf_weights(model), dict(batches.variables)
-        kept_model, kept = model, weights
-        if settings.average_weights:
-            kept_model = _model_for_averages(model)
-            kept = more["averages"] = tf_weights(kept_model)
-            self._average = WeightAverage(kept, weights, settings.average_weights)
         self.variables = TaskVariables(
-            weights=weights, kept=kept, optimizer=optimizer_variables(model.optimizer), more=more
+            weights=tf_weights(model),
+            optimizer=optimizer_variables(model.optimizer),
+            more=dict(batches.variables),
         )
-        self._encoder = SetEncoder(kept_model, tokenized_set) if tokenized_set else None
+        self._encoder = SetEncoder(model, tokenized_set) if tokenized_set else None
 
     def train_step(self, batch, exchange: Exchange | None = None) -> dict[str, tf.Tensor]:
         """Runs the model's own training step."""
@@ -59,18 +53,6 @@ class TwoTowerTask:
         """Sets the learning rate of an epoch, from 0."""
         self.model.optimizer.learning_rate = learning_rate(self._settings, epoch)
 
-    def end_epoch(self, completed: int) -> None:
-        """Updates the averages of the weights, if there are any."""
-        if self._average:
-            self._average.update(completed)
-
     def scorer(self) -> DenseRetriever:
-        """Encodes the whole set with the weights that are kept."""
+        """Encodes the whole set with the present weights."""
         return self._encoder()
-
-
-def _model_for_averages(model: TwoTower) -> TwoTower:
-    """A model of the same form, with a loss of the same form, but weights of its own."""
-    copy = TwoTower.from_config(model.get_config())
-    copy.compile(loss=type(model.loss).from_config(model.loss.get_config()))
-    return copy

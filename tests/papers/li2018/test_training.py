@@ -114,14 +114,13 @@ def test_a_huge_weight_leaves_the_discriminator_no_better_than_chance(tiny, tmp_
 def test_the_document_tower_of_xcnn_stays_as_it_is_in_the_second_stage(tiny, tmp_path):
     changes = {"objective": "xcnn", "tower": "word_tanh", "opening_epochs": 1, "epochs": 3}
     trainer, model = start(tiny(**{**BASE, **changes}), tmp_path / "run")
-    found = []
-    end_epoch = trainer.task.end_epoch
+    found, finish_epoch = [], trainer._finish_epoch
 
-    def kept(completed):
+    def noting():
         found.append([weights(tower) for tower in (model.query_tower, model.document_tower)])
-        end_epoch(completed)
+        finish_epoch()
 
-    trainer.task.end_epoch = kept
+    trainer._finish_epoch = noting
     trainer.train()
     (_, first), (queries, second), (later, third) = found
     for documents in (second, third):

@@ -15,14 +15,12 @@ from tf_smoothclir.data.sources.wikiclir_files import (
     WikiClirDirectory,
     document_languages,
 )
-from tf_smoothclir.settings.combinations import check_combinations
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 
 def source_of(settings: DataSettings) -> Source:
     """Opens the retrieval set that the settings name, or the part of it that they ask for."""
-    check_combinations(settings)
     names = {folder.partition("_(")[0]: code for code, folder in PUBLISHED_FOLDERS.items()}
     for flag in ("query_language", "document_language"):
         check_code(flag, getattr(settings, flag), {"english": "en", **names})
