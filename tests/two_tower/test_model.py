@@ -39,6 +39,11 @@ from tf_smoothclir.utils.errors import InputError
 SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.25)
 
 
+def name_of(value):
+    """A name for a test, the same in every process."""
+    return value.name if hasattr(value, "name") else str(value)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
 def test_scores_are_the_similarity_of_the_towers_outputs(shared, epsilon):
@@ -154,7 +159,7 @@ def part(queries, documents, **more):
     return found
 
 
-@pytest.mark.parametrize("loss", [*(make() for make in LOSSES.values()), "mse"], ids=str)
+@pytest.mark.parametrize("loss", [*(make() for make in LOSSES.values()), "mse"], ids=name_of)
 def test_the_loss_and_metrics_of_an_epoch_do_not_depend_on_its_batches(loss):
     lists = getattr(loss, "needs_lists", False)
     grades = [0, 1, 2, 2, 0 if loss == "mse" else -1]
@@ -197,7 +202,7 @@ def test_losses_and_metrics_of_keras_take_a_weight_for_each_pair():
 
 
 @pytest.mark.parametrize(
-    ("loss", "weights"), [(SOFTMAX, [2.0, 9.0, 0.5]), (SOSL, [2.0, 2.0, 0.5, 0.5])]
+    ("loss", "weights"), [(SOFTMAX, [2.0, 9.0, 0.5]), (SOSL, [2.0, 2.0, 0.5, 0.5])], ids=name_of
 )
 def test_metrics_of_lists_are_weighted_by_lists(loss, weights):
     model = make_model()
