@@ -100,7 +100,7 @@ class ModelSettings(Settings):
         (0.2, 0.7),
         "Scores at which the grade changes: K-1 rising numbers inside (-1, 1) for grades 0..K-1"
         " (paper: 0.2,0.7). Left out of a training, as many as the grades of the judgments need.",
-        searched=tuple(level / 10 for level in range(1, 10)),  # rising ones of these
+        searched=(*(level / 10 for level in range(10)), 0.95),  # rising ones of these
     )
     cut_points: tuple[float, ...] = setting(
         (0.2, 0.55, 0.9),

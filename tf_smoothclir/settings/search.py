@@ -88,8 +88,8 @@ class Search(Settings):
         choices=("grid", "random", "bayesian", "hyperband"),
     )
     max_trials: int = setting(
-        36,
-        "Most trials; the whole grid of thresholds for three grades has 36. May be raised later.",
+        55,
+        "Most trials; the whole grid of thresholds for three grades has 55. May be raised later.",
         minimum=1,
     )
     folds: int = setting(
