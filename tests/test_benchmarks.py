@@ -98,7 +98,7 @@ def test_small_measurements(name, arguments, options, columns, ranking_exports, 
     measure = importlib.import_module(f"benchmarks.{name}").measure
     for table, of_table in zip(measure(*arguments, **options), columns, strict=True):
         found = rows_of(table, *of_table)
-        assert len(found) > 1 or "build s" in of_table
+        assert len(found) > 1 or name in ("evaluation", "retrieval")
         assert all(row.get("largest difference", 0) < 1e-5 for row in found.values())
         exact = [row["recall@10"] for row in found.values() if "recall@10" in row]
         assert max(exact, default=1) == 1
@@ -122,7 +122,6 @@ def test_stacks_compares_two_pythons(tmp_path):
 def test_profile(optimizer):
     changes = {"optimizer": optimizer}
     measurements = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
-    assert 0 < measurements["% waiting for input"] < 100
     # A part whose operations are called otherwise by now would be 0.
     assert all(value > 0 for value in measurements.values())
     assert {part for _, part in profile.PARTS} < measurements.keys()
@@ -163,8 +162,6 @@ def test_ratios_are_taken_round_by_round():
         "x": {"median": 8.0, "min": 2.0, "max": 9.0},
         "times b": {"median": 3.0, "min": 2.0, "max": 4.0},
     }
-    text = common.formatted({"machine": common.machine(), "load_after": 0.0, "tables": [table]})
-    assert "| a | 8 (2 to 9) | 3 (2 to 4) |" in text
 
 
 def test_reranking(tiny, tmp_path, without_plots):
