@@ -64,7 +64,7 @@ class BatchModel(keras.Model):
         if isinstance(kwargs.get("validation_data"), (tuple, list)):
             kwargs["validation_data"] = tuple(map(_as_tensors, kwargs["validation_data"]))
         self._build_optimizer()
-        return super().fit(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+        return super().fit(*map(_as_tensors, (x, y)), *args, **_with_weights(kwargs))
 
     def _build_optimizer(self) -> None:
         """Creates the optimizer's variables: in its first step, the step would be traced twice."""
@@ -75,7 +75,7 @@ class BatchModel(keras.Model):
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluates as Keras does."""
-        return super().evaluate(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+        return super().evaluate(*map(_as_tensors, (x, y)), *args, **_with_weights(kwargs))
 
     def predict(self, x, *args, **kwargs):
         """Predicts as Keras does."""
@@ -83,11 +83,11 @@ class BatchModel(keras.Model):
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """Trains on a batch as Keras does."""
-        return super().train_on_batch(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+        return super().train_on_batch(*map(_as_tensors, (x, y)), *args, **_with_weights(kwargs))
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """Evaluates a batch as Keras does."""
-        return super().test_on_batch(_as_tensors(x), _as_tensors(y), *args, **kwargs)
+        return super().test_on_batch(*map(_as_tensors, (x, y)), *args, **_with_weights(kwargs))
 
     def predict_on_batch(self, x):
         """Predicts a batch as Keras does."""
@@ -162,6 +162,11 @@ def _as_tensors(given: Any) -> Any:
     if isinstance(given, np.ndarray) and (given.dtype.kind in "US" or _holds_texts(given)):
         return tf.constant(given.astype(object), tf.string)
     return given
+
+
+def _with_weights(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of Keras, whose sample weights may be a list."""
+    return {k: _as_tensors(v) if k == "sample_weight" else v for k, v in kwargs.items()}
 
 
 def _holds_texts(array: np.ndarray) -> bool:
