@@ -61,7 +61,7 @@ def write_model_card(
         "## Use",
         *_use(Path(export_dir), settings, roles),
         "## Settings",
-        "Those that differ from the defaults of `smoothclir-train`:",
+        "Those that differ from `smoothclir-train --preset=fast`:",
         _code("", _differing(settings)),
     ]
     path = model_card_path(export_dir, version)
