@@ -248,10 +248,9 @@ def test_a_model_without_weights_or_with_frozen_ones_says_so(tmp_path):
     assert not list(tmp_path.iterdir())
     model.query_tower.trainable = model.document_tower.trainable = False
     model.compile(LazyAdam(0.05), SOSL)
-    for _ in range(2):
-        with pytest.raises(ValueError, match=r"all weights of the model are frozen \(trainable"):
-            model.fit(batches(), verbose=0)
-        model.build()
+    model.build()
+    with pytest.raises(ValueError, match="all weights of the model are frozen"):
+        model.fit(batches(), verbose=0)
     assert np.isfinite(model.evaluate(batches(), verbose=0))
 
 
