@@ -23,15 +23,10 @@ _BUCKETS_PER_PIECE = 1 << 14
 
 @dataclasses.dataclass(frozen=True)
 class Occurrences:
-    """The places where tokens occur, each represented by a random vector.
+    """The places where tokens occur, each represented by a random vector."""
 
-    Attributes:
-        sums: `[tokens, dim]` float32, the sum of the vectors of a token's places.
-        counts: `[tokens]` int64, the number of places.
-    """
-
-    sums: np.ndarray
-    counts: np.ndarray
+    sums: np.ndarray  # `[tokens, dim]` float32, the sum of the vectors of a token's places
+    counts: np.ndarray  # `[tokens]` int64, the number of places
 
     def vectors(self) -> np.ndarray:
         """`[tokens, dim]` float32.

@@ -28,20 +28,14 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 @dataclasses.dataclass(frozen=True)
 class RunMetrics:
-    """The metrics of a run by the judgments of some qrels.
-
-    Attributes:
-        per_query: Metric -> `[queries]` float64, NaN where the query has no relevant document.
-        missing_queries: Number of judged queries that the run does not answer; they score 0.
-        unjudged_queries: Number of queries of the run without judgments; they are left out.
-        unjudged_documents: Number of documents without a judgment in the counted rankings; they
-            have grade 0.
-    """
+    """The metrics of a run by the judgments of some qrels."""
 
     query_ids: tuple[str, ...]
+    # Metric -> `[queries]` float64, NaN where the query has no relevant document.
     per_query: dict[str, np.ndarray]
-    missing_queries: int
-    unjudged_queries: int
+    missing_queries: int  # number of judged queries that the run does not answer; they score 0
+    unjudged_queries: int  # number of queries of the run without judgments; they are left out
+    # Number of documents without a judgment in the counted rankings; they have grade 0.
     unjudged_documents: int
 
 

@@ -48,32 +48,24 @@ class _Choices:
 
 @dataclasses.dataclass(frozen=True)
 class LexicalModel:
-    """A translation table, and how its evidence is weighed.
+    """A translation table, and how its evidence is weighed."""
 
-    Attributes:
-        table: `[document words, query words]` float32, T(w | t).
-        background: `[query words]` float32, P(w).
-        fields: A profile of positions for each field; a flat one is among them.
-        weights: `[fields, query words]` float32, what a query word counts in each field.
-        feedback: Weight of feedback; 0 for none.
-        dictionary: Share of a person's dictionary in the table.
-        lower_grades: What a training pair of a lower grade counted in learning the table, where one
-            of the highest counts 1.
-        length_power: Scores are multiplied by (words of the document / mean length) to the power
-            of it; 0 for scores as they are.
-        mean_length: Mean number of words of a document of the collection it was learned on.
-    """
-
-    table: sp.csr_array
-    background: np.ndarray
+    table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
+    background: np.ndarray  # `[query words]` float32, P(w)
+    # A profile of positions for each field; a flat one is among them.
     fields: tuple[PositionProfile, ...]
-    weights: np.ndarray
-    feedback: float = 0.0
+    weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
+    feedback: float = 0.0  # weight of feedback; 0 for none
     psq: PsqSettings = DEFAULT
     seconds: float = 0.0
-    dictionary: float = 0.0
+    dictionary: float = 0.0  # share of a person's dictionary in the table
+    # What a training pair of a lower grade counted in learning the table, where one of the highest
+    # counts 1.
     lower_grades: float = 0.0
+    # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
+    # scores as they are.
     length_power: float = 0.0
+    # Mean number of words of a document of the collection it was learned on.
     mean_length: float = 1.0
     name: ClassVar[str] = "translation table"
 

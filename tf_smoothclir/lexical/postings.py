@@ -18,17 +18,11 @@ _GROUP = 64  # scores of which one may be among the highest
 
 @dataclasses.dataclass(frozen=True)
 class SparseRows:
-    """The rows of a sparse matrix, in memory or memory-mapped.
+    """The rows of a sparse matrix, in memory or memory-mapped."""
 
-    Attributes:
-        ends: `[rows + 1]` int64, where each row begins, and the last ends.
-        ids: `[values]` int32, the column of each value.
-        values: `[values]` float32.
-    """
-
-    ends: np.ndarray
-    ids: np.ndarray
-    values: np.ndarray
+    ends: np.ndarray  # `[rows + 1]` int64, where each row begins, and the last ends
+    ids: np.ndarray  # `[values]` int32, the column of each value
+    values: np.ndarray  # `[values]` float32
 
     @classmethod
     def of(cls, matrix: sp.csr_array) -> SparseRows:

@@ -21,18 +21,13 @@ if TYPE_CHECKING:  # importing it takes seconds
 
 @dataclasses.dataclass(frozen=True)
 class ExportedModels:
-    """The models of one version.
+    """The models of one version."""
 
-    Attributes:
-        manifest: Of one of its parts; version, `pair_id`, thresholds and data are those of all.
-        towers: "query" and "document" -> tower; empty for a lexical run.
-        lexical: None for towers alone. Its `fusion` is that of a hybrid.
-        second_stage: Orders the first ranks again; None where there is none.
-    """
-
+    # Of one of its parts; version, `pair_id`, thresholds and data are those of all.
     manifest: ExportManifest
-    towers: dict[str, LoadedTower]
-    lexical: LexicalParts | None
+    towers: dict[str, LoadedTower]  # "query" and "document" -> tower; empty for a lexical run
+    lexical: LexicalParts | None  # None for towers alone. Its `fusion` is that of a hybrid.
+    # Orders the first ranks again; None where there is none.
     second_stage: SecondStage | None = None
 
     @property

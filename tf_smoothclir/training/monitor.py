@@ -15,14 +15,10 @@ from tf_smoothclir.utils.progress import Bar
 
 
 class StopRequest:
-    """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once.
-
-    Attributes:
-        signal: The signal; None until one arrives.
-    """
+    """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once."""
 
     def __init__(self):
-        self.signal: signal.Signals | None = None
+        self.signal: signal.Signals | None = None  # None until one arrives
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:

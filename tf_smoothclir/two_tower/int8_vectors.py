@@ -28,15 +28,10 @@ _CHUNK, _ROWS = 1 << 16, 1 << 12
 
 
 class Int8Queries(NamedTuple):
-    """Queries as weights of codes.
+    """Queries as weights of codes."""
 
-    Attributes:
-        codes: `[queries, dim]` float32, k: whole numbers from -127 to 127.
-        scales: `[queries]` float32, t.
-    """
-
-    codes: np.ndarray
-    scales: np.ndarray
+    codes: np.ndarray  # `[queries, dim]` float32, k: whole numbers from -127 to 127
+    scales: np.ndarray  # `[queries]` float32, t
 
 
 class Int8Vectors:

@@ -28,17 +28,11 @@ _SCORES_PER_CHUNK = 1 << 25  # 128 MB of float32
 
 @dataclasses.dataclass(frozen=True)
 class DenseRetriever:
-    """Scores by inner products of vectors, and ranks the whole collection exactly.
+    """Scores by inner products of vectors, and ranks the whole collection exactly."""
 
-    Attributes:
-        queries: `[queries, dim]` float32, smooth-normalised.
-        documents: `[documents, dim]` float32, smooth-normalised.
-        tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
-    """
-
-    queries: np.ndarray
-    documents: np.ndarray
-    tie_order: np.ndarray
+    queries: np.ndarray  # `[queries, dim]` float32, smooth-normalised
+    documents: np.ndarray  # `[documents, dim]` float32, smooth-normalised
+    tie_order: np.ndarray  # `[documents]` int64, as in `RetrievalSet.tie_order`
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
