@@ -45,12 +45,7 @@ def candidate_lists(
 
 
 def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
-    """Lists with more documents of grade 0 at their ends.
-
-    Args:
-        documents: `[lists, n]` int, the document rows to add to each list, distinct; negative for
-            none. Documents that a list already has are not added.
-    """
+    """Lists with the distinct documents of `[lists, n]` more, as grade 0; negative for none."""
     own_list = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     new_list, column = np.nonzero(documents >= 0)
     new = documents[new_list, column]

@@ -49,11 +49,7 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
-        """The set with more training queries, after its own; the source has no texts.
-
-        Args:
-            document_rows: `[new queries]` int, the document of the highest grade of each.
-        """
+        """The set with a training query more, without a text, for each document of grade K - 1."""
         number = len(document_rows)
         ids = [f"pseudo-query of {self.document_ids[row]}" for row in document_rows]
         new_rows = len(self.query_ids) + np.arange(number, dtype=np.int32)

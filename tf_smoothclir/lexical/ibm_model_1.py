@@ -122,14 +122,7 @@ class Alignments:
 def _entries(
     rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The different places of a matrix among some, in order, and which one each is.
-
-    Args:
-        rows: `[places]` int.
-
-    Returns:
-        `(rows, columns, slots)`: the first two `[different]` int32, the last `[places]` int32.
-    """
+    """Rows and columns of the different places among some, in order, and which one each is."""
     # By row, then by column: two stable sorts, the less important key first.
     order = _in_order(columns, shape[1])
     order = order[_in_order(rows[order], shape[0])]

@@ -70,11 +70,7 @@ class LexicalModel:
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
-        """Impacts: what each query word adds to the score of each document.
-
-        Returns:
-            `[documents, query words]` float32.
-        """
+        """What each query word adds to each score, `[documents, query words]` float32."""
         return weighted_sum(self.field_impacts(documents, spelling), self.weights)
 
     def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:

@@ -65,11 +65,7 @@ class Postings:
         return self.common_values.shape[1]
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
-        """Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32.
-
-        Args:
-            queries: `[queries, words]`, counts or weights of words.
-        """
+        """Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32."""
         sums = np.zeros((queries.shape[0], self.documents), np.float32)
         for row, begin, end in zip(sums, queries.indptr[:-1], queries.indptr[1:]):
             self.add_to(row, queries.indices[begin:end], queries.data[begin:end])
@@ -120,12 +116,7 @@ def filled_postings(
     documents: int,
     allocate: Callable[[str, str, tuple[int, ...]], np.ndarray] = _allocated,
 ) -> Postings:
-    """Turns documents by their words into words by their documents.
-
-    Args:
-        chunks: `[some documents, words]` float32 each, all documents in order.
-        lengths: `[words]` int, how many documents have each word.
-    """
+    """Postings of chunks of `[documents, words]`, with how many documents have each word."""
     places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
     common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
     places[common] = np.arange(len(common))

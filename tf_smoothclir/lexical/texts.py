@@ -39,10 +39,7 @@ class LexicalTexts:
 
     @functools.cached_property
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
-        """Similarity of spelling of document words, and of query words; see `related_words`.
-
-        `[document words, document words]` and `[query words, query words]` float32.
-        """
+        """Similarity of spelling of document words, and of query words, by `related_words`."""
         special = [""] * (UNKNOWN_ID + 1)
         queries, documents = (
             similar_words(special + vocabulary[len(special) :]) for vocabulary in self.vocabularies

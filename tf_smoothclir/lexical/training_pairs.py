@@ -68,11 +68,7 @@ class TrainingPairs:
     def table(
         self, profile: PositionProfile, lower_grades: float, query_rows: np.ndarray
     ) -> sp.csr_array:
-        """Learns a table from the pairs of some queries.
-
-        Returns:
-            `[document words, query words]` float32, T(w | t), not pruned.
-        """
+        """T(w | t) of some queries' pairs, `[document words, query words]` float32, not pruned."""
         queries, _ = self.mates
         weights = np.ones(len(queries))
         if lower_grades:

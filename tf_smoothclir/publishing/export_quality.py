@@ -59,11 +59,7 @@ def measured_recall(
     texts: Sequence[bytes],
     depth: int,
 ) -> VectorQuality:
-    """Searches a collection by exact and by narrow vectors.
-
-    Args:
-        exact: `[documents, dim]` float32, as the document tower made them.
-    """
+    """Searches a collection by exact `[documents, dim]` float32 and by narrow vectors."""
     depth = min(depth, len(exact))
     texts = texts[:: max(1, len(texts) // _RECALL_QUERIES)][:_RECALL_QUERIES]
     queries, found = [], []

@@ -155,10 +155,7 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 def load_scorer(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> GradedScorer:
-    """Scorer of a trained run, over a set.
-
-    Whoever evaluates a run calls this, and need not know what the run trained.
-    """
+    """Scorer of a trained run, whatever the run trained, over a set."""
     models = with_fusion(load_models(run, dim), tokenized_set)
     name = retriever or models.settings.retrieval.ranks_with
     if retriever:

@@ -87,10 +87,7 @@ class Int8Vectors:
         return Int8Queries(np.rint(weights / scales[:, None]), scales)
 
     def error(self, query: np.ndarray) -> float:
-        """Bound on the distance of t Σ k_i c_i from an inner product with `[dim]`.
-
-        The errors of float32 itself are not in it.
-        """
+        """Bound on |t Σ k_i c_i - q·x| for `[dim]`, without the errors of float32 itself."""
         codes, (scale,) = self.of_queries(query[None])
         of_query = np.linalg.norm(query * self.scales - scale * codes[0])
         return float(np.abs(query) @ self.scales / 2 + of_query * self.longest)

@@ -40,11 +40,7 @@ class TermWeights:
     of_length: np.ndarray | None = None
 
     def rows(self, queries: sp.csr_array) -> ScoreRows:
-        """Scorer of the collection.
-
-        Args:
-            queries: `[queries, words]`, counts or weights of words.
-        """
+        """Scorer of the collection by `[queries, words]`, counts or weights of words."""
         sums = lexical_rows(queries, self.impacts)
         if self.of_length is None:
             return sums
