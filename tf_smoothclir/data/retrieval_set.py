@@ -49,7 +49,7 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
-        """The set with a training query more, without a text, for each document of grade K - 1."""
+        """The set with a training query more for each of these best documents; it has no texts."""
         number = len(document_rows)
         ids = [f"pseudo-query of {self.document_ids[row]}" for row in document_rows]
         new_rows = len(self.query_ids) + np.arange(number, dtype=np.int32)

@@ -116,7 +116,7 @@ def filled_postings(
     documents: int,
     allocate: Callable[[str, str, tuple[int, ...]], np.ndarray] = _allocated,
 ) -> Postings:
-    """Postings of chunks of `[documents, words]`, with how many documents have each word."""
+    """Words by their documents, of chunks of documents by words; `lengths` are by words."""
     places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
     common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
     places[common] = np.arange(len(common))

@@ -79,7 +79,7 @@ class PostingSums(tf.Module):
 
 
 def row_sums(ids: tf.Tensor, values: tf.Tensor, lengths: tf.Tensor, width: int) -> tf.Tensor:
-    """Sums of the values of each id in each row, `[rows, width]`; `lengths` are entries of rows."""
+    """Sums of the values of each id in each of consecutive rows, `[rows, width]` float32."""
     splits = tf.concat([[tf.constant(0, tf.int64)], tf.cumsum(lengths)], axis=0)
     sums = tf.raw_ops.RaggedBincount(splits=splits, values=ids, size=width, weights=values)
     return tf.ensure_shape(sums, [None, width])

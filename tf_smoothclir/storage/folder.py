@@ -235,7 +235,7 @@ def _inode(path: Path) -> int | None:
 
 
 def damage_to(directory: Path, files: Mapping[str, FileNote]) -> str:
-    """Damage to files since they were written, "x has 12 bytes, but 16 were written"; or ""."""
+    """Damage to files of a directory since they were written; empty if there is none."""
     touched = []
     for name, note in files.items():
         try:

@@ -75,7 +75,7 @@ class SavedStates:
     def save(
         self, write: Callable[[str], object], *, former: int | None = None, needs: int = 0
     ) -> int:
-        """Writes a state that needs one of another name; deletes all but it and the one before."""
+        """Writes a state, then deletes all others but the one before; see `needs`."""
         former = self.latest() if former is None else former
         number = 1 + self.latest()
         with new_folder(self.folder(number), self._name) as draft:

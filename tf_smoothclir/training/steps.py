@@ -22,7 +22,7 @@ class StepLoop:
             self._train_steps = one_by_one(self._train_steps)
 
     def __call__(self, batches, number: int) -> dict[str, np.ndarray]:
-        """Trains on the next `number` batches; name -> `[number]`, of all that a step returns."""
+        """Trains on the next `number` batches; name -> `[number]` of what `train_step` returns."""
         results = self._train_steps(batches, tf.constant(number))
         return {name: values.numpy() for name, values in zip(self._names, results)}
 
