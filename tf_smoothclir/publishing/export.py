@@ -21,11 +21,7 @@ from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.exported_reranker import (
-    ExportedReranker,
-    SecondStage,
-    StageSettings,
-)
+from tf_smoothclir.publishing.exported_reranker import ExportedReranker, SecondStage, StageSettings
 from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import collection_vectors

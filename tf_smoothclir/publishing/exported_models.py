@@ -7,11 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing.export_directory import (
-    LoadedTower,
-    latest_manifest,
-    load_tower,
-)
+from tf_smoothclir.publishing.export_directory import LoadedTower, latest_manifest, load_tower
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.manifest import ExportManifest
 

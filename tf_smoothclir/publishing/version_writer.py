@@ -18,11 +18,7 @@ from tf_smoothclir.publishing.export_directory import (
     part_dir,
     versions_newest_first,
 )
-from tf_smoothclir.publishing.manifest import (
-    ExportManifest,
-    TableQuality,
-    VectorQuality,
-)
+from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality, VectorQuality
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings

@@ -8,13 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
-from tf_smoothclir.storage.files import (
-    delete_in,
-    locked,
-    make_directory,
-    names_in,
-    write_text,
-)
+from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
 from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.training.run_files import check_run, writing
