@@ -39,10 +39,7 @@ class Occurrences:
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
 
     def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
-        """Yields the occurrences of n-grams, some buckets at a time, to save memory.
-
-        An n-gram occurs where the words that contain it occur.
-        """
+        """Yields those of n-grams, where words with them occur, some buckets at a time."""
         size = len(self.counts)
         of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
         order = np.argsort(of_words, kind="stable")

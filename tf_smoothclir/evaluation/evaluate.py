@@ -110,10 +110,7 @@ def evaluate_splits(
     negatives: int,
     trec_dir: Path,
 ) -> dict[str, Evaluation]:
-    """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`.
-
-    Args and errors are those of `evaluate_split`.
-    """
+    """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`."""
     return {
         split: evaluate_split(
             retrieval_set,

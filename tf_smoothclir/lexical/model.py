@@ -41,10 +41,6 @@ class _Choices:
     length_power: float
     mean_length: float
 
-    @classmethod
-    def read(cls, path: Path) -> _Choices:
-        return read_record(path, cls, _REMEDY)
-
 
 @dataclasses.dataclass(frozen=True)
 class LexicalModel:
@@ -108,7 +104,7 @@ class LexicalModel:
     @classmethod
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
         """Reads what `save` wrote."""
-        chosen = _Choices.read(Path(directory, _SETTINGS))
+        chosen = read_record(Path(directory, _SETTINGS), _Choices, _REMEDY)
         path = Path(directory, _ARRAYS)
         arrays = read_arrays(path, *_TABLE, "background", "weights")
         parts, background = tuple(map(arrays.get, _TABLE)), arrays["background"]
@@ -119,19 +115,8 @@ class LexicalModel:
                 raise ValueError(f"weights has the shape {arrays['weights'].shape}")
         except (ValueError, TypeError) as error:
             raise input_error(path, f"its arrays do not fit ({error})", _REMEDY) from error
-        return cls(
-            table=table,
-            background=background,
-            fields=chosen.fields,
-            weights=arrays["weights"],
-            feedback=chosen.feedback,
-            psq=chosen.psq,
-            seconds=chosen.seconds,
-            dictionary=chosen.dictionary,
-            lower_grades=chosen.lower_grades,
-            length_power=chosen.length_power,
-            mean_length=chosen.mean_length,
-        )
+        learned = {"table": table, "background": background, "weights": arrays["weights"]}
+        return cls(**learned, **vars(chosen))
 
     def choices(self) -> dict:
         """Choices made on validation, and their seconds, for `metrics.json`."""

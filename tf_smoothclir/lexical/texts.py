@@ -64,10 +64,7 @@ class LexicalTexts:
 
     @functools.cached_property
     def human_queries(self) -> sp.csr_array:
-        """`[queries, document words]`, the set's own queries in the language of its documents.
-
-        A query that nobody translated has no words.
-        """
+        """The set's own translations, `[queries, document words]`; no words where there is none."""
         source = self.retrieval_set.source
         texts = {text.id: text.text for text in source.translated_queries()}
         missing = sum(id_ not in texts for id_ in self.retrieval_set.query_ids)

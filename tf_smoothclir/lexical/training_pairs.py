@@ -37,11 +37,7 @@ class TrainingPairs:
     """
 
     def __init__(self, texts: LexicalTexts, shares: Callable[[PositionProfile], sp.csr_array]):
-        """Finds the pairs.
-
-        Args:
-            shares: Returns `[documents, document words]`, p(t | d) by a profile of positions.
-        """
+        """Finds the pairs; `shares` makes p(t | d), `[documents, document words]`, by a profile."""
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
         of_training = retrieval_set.splits[rows] == SPLITS.index("train")

@@ -89,9 +89,9 @@ class Validation:
         return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1)], axis=1)
 
 
-def quality(measured: np.ndarray, counted: Sequence[int] = _COUNTED) -> float:
+def quality(measured: np.ndarray) -> float:
     """The measure of a ranking from `[queries, metrics]`, what `per_query` says of its queries."""
-    means = mean_metrics({str(metric): measured[:, metric] for metric in counted})
+    means = mean_metrics({str(metric): measured[:, metric] for metric in _COUNTED})
     return float(np.mean(list(means.values())))
 
 

@@ -57,10 +57,7 @@ def make_task(
     processes: SingleProcess,
     training_set: TokenizedSet | None,
 ) -> Task:
-    """Builds the task of a run.
-
-    A run that has a checkpoint gets random weights, which the checkpoint will replace.
-    """
+    """Builds the task of a run; weights that a checkpoint will replace are random."""
     training = settings.training
     vocabularies = processes.vocabularies() or {
         role: tokenized_set.vocabulary(role) for role in ROLES
