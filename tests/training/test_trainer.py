@@ -13,7 +13,6 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import trainer as trainer_module
-from tf_smoothclir.training import validation
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import tokenized_set_of, trainer_of
@@ -79,7 +78,7 @@ def train_until_killed(trainer, number, *, minutes=0.0):
 def script_validation(monkeypatch, values, name="NDCG@5"):
     left = iter(values)
     others = dict.fromkeys(METRICS, 0.5)
-    monkeypatch.setattr(validation, "mean_metrics", lambda _: {**others, name: next(left)})
+    monkeypatch.setattr(trainer_module, "mean_metrics", lambda _: {**others, name: next(left)})
 
 
 def note_weights(trainer):

@@ -23,15 +23,10 @@ _BUCKETS_PER_PIECE = 1 << 14
 
 @dataclasses.dataclass(frozen=True)
 class Occurrences:
-    """The places where tokens occur, each represented by a random vector.
+    """The places where tokens occur, each represented by a random vector."""
 
-    Attributes:
-        sums: `[tokens, dim]` float32, the sum of the vectors of a token's places.
-        counts: `[tokens]` int64, the number of places.
-    """
-
-    sums: np.ndarray
-    counts: np.ndarray
+    sums: np.ndarray  # `[tokens, dim]` float32, the sum of the vectors of a token's places
+    counts: np.ndarray  # `[tokens]` int64, the number of places
 
     def vectors(self) -> np.ndarray:
         """`[tokens, dim]` float32.
@@ -44,10 +39,7 @@ class Occurrences:
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
 
     def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
-        """Yields the occurrences of n-grams, some buckets at a time, to save memory.
-
-        An n-gram occurs where the words that contain it occur.
-        """
+        """Yields those of n-grams, where words with them occur, some buckets at a time."""
         size = len(self.counts)
         of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
         order = np.argsort(of_words, kind="stable")

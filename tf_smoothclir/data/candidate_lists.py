@@ -12,19 +12,12 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 
 @dataclasses.dataclass(frozen=True)
 class CandidateLists:
-    """Candidate lists, one after the other: list `i` is `offsets[i]:offsets[i + 1]`.
+    """Candidate lists, one after the other: list `i` is `offsets[i]:offsets[i + 1]`."""
 
-    Attributes:
-        query_rows: `[lists]` int32, the query of each list.
-        offsets: `[lists + 1]` int64.
-        document_rows: `[pairs]` int32.
-        grades: `[pairs]` int32.
-    """
-
-    query_rows: np.ndarray
-    offsets: np.ndarray
-    document_rows: np.ndarray
-    grades: np.ndarray
+    query_rows: np.ndarray  # `[lists]` int32, the query of each list
+    offsets: np.ndarray  # `[lists + 1]` int64
+    document_rows: np.ndarray  # `[pairs]` int32
+    grades: np.ndarray  # `[pairs]` int32
 
     @property
     def pair_query_rows(self) -> np.ndarray:
@@ -52,12 +45,7 @@ def candidate_lists(
 
 
 def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
-    """Lists with more documents of grade 0 at their ends.
-
-    Args:
-        documents: `[lists, n]` int, the document rows to add to each list, distinct; negative for
-            none. Documents that a list already has are not added.
-    """
+    """Lists with further documents of grade 0 at their ends: `[lists, n]`, negative for none."""
     own_list = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     new_list, column = np.nonzero(documents >= 0)
     new = documents[new_list, column]

@@ -31,28 +31,18 @@ class PairInputs(NamedTuple):
 
 
 class ListInputs(NamedTuple):
-    """Candidate lists: each query has several documents, one list after the other.
+    """Candidate lists: each query has several documents, one list after the other."""
 
-    Attributes:
-        texts: Each query once, and the documents of all lists.
-        list_lengths: `[queries]` int, the number of documents in each list.
-        lists: `[documents]` int, ascending, the list of each document.
-    """
-
-    texts: Texts
-    list_lengths: tf.Tensor
-    lists: tf.Tensor
+    texts: Texts  # each query once, and the documents of all lists
+    list_lengths: tf.Tensor  # `[queries]` int, the number of documents in each list
+    lists: tf.Tensor  # `[documents]` int, ascending, the list of each document
 
 
 class InBatchInputs(NamedTuple):
-    """Candidate lists for in-batch negatives: each query has all documents of the batch.
-
-    Attributes:
-        list_lengths: `[queries]` int, the number of documents in the list of each query.
-    """
+    """Candidate lists for in-batch negatives: each query has all documents of the batch."""
 
     texts: Texts
-    list_lengths: tf.Tensor
+    list_lengths: tf.Tensor  # `[queries]` int, the number of documents in the list of each query
 
 
 ModelInputs = PairInputs | ListInputs | InBatchInputs

@@ -64,12 +64,7 @@ class RaggedWriter:
             self._values.close()
 
     def add(self, values: np.ndarray, lengths: np.ndarray) -> None:
-        """Appends rows.
-
-        Args:
-            values: `[sum of lengths]`, the rows one after the other.
-            lengths: `[rows]`, the number of values in each row.
-        """
+        """Appends rows: `[sum of lengths]` values, row after row, and `[rows]` lengths."""
         ends = self._end + np.cumsum(lengths, dtype=np.int64)
         write_array(self._values, values, self._dtype)
         write_array(self._offsets, ends, "<i8")
@@ -90,15 +85,10 @@ def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, d
 def copy_mapped(
     source: str | os.PathLike, target: str | os.PathLike, name: str, mapping: np.ndarray
 ) -> None:
-    """Writes `target/name.*` with `mapping[value]` for each value of `source/name.*`.
-
-    Reads in pieces: the pages of a mapped file would count as memory in use.
-
-    Args:
-        mapping: `[largest value + 1]` int32.
-    """
+    """Writes `target/name.*` with `mapping[value]` for each value of `source/name.*`, in pieces."""
     copy_file(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))
     values, mapped = (Path(directory, f"{name}.values") for directory in (source, target))
+    # The pages of a mapped file would count as memory in use.
     with open(values, "rb") as numbers, open_to_write(mapped) as ids:
         while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):
             write_array(ids, mapping[piece], "<i4")

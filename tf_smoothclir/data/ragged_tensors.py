@@ -21,13 +21,7 @@ def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
 def gather_rows(
     values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Gathers rows of a ragged store, in the graph.
-
-    Args:
-        values: `[all values]`.
-        offsets: `[all rows + 1]` int64.
-        rows: `[batch]`, the rows to gather.
-    """
+    """`[batch]` rows of a ragged store, by its `[all rows + 1]` int64 offsets, in the graph."""
     gathered = tf.raw_ops.RaggedGather(
         params_nested_splits=[offsets],
         params_dense_values=values,

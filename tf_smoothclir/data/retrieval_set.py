@@ -17,23 +17,15 @@ from tf_smoothclir.utils.errors import input_error
 
 @dataclasses.dataclass(frozen=True)
 class RetrievalSet:
-    """The checked records of a source. From here on, rows stand for queries and documents.
+    """The checked records of a source. From here on, rows stand for queries and documents."""
 
-    Attributes:
-        source: The source it was read from, which streams the texts.
-        query_rows: `[judgments]` int32, sorted.
-        document_rows: `[judgments]` int32.
-        grades: `[judgments]` int32, 0..`num_grades`-1.
-        splits: `[queries]` int8, index into `SPLITS`; -1 for a query without a split.
-    """
-
-    source: Source
+    source: Source  # the source it was read from, which streams the texts
     query_ids: list[str]
     document_ids: list[str]
-    query_rows: np.ndarray
-    document_rows: np.ndarray
-    grades: np.ndarray
-    splits: np.ndarray
+    query_rows: np.ndarray  # `[judgments]` int32, sorted
+    document_rows: np.ndarray  # `[judgments]` int32
+    grades: np.ndarray  # `[judgments]` int32, 0..`num_grades`-1
+    splits: np.ndarray  # `[queries]` int8, index into `SPLITS`; -1 for a query without a split
     num_grades: int
 
     @classmethod
@@ -57,11 +49,7 @@ class RetrievalSet:
         return np.argsort(order, kind="stable")
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
-        """The set with more training queries, after its own; the source has no texts.
-
-        Args:
-            document_rows: `[new queries]` int, the document of the highest grade of each.
-        """
+        """The set with a training query more for each of these best documents; it has no texts."""
         number = len(document_rows)
         ids = [f"pseudo-query of {self.document_ids[row]}" for row in document_rows]
         new_rows = len(self.query_ids) + np.arange(number, dtype=np.int32)

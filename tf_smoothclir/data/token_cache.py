@@ -73,10 +73,7 @@ def caching(directory: Path) -> Iterator[Path]:
 
 
 def is_usable(directory: Path) -> bool:
-    """Whether a directory of the cache is there as it was written.
-
-    One that is not is deleted, so that it is made again; the log says so.
-    """
+    """Whether a directory of the cache is there as it was written; deletes a damaged one."""
     if not directory.is_dir():
         return False
     damage = damage_in(directory, _CACHED)

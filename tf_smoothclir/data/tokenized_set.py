@@ -14,21 +14,15 @@ ROLES = ("query", "document")
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedSet:
-    """A retrieval set whose texts are token ids; `tokenize_set` makes it.
-
-    Attributes:
-        directory: Contains the token stores `query` and `document`.
-        vocabulary_dir: Contains `query.txt` and `document.txt`, which define the ids.
-        has_ngrams: Whether every distinct word has an id. Words outside the vocabulary then have
-            the ids after it, and `ngrams` stands for their spelling.
-        query_directory: Contains the store `query` if it is not in `directory`.
-    """
+    """A retrieval set whose texts are token ids; `tokenize_set` makes it."""
 
     retrieval_set: RetrievalSet
-    directory: Path
-    vocabulary_dir: Path
+    directory: Path  # contains the token stores `query` and `document`
+    vocabulary_dir: Path  # contains `query.txt` and `document.txt`, which define the ids
+    # Whether every distinct word has an id. Words outside the vocabulary then have the ids after
+    # it, and `ngrams` stands for their spelling.
     has_ngrams: bool = False
-    query_directory: Path | None = None
+    query_directory: Path | None = None  # contains the store `query` if it is not in `directory`
 
     def tokens(self, role: str) -> RaggedStore:
         """The token ids of every "query" or "document", by row."""

@@ -40,15 +40,10 @@ _GRADES = (
 
 @dataclasses.dataclass(frozen=True)
 class Hits:
-    """The first documents of each query in the whole collection, best first.
+    """The first documents of each query in the whole collection, best first."""
 
-    Attributes:
-        scores: `[queries, HITS]` float32, fewer for a smaller collection.
-        grades: The same shape, int; 0 where nobody judged.
-    """
-
-    scores: np.ndarray
-    grades: np.ndarray
+    scores: np.ndarray  # `[queries, HITS]` float32, fewer for a smaller collection
+    grades: np.ndarray  # the same shape, int; 0 where nobody judged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +110,7 @@ def evaluate_splits(
     negatives: int,
     trec_dir: Path,
 ) -> dict[str, Evaluation]:
-    """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`.
-
-    Args and errors are those of `evaluate_split`.
-    """
+    """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`."""
     return {
         split: evaluate_split(
             retrieval_set,

@@ -10,15 +10,8 @@ from tf_smoothclir.protocols.scorer import Ranking
 DEPTH = 100  # documents per query that are ranked and measured
 
 
-def retrieval_metrics(
-    retrieval_set: RetrievalSet, ranking: Ranking, prefix: str = "full/"
-) -> dict[str, np.ndarray]:
-    """Measures full retrieval; the documents of the highest grade are relevant.
-
-    Returns:
-        `MRR@10`, `Recall@1`, `Recall@10`, `Recall@100` -> `[queries]` float64; NaN for a query
-        without a document of the highest grade.
-    """
+def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str, np.ndarray]:
+    """MRR and recall of the highest grade, `[queries]` float64; NaN for a query without one."""
     highest = retrieval_set.num_grades - 1
     found = ranking.grades(retrieval_set) == highest
     mates = retrieval_set.query_rows[retrieval_set.grades == highest]
@@ -28,4 +21,4 @@ def retrieval_metrics(
     values = {"MRR@10": np.where(np.isnan(number), np.nan, 1.0 / first)}
     for depth in (1, 10, 100):
         values[f"Recall@{depth}"] = found[:, :depth].sum(axis=1) / number
-    return {prefix + name: value for name, value in values.items()}
+    return {f"full/{name}": value for name, value in values.items()}

@@ -101,14 +101,7 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
 def list_metrics(
     retrieval_set: RetrievalSet, lists: CandidateLists, scores: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Computes the seven metrics of scored candidate lists.
-
-    Args:
-        scores: `[pairs]` float, of a scorer.
-
-    Returns:
-        Metric name -> `[lists]` float64, NaN where a list has no relevant document.
-    """
+    """The seven metrics of the `[pairs]` scores of candidate lists; see `per_query_metrics`."""
     ties = retrieval_set.tie_order[lists.document_rows]
     ranked = ranked_grades(scores, lists.grades, lists.offsets, ties)
     return per_query_metrics(ranked, retrieval_set.num_grades)
@@ -128,15 +121,7 @@ def counts(per_query: dict[str, np.ndarray]) -> dict[str, int]:
 
 
 def confusion_matrix(grades: np.ndarray, predicted: np.ndarray, num_grades: int) -> np.ndarray:
-    """Counts pairs by true and predicted grade.
-
-    Args:
-        grades: `[pairs]` int.
-        predicted: `[pairs]` int.
-
-    Returns:
-        `[K, K]` int64; row: true grade, column: predicted grade.
-    """
+    """Pairs counted as `[K, K]` int64: a row for each true, a column for each predicted grade."""
     cells = np.bincount(grades * num_grades + predicted, minlength=num_grades**2)
     return cells.reshape(num_grades, num_grades)
 

@@ -74,11 +74,7 @@ def score_density(
 
 
 def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
-    """Draws predicted against true grades, as shares of each true grade.
-
-    Args:
-        counts: `[K, K]` pairs; row: true grade, column: predicted grade.
-    """
+    """Draws shares of each true grade, given `[K, K]` pairs with a row for each true grade."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     figure, axes = _panels(4.6, 4)
     image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
@@ -139,11 +135,7 @@ def grades_of_hits(
 
 
 def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray]) -> None:
-    """Draws how much a word of a document counts by its position.
-
-    Args:
-        profiles: Label -> `[positions]` weights, from the first position on.
-    """
+    """Draws weights by position, given label -> `[positions]` weights from the first one on."""
     figure, axes = _panels(6, 4)
     for (label, weights), colour in zip(profiles.items(), COLOURS):
         axes.plot(np.arange(1, len(weights) + 1), weights, color=colour, lw=1.8, label=label)

@@ -20,12 +20,7 @@ def write_list_run(
     scores: np.ndarray,
     tag: str,
 ) -> None:
-    """Writes candidate lists in the order of their scores.
-
-    Args:
-        lists: `[pairs]` documents.
-        scores: `[pairs]` float32.
-    """
+    """Writes candidate lists in the order of their `[pairs]` scores."""
     number = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, number))
     bounds = lists.offsets[1:-1]

@@ -28,20 +28,14 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 @dataclasses.dataclass(frozen=True)
 class RunMetrics:
-    """The metrics of a run by the judgments of some qrels.
-
-    Attributes:
-        per_query: Metric -> `[queries]` float64, NaN where the query has no relevant document.
-        missing_queries: Number of judged queries that the run does not answer; they score 0.
-        unjudged_queries: Number of queries of the run without judgments; they are left out.
-        unjudged_documents: Number of documents without a judgment in the counted rankings; they
-            have grade 0.
-    """
+    """The metrics of a run by the judgments of some qrels."""
 
     query_ids: tuple[str, ...]
+    # Metric -> `[queries]` float64, NaN where the query has no relevant document.
     per_query: dict[str, np.ndarray]
-    missing_queries: int
-    unjudged_queries: int
+    missing_queries: int  # number of judged queries that the run does not answer; they score 0
+    unjudged_queries: int  # number of queries of the run without judgments; they are left out
+    # Number of documents without a judgment in the counted rankings; they have grade 0.
     unjudged_documents: int
 
 
@@ -59,10 +53,7 @@ def read_run(path: Path) -> Run:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Reads the lines `query iteration document grade` of TREC qrels.
-
-    Negative grades are read as 0, as trec_eval counts them.
-    """
+    """Reads lines `query iteration document grade`; as in trec_eval, negative grades count as 0."""
     qrels: dict[str, dict[str, int]] = {}
     columns = ("query", "iteration", "document", "grade")
     for line, (query, _, document, text) in _read_columns(path, columns):
@@ -123,12 +114,7 @@ def _chunk_metrics(
 
 
 def found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping], least: int) -> np.ndarray:
-    """`[queries, at least least]` int32 grades, best score first, padded with 0.
-
-    Args:
-        rankings: For each query document id -> score; ties are ordered by the hash of the id.
-        judged: For each query document id -> grade.
-    """
+    """`[queries, at least least]` int32 grades by score, then by the id's hash, padded with 0."""
     documents = [document for ranking in rankings for document in ranking]
     scores = [score for ranking in rankings for score in ranking.values()]
     grades = [

@@ -41,20 +41,14 @@ _MOST_TOKENS = 64  # of a word
 
 @dataclasses.dataclass(frozen=True)
 class Dictionary:
-    """Different entries of a dictionary, each of one token in both languages.
-
-    Attributes:
-        query_words: Of each entry, its token in the language of the queries.
-        document_words: Its token in the language of the documents.
-        probabilities: `[entries]`, P(second column | first column); None where the file has none.
-        from_queries: Whether the first column has the words of queries.
-    """
+    """Different entries of a dictionary, each of one token in both languages."""
 
     path: str
-    query_words: list[str]
-    document_words: list[str]
+    query_words: list[str]  # of each entry, its token in the language of the queries
+    document_words: list[str]  # its token in the language of the documents
+    # `[entries]`, P(second column | first column); None where the file has none.
     probabilities: np.ndarray | None
-    from_queries: bool
+    from_queries: bool  # whether the first column has the words of queries
 
     @classmethod
     def read(cls, path: str | os.PathLike, direction: str) -> Dictionary:

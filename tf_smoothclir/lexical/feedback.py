@@ -24,11 +24,7 @@ TERMS = 64  # of the mixture; more change no ranking worth the time
 
 
 def rarity(frequency: np.ndarray, documents: int) -> np.ndarray:
-    """Log((1 + N) / (1 + df)) of each word, `[words]` float64.
-
-    Args:
-        frequency: `[words]` int, df: how many documents have each word.
-    """
+    """Log((1 + N) / (1 + df)) of each word by df, the documents that have it: `[words]` float64."""
     return np.log((1 + documents) / (1 + frequency))
 
 
@@ -60,12 +56,7 @@ class Feedback:
         tie_order: np.ndarray,
         depth: int = DEPTH,
     ):
-        """Takes a collection.
-
-        Args:
-            tie_order: `[documents]` numbers; of equal scores, the document with the smaller one
-                comes first.
-        """
+        """Takes a collection; of equal scores, those of smaller `tie_order` come first."""
         self._vectors = vectors
         self._postings = postings
         self._tie_order = tie_order
@@ -95,11 +86,7 @@ class Feedback:
         return with_feedback(scores, self.similarities(scores), self.weight)
 
     def similarities(self, scores: np.ndarray) -> np.ndarray:
-        """Similarity of each document to the first ones of a ranking.
-
-        Args:
-            scores: `[queries, documents]` float32.
-        """
+        """Similarity to the first documents of each row of `[queries, documents]` scores."""
         similarities = np.zeros(scores.shape, np.float32)
         for row, of_query in zip(similarities, scores):
             best = highest(of_query, self.depth)

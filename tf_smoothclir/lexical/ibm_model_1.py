@@ -27,25 +27,15 @@ LEAST_PROBABILITY = 0.005
 
 @dataclasses.dataclass(frozen=True)
 class Alignments:
-    """Every way in which a word of a document may stand for a word of its query.
+    """Every way in which a word of a document may stand for a word of its query."""
 
-    Attributes:
-        slots: `[alignments]` int32, the entry of the table that each one is about.
-        shares: `[alignments]` float32, p(t | d).
-        begins: `[query words of all pairs]` int64, where the alignments of each begin.
-        counts: The same shape, float32, how often the word stands in its query.
-        pairs: The same shape, int32, the pair of each.
-        rows: `[entries]` int32, the document word of each entry of the table.
-        columns: `[entries]` int32, its query word.
-    """
-
-    slots: np.ndarray
-    shares: np.ndarray
-    begins: np.ndarray
-    counts: np.ndarray
-    pairs: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
+    slots: np.ndarray  # `[alignments]` int32, the entry of the table that each one is about
+    shares: np.ndarray  # `[alignments]` float32, p(t | d)
+    begins: np.ndarray  # `[query words of all pairs]` int64, where the alignments of each begin
+    counts: np.ndarray  # the same shape, float32, how often the word stands in its query
+    pairs: np.ndarray  # the same shape, int32, the pair of each
+    rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table
+    columns: np.ndarray  # `[entries]` int32, its query word
     shape: tuple[int, int]
 
     @classmethod
@@ -132,14 +122,7 @@ class Alignments:
 def _entries(
     rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The different places of a matrix among some, in order, and which one each is.
-
-    Args:
-        rows: `[places]` int.
-
-    Returns:
-        `(rows, columns, slots)`: the first two `[different]` int32, the last `[places]` int32.
-    """
+    """Rows and columns of the different places among some, in order, and which one each is."""
     # By row, then by column: two stable sorts, the less important key first.
     order = _in_order(columns, shape[1])
     order = order[_in_order(rows[order], shape[0])]

@@ -265,14 +265,7 @@ class _Learner:
 def unjudged_top(
     score_rows: ScoreRows, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
 ) -> np.ndarray:
-    """The best documents of each query that nobody judged, in no order.
-
-    Args:
-        query_rows: `[queries]` int, sorted.
-
-    Returns:
-        `[queries, number]` int.
-    """
+    """The best documents of sorted queries that nobody judged, `[queries, number]` in no order."""
     judged = np.isin(retrieval_set.query_rows, query_rows)
     places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
     documents = retrieval_set.document_rows[judged]

@@ -41,48 +41,32 @@ class _Choices:
     length_power: float
     mean_length: float
 
-    @classmethod
-    def read(cls, path: Path) -> _Choices:
-        return read_record(path, cls, _REMEDY)
-
 
 @dataclasses.dataclass(frozen=True)
 class LexicalModel:
-    """A translation table, and how its evidence is weighed.
+    """A translation table, and how its evidence is weighed."""
 
-    Attributes:
-        table: `[document words, query words]` float32, T(w | t).
-        background: `[query words]` float32, P(w).
-        fields: A profile of positions for each field; a flat one is among them.
-        weights: `[fields, query words]` float32, what a query word counts in each field.
-        feedback: Weight of feedback; 0 for none.
-        dictionary: Share of a person's dictionary in the table.
-        lower_grades: What a training pair of a lower grade counted in learning the table, where one
-            of the highest counts 1.
-        length_power: Scores are multiplied by (words of the document / mean length) to the power
-            of it; 0 for scores as they are.
-        mean_length: Mean number of words of a document of the collection it was learned on.
-    """
-
-    table: sp.csr_array
-    background: np.ndarray
+    table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
+    background: np.ndarray  # `[query words]` float32, P(w)
+    # A profile of positions for each field; a flat one is among them.
     fields: tuple[PositionProfile, ...]
-    weights: np.ndarray
-    feedback: float = 0.0
+    weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
+    feedback: float = 0.0  # weight of feedback; 0 for none
     psq: PsqSettings = DEFAULT
     seconds: float = 0.0
-    dictionary: float = 0.0
+    dictionary: float = 0.0  # share of a person's dictionary in the table
+    # What a training pair of a lower grade counted in learning the table, where one of the highest
+    # counts 1.
     lower_grades: float = 0.0
+    # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
+    # scores as they are.
     length_power: float = 0.0
+    # Mean number of words of a document of the collection it was learned on.
     mean_length: float = 1.0
     name: ClassVar[str] = "translation table"
 
     def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
-        """Impacts: what each query word adds to the score of each document.
-
-        Returns:
-            `[documents, query words]` float32.
-        """
+        """What each query word adds to each score, `[documents, query words]` float32."""
         return weighted_sum(self.field_impacts(documents, spelling), self.weights)
 
     def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
@@ -120,7 +104,7 @@ class LexicalModel:
     @classmethod
     def load(cls, directory: str | os.PathLike) -> LexicalModel:
         """Reads what `save` wrote."""
-        chosen = _Choices.read(Path(directory, _SETTINGS))
+        chosen = read_record(Path(directory, _SETTINGS), _Choices, _REMEDY)
         path = Path(directory, _ARRAYS)
         arrays = read_arrays(path, *_TABLE, "background", "weights")
         parts, background = tuple(map(arrays.get, _TABLE)), arrays["background"]
@@ -131,19 +115,8 @@ class LexicalModel:
                 raise ValueError(f"weights has the shape {arrays['weights'].shape}")
         except (ValueError, TypeError) as error:
             raise input_error(path, f"its arrays do not fit ({error})", _REMEDY) from error
-        return cls(
-            table=table,
-            background=background,
-            fields=chosen.fields,
-            weights=arrays["weights"],
-            feedback=chosen.feedback,
-            psq=chosen.psq,
-            seconds=chosen.seconds,
-            dictionary=chosen.dictionary,
-            lower_grades=chosen.lower_grades,
-            length_power=chosen.length_power,
-            mean_length=chosen.mean_length,
-        )
+        learned = {"table": table, "background": background, "weights": arrays["weights"]}
+        return cls(**learned, **vars(chosen))
 
     def choices(self) -> dict:
         """Choices made on validation, and their seconds, for `metrics.json`."""

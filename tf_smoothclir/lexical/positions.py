@@ -15,14 +15,10 @@ class PositionProfile:
 
     The first sentence of an article often says what a query about it says; how much the opening
     counts is chosen on validation queries, and a height of 0, all positions alike, is one choice.
-
-    Attributes:
-        height: What the first position has above the rest; 0 for a flat profile.
-        decay: Positions after which that has fallen to 1/e.
     """
 
-    height: float = 0.0
-    decay: float = 1.0
+    height: float = 0.0  # what the first position has above the rest; 0 for a flat profile
+    decay: float = 1.0  # positions after which that has fallen to 1/e
 
     def __call__(self, positions: np.ndarray) -> np.ndarray:
         """The weight of each position, from 0, in the same shape."""

@@ -18,17 +18,11 @@ _GROUP = 64  # scores of which one may be among the highest
 
 @dataclasses.dataclass(frozen=True)
 class SparseRows:
-    """The rows of a sparse matrix, in memory or memory-mapped.
+    """The rows of a sparse matrix, in memory or memory-mapped."""
 
-    Attributes:
-        ends: `[rows + 1]` int64, where each row begins, and the last ends.
-        ids: `[values]` int32, the column of each value.
-        values: `[values]` float32.
-    """
-
-    ends: np.ndarray
-    ids: np.ndarray
-    values: np.ndarray
+    ends: np.ndarray  # `[rows + 1]` int64, where each row begins, and the last ends
+    ids: np.ndarray  # `[values]` int32, the column of each value
+    values: np.ndarray  # `[values]` float32
 
     @classmethod
     def of(cls, matrix: sp.csr_array) -> SparseRows:
@@ -71,11 +65,7 @@ class Postings:
         return self.common_values.shape[1]
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
-        """Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32.
-
-        Args:
-            queries: `[queries, words]`, counts or weights of words.
-        """
+        """Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32."""
         sums = np.zeros((queries.shape[0], self.documents), np.float32)
         for row, begin, end in zip(sums, queries.indptr[:-1], queries.indptr[1:]):
             self.add_to(row, queries.indices[begin:end], queries.data[begin:end])
@@ -126,12 +116,7 @@ def filled_postings(
     documents: int,
     allocate: Callable[[str, str, tuple[int, ...]], np.ndarray] = _allocated,
 ) -> Postings:
-    """Turns documents by their words into words by their documents.
-
-    Args:
-        chunks: `[some documents, words]` float32 each, all documents in order.
-        lengths: `[words]` int, how many documents have each word.
-    """
+    """Words by their documents, of chunks of documents by words; `lengths` are by words."""
     places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
     common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
     places[common] = np.arange(len(common))

@@ -22,15 +22,10 @@ _UNSEEN = 0.1  # what each word counts besides its occurrences in training queri
 
 @dataclasses.dataclass(frozen=True)
 class PsqSettings:
-    """The two weights of the mixture.
+    """The two weights of the mixture."""
 
-    Attributes:
-        alpha: Share of the language at large, in (0, 1).
-        beta: Share of words that are spelled alike, in [0, 1].
-    """
-
-    alpha: float = 0.03
-    beta: float = 0.3
+    alpha: float = 0.03  # share of the language at large, in (0, 1)
+    beta: float = 0.3  # share of words that are spelled alike, in [0, 1]
 
 
 DEFAULT = PsqSettings()  # those of the public code's experiments, near enough

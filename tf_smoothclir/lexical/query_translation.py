@@ -20,11 +20,7 @@ def literal(spelling: sp.csr_array) -> sp.csr_array:
 
 
 def by_table(table: sp.csr_array, spelling: sp.csr_array, most: int) -> sp.csr_array:
-    """The best translations of each word, by their probabilities.
-
-    Args:
-        table: `[query words, document words]`, P(t | w).
-    """
+    """The best translations of each word by P(t | w), `[query words, document words]`."""
     order = np.lexsort((-table.data, entry_rows(table)))
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
@@ -68,15 +64,7 @@ def or_literal(translation: sp.csr_array, spelling: sp.csr_array) -> sp.csr_arra
 
 
 def inverted(table: sp.csr_array, shares: np.ndarray) -> sp.csr_array:
-    """A translation table for the other direction, by Bayes' rule.
-
-    Args:
-        table: `[from words, to words]`, P(to | from).
-        shares: `[from words]`, P(from).
-
-    Returns:
-        `[to words, from words]` float32, P(from | to).
-    """
+    """P(from | to) by Bayes' rule from P(to | from), `[from words, to words]`, and P(from)."""
     joint = sp.csr_array((sp.diags_array(shares) @ table).T)
     return rows_of_1(joint)
 

@@ -90,13 +90,7 @@ def _ngrams(word: str) -> set[str]:
 def shared_counts(
     counts: sp.csr_array, similar_documents: sp.csr_array, similar_queries: sp.csr_array
 ) -> sp.csr_array:
-    """Shares expected counts among words of similar spelling; see the module.
-
-    Args:
-        counts: `[document words, query words]`, c(w, t).
-        similar_documents: `[document words, document words]`, of `similar_words`.
-        similar_queries: `[query words, query words]`, the same.
-    """
+    """Shares c(w, t), `[document words, query words]`, among similar words; see the module."""
     counts = _without_small_shares(counts)
     shared = _without_small_shares(counts + QUERY_SHARE * (counts @ similar_queries))
     parts = []

@@ -37,11 +37,7 @@ class RowRetriever:
         feedback: Feedback | None = None,
         of_pairs: ScoreRows | None = None,
     ):
-        """Takes the scorer of the collection.
-
-        Args:
-            tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
-        """
+        """Takes the scorer of the collection, and the `tie_order` of its `RetrievalSet`."""
         self.rows = rows
         self._tie_order = tie_order
         self._feedback = feedback

@@ -14,11 +14,6 @@ ScoreRows = Callable[[np.ndarray], np.ndarray]
 
 
 def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
-    """Scorer by sums over query words.
-
-    Args:
-        queries: `[queries, words]`, counts.
-        impacts: `[documents, words]`, what a word adds to a score.
-    """
+    """Scorer by sums over `[queries, words]` counts and `[documents, words]` impacts."""
     postings = Postings.of(impacts)
     return lambda query_rows: postings.sums(queries[query_rows])

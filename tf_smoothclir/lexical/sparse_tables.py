@@ -12,11 +12,7 @@ def entry_rows(table: sp.csr_array) -> np.ndarray:
 
 
 def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
-    """A matrix with some of its entries.
-
-    Args:
-        kept: `[entries]` bool, in the order of its data.
-    """
+    """A matrix with some of its entries, by `[entries]` bool in the order of its data."""
     places = entry_rows(table)[kept], table.indices[kept]
     return sp.csr_array((table.data[kept], places), shape=table.shape)
 

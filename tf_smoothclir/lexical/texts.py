@@ -21,15 +21,7 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 
 class LexicalTexts:
-    """A tokenized set as lexical models read it.
-
-    Attributes:
-        queries: `[queries, query words]`, counts.
-        spelling: `[document words, query words]`, of `same_spelling`.
-        vocabularies: Those of the queries and of the documents.
-        known: Number of ids of the query vocabulary; ids from there on are words that only
-            documents have.
-    """
+    """A tokenized set as lexical models read it."""
 
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
@@ -38,17 +30,16 @@ class LexicalTexts:
         self._max_query_tokens = max_query_tokens
         reader = QueryReader(self._vocabulary_dir, max_query_tokens)
         texts = (text.text for text in self.retrieval_set.source.queries())
-        self.queries: sp.csr_array = reader.words(texts).matrix()
+        self.queries: sp.csr_array = reader.words(texts).matrix()  # `[queries, query words]`
         self.documents: Words = document_words(tokenized_set)
+        # `[document words, query words]`, of `same_spelling`.
         self.spelling: sp.csr_array = same_spelling(*self.vocabularies)
+        # Ids from there on are words that only documents have.
         self.known = len(self.vocabularies[0])
 
     @functools.cached_property
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
-        """Similarity of spelling of document words, and of query words; see `related_words`.
-
-        `[document words, document words]` and `[query words, query words]` float32.
-        """
+        """Similarity of spelling of document words, and of query words, by `related_words`."""
         special = [""] * (UNKNOWN_ID + 1)
         queries, documents = (
             similar_words(special + vocabulary[len(special) :]) for vocabulary in self.vocabularies
@@ -73,10 +64,7 @@ class LexicalTexts:
 
     @functools.cached_property
     def human_queries(self) -> sp.csr_array:
-        """`[queries, document words]`, the set's own queries in the language of its documents.
-
-        A query that nobody translated has no words.
-        """
+        """The set's own translations, `[queries, document words]`; no words where there is none."""
         source = self.retrieval_set.source
         texts = {text.id: text.text for text in source.translated_queries()}
         missing = sum(id_ not in texts for id_ in self.retrieval_set.query_ids)

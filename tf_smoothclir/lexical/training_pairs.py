@@ -37,11 +37,7 @@ class TrainingPairs:
     """
 
     def __init__(self, texts: LexicalTexts, shares: Callable[[PositionProfile], sp.csr_array]):
-        """Finds the pairs.
-
-        Args:
-            shares: Returns `[documents, document words]`, p(t | d) by a profile of positions.
-        """
+        """Finds the pairs; `shares` makes p(t | d), `[documents, document words]`, by a profile."""
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
         of_training = retrieval_set.splits[rows] == SPLITS.index("train")
@@ -68,11 +64,7 @@ class TrainingPairs:
     def table(
         self, profile: PositionProfile, lower_grades: float, query_rows: np.ndarray
     ) -> sp.csr_array:
-        """Learns a table from the pairs of some queries.
-
-        Returns:
-            `[document words, query words]` float32, T(w | t), not pruned.
-        """
+        """T(w | t) of some queries' pairs, `[document words, query words]` float32, not pruned."""
         queries, _ = self.mates
         weights = np.ones(len(queries))
         if lower_grades:

@@ -39,16 +39,11 @@ class _Choices:
 
 @dataclasses.dataclass(frozen=True)
 class TranslatedQueries:
-    """A ranker, and how queries are translated for it.
-
-    Attributes:
-        query_translation: Its name, as `--query_translation` has it.
-        translation: `[query words, document words]` float32; None where the set has translated
-            queries of its own.
-    """
+    """A ranker, and how queries are translated for it."""
 
     ranker: Bm25 | QueryLikelihood
-    query_translation: str
+    query_translation: str  # its name, as `--query_translation` has it
+    # `[query words, document words]` float32; None where the set has translated queries of its own.
     translation: sp.csr_array | None
     seconds: float = 0.0
 

@@ -89,22 +89,14 @@ class Validation:
         return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1)], axis=1)
 
 
-def quality(measured: np.ndarray, counted: Sequence[int] = _COUNTED) -> float:
-    """The measure of a ranking from what `Validation.per_query` says of its queries.
-
-    Args:
-        measured: `[queries, metrics]`.
-    """
-    means = mean_metrics({str(metric): measured[:, metric] for metric in counted})
+def quality(measured: np.ndarray) -> float:
+    """The measure of a ranking from `[queries, metrics]`, what `per_query` says of its queries."""
+    means = mean_metrics({str(metric): measured[:, metric] for metric in _COUNTED})
     return float(np.mean(list(means.values())))
 
 
 def is_better(measured: np.ndarray, other: np.ndarray, counted: Sequence[int] = _COUNTED) -> bool:
-    """Whether a ranking is better than another one, beyond chance.
-
-    Args:
-        measured: `[queries, metrics]`, of `Validation.per_query`, others may follow.
-    """
+    """Whether a ranking is better than another beyond chance, by `[queries, metrics]` of each."""
     gains = measured - other
     gains = gains[np.isfinite(gains).all(axis=1)]
     if not len(gains):

@@ -16,15 +16,10 @@ _DIM = 300  # of vectors made from training pairs: unrelated words have a cosine
 
 @dataclasses.dataclass(frozen=True)
 class WordVectors:
-    """Vectors of words of two languages in one space.
+    """Vectors of words of two languages in one space."""
 
-    Attributes:
-        queries: `[query vocabulary, dim]`; zeros for words without a vector.
-        documents: `[document vocabulary, dim]`, the same.
-    """
-
-    queries: np.ndarray
-    documents: np.ndarray
+    queries: np.ndarray  # `[query vocabulary, dim]`; zeros for words without a vector
+    documents: np.ndarray  # `[document vocabulary, dim]`, the same
 
 
 def given_vectors(settings: RunSettings, tokenized_set: TokenizedSet) -> WordVectors:

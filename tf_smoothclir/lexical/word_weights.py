@@ -51,11 +51,7 @@ def candidate_features(
 def learn_word_weights(
     features: Sequence[sp.csr_array], candidates: int, penalty: float = PENALTY
 ) -> np.ndarray:
-    """Learns the weights.
-
-    Returns:
-        `[fields, words]` float64, a_f exp(θ_f,w); a_f for words of no training query.
-    """
+    """Learns `[fields, words]` float64: a_f exp(θ_f,w), or a_f for words of no training query."""
     fields, words = len(features), features[0].shape[1]
     used = np.flatnonzero(sum(np.diff(field.tocsc().indptr) for field in features))
     joined = sp.csr_array(sp.hstack([field[:, used] for field in features], format="csr"))

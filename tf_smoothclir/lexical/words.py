@@ -22,15 +22,11 @@ NO_WORD = 0
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """The words of many texts, one text after the other.
+    """The words of many texts, one text after the other."""
 
-    Attributes:
-        ids: `[words]` int32; `NO_WORD` where a word has no id, so that positions stay right.
-        offsets: `[texts + 1]` int64, where each text begins and ends.
-    """
-
+    # `[words]` int32; `NO_WORD` where a word has no id, so that positions stay right.
     ids: np.ndarray
-    offsets: np.ndarray
+    offsets: np.ndarray  # `[texts + 1]` int64, where each text begins and ends
     size: int
 
     def of(self, rows: np.ndarray, most: int | None = None) -> Words:

@@ -14,18 +14,13 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.export_cut import refitted
 from tf_smoothclir.publishing.export_directory import LoadedPart, LoadedTower
-from tf_smoothclir.publishing.export_quality import measured_quality, measured_recall
+from tf_smoothclir.publishing.export_quality import measured_quality, measured_recall, refitted
 from tf_smoothclir.publishing.export_search import build_search_model
 from tf_smoothclir.publishing.exported_collection import Collection
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, LexicalParts
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.exported_reranker import (
-    ExportedReranker,
-    SecondStage,
-    StageSettings,
-)
+from tf_smoothclir.publishing.exported_reranker import ExportedReranker, SecondStage, StageSettings
 from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import collection_vectors

@@ -51,23 +51,16 @@ os.register_at_fork(after_in_child=_note_fork)
 
 
 class LoadedPart(NamedTuple):
-    """A part in memory.
+    """A part in memory."""
 
-    Attributes:
-        model: What `tf.saved_model.load` returns.
-    """
-
-    model: Any
+    model: Any  # what `tf.saved_model.load` returns
     manifest: ExportManifest
 
 
 class LoadedTower(NamedTuple):
-    """A tower in memory.
+    """A tower in memory."""
 
-    Attributes:
-        encode: Takes `text=`, `[batch]` string; returns a dictionary with `vector`, `[batch, dim]`.
-    """
-
+    # Takes `text=`, `[batch]` string; returns a dictionary with `vector`, `[batch, dim]`.
     encode: Any
     manifest: ExportManifest
 

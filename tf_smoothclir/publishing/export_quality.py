@@ -1,4 +1,4 @@
-"""Quality of narrow tables and vectors: metrics and recall next to those of the exact ones."""
+"""Quality of smaller exports: metrics and recall of narrow tables and vectors, and of cut ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.ops.top_k import recall
+from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import CollectionVectors
 from tf_smoothclir.publishing.manifest import TableQuality, VectorQuality
+from tf_smoothclir.training.retrievers import with_fusion
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels
+from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.train import tokenized_set_of
 
-_CHOOSING, _SPLIT = "full/MRR@10", "validation"
-_METRICS = (_CHOOSING, "NDCG@5", "P_mr@1")
+_SPLIT = "validation"
+_METRICS = ("full/MRR@10", "NDCG@5", "P_mr@1")
 _RECALL_QUERIES, _QUERIES_AT_ONCE = 1000, 50
 
 
@@ -59,11 +62,7 @@ def measured_recall(
     texts: Sequence[bytes],
     depth: int,
 ) -> VectorQuality:
-    """Searches a collection by exact and by narrow vectors.
-
-    Args:
-        exact: `[documents, dim]` float32, as the document tower made them.
-    """
+    """Searches a collection by exact `[documents, dim]` float32 and by narrow vectors."""
     depth = min(depth, len(exact))
     texts = texts[:: max(1, len(texts) // _RECALL_QUERIES)][:_RECALL_QUERIES]
     queries, found = [], []
@@ -81,6 +80,24 @@ def measured_recall(
         len(texts),
     )
     return quality
+
+
+def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
+    """Fits a hybrid whose vectors are cut; logs its metrics on the validation queries."""
+    settings = models.settings
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
+    models = with_fusion(models, tokenized_set)
+    retriever = models.retrievers(tokenized_set)[settings.retrieval.retriever]
+    negatives = settings.training.negatives
+    evaluation = evaluate_split(tokenized_set.retrieval_set, retriever, _SPLIT, negatives=negatives)
+    logging.info(
+        "With vectors of %d numbers: %s; %s queries: %s",
+        settings.model.dim,
+        models.fusion,
+        _SPLIT,
+        ", ".join(f"{name} {evaluation.metrics[name]:.4f}" for name in _METRICS),
+    )
+    return models, calibrated_on(tokenized_set, retriever, evaluation, negatives)
 
 
 def _ranked(models: RunModels, tokenized_set: TokenizedSet):

@@ -20,16 +20,12 @@ from tf_smoothclir.utils.progress import progress_bar
 
 @dataclasses.dataclass(frozen=True)
 class Collection:
-    """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first.
-
-    Attributes:
-        vectors: `[documents, dim]` float32, of the document tower; None without towers.
-        words: None without a lexical model.
-    """
+    """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first."""
 
     ids: list[str]
+    # `[documents, dim]` float32, of the document tower; None without towers.
     vectors: np.ndarray | None = None
-    words: Words | None = None
+    words: Words | None = None  # None without a lexical model
 
     @classmethod
     def of(

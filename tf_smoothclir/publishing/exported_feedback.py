@@ -14,11 +14,7 @@ class ExportedFeedback(tf.Module):
     """Adds feedback to the scores of a collection, as `lexical.feedback.Feedback` does."""
 
     def __init__(self, vectors: sp.csr_array, weight: float, depth: int = DEPTH):
-        """Takes a collection.
-
-        Args:
-            vectors: `[documents, words]`, of `tf_idf`.
-        """
+        """Takes a collection as the `[documents, words]` of `tf_idf`."""
         super().__init__(name="feedback")
         self._weight = weight
         self._depth = min(depth, vectors.shape[0])
@@ -27,12 +23,7 @@ class ExportedFeedback(tf.Module):
         self._postings = PostingSums(SparseRows.of(vectors.T.tocsr()), vectors.shape[0])
 
     def __call__(self, scores: tf.Tensor) -> tf.Tensor:
-        """Scores with feedback.
-
-        Args:
-            scores: `[queries, documents]` float32; among equal ones, the document at the lower
-                place ranks first.
-        """
+        """`[queries, documents]` scores with feedback; of equal ones, lower places rank first."""
         queries = tf.shape(scores)[0]
         best, first = tf.math.top_k(scores, self._depth)
         shares = tf.nn.softmax(tf.where(best > 0, best, scores.dtype.min))

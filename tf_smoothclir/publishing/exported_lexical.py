@@ -37,17 +37,12 @@ _MODEL, _VOCABULARY, _TEXT, _FUSION = "model", "vocabulary", "text.json", "hybri
 
 @dataclasses.dataclass(frozen=True)
 class LexicalParts:
-    """A lexical model with all that it needs to read texts.
+    """A lexical model with all that it needs to read texts."""
 
-    Attributes:
-        model: The table, and how its evidence is weighed.
-        vocabulary_dir: Has `query.txt` and `document.txt`.
-        fusion: How its scores and those of the towers are added; None where it ranks alone.
-    """
-
-    model: LexicalModel
-    vocabulary_dir: Path
+    model: LexicalModel  # the table, and how its evidence is weighed
+    vocabulary_dir: Path  # has `query.txt` and `document.txt`
     text: TextSettings
+    # How its scores and those of the towers are added; None where it ranks alone.
     fusion: Fusion | None = None
 
     @property

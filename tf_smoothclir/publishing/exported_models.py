@@ -7,11 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing.export_directory import (
-    LoadedTower,
-    latest_manifest,
-    load_tower,
-)
+from tf_smoothclir.publishing.export_directory import LoadedTower, latest_manifest, load_tower
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
 from tf_smoothclir.publishing.manifest import ExportManifest
 
@@ -21,18 +17,13 @@ if TYPE_CHECKING:  # importing it takes seconds
 
 @dataclasses.dataclass(frozen=True)
 class ExportedModels:
-    """The models of one version.
+    """The models of one version."""
 
-    Attributes:
-        manifest: Of one of its parts; version, `pair_id`, thresholds and data are those of all.
-        towers: "query" and "document" -> tower; empty for a lexical run.
-        lexical: None for towers alone. Its `fusion` is that of a hybrid.
-        second_stage: Orders the first ranks again; None where there is none.
-    """
-
+    # Of one of its parts; version, `pair_id`, thresholds and data are those of all.
     manifest: ExportManifest
-    towers: dict[str, LoadedTower]
-    lexical: LexicalParts | None
+    towers: dict[str, LoadedTower]  # "query" and "document" -> tower; empty for a lexical run
+    lexical: LexicalParts | None  # None for towers alone. Its `fusion` is that of a hybrid.
+    # Orders the first ranks again; None where there is none.
     second_stage: SecondStage | None = None
 
     @property

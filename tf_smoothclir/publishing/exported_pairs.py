@@ -36,11 +36,7 @@ class LexicalPairs(tf.Module):
         self._profiles = [tf.constant(field(positions)) for field in model.fields]
 
     def __call__(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """The scores of pairs, without feedback, `[pairs]` float32.
-
-        Args:
-            queries: `[pairs]` string, any bytes.
-        """
+        """The scores of pairs, of any bytes, without feedback: `[pairs]` float32."""
 
         def score_some(begin, scores):
             some = slice(begin, begin + _PAIRS_PER_STEP)

@@ -79,16 +79,7 @@ class PostingSums(tf.Module):
 
 
 def row_sums(ids: tf.Tensor, values: tf.Tensor, lengths: tf.Tensor, width: int) -> tf.Tensor:
-    """Sums the values of each id in each row.
-
-    Args:
-        ids: `[entries]` int32, below `width`, one row after the other.
-        values: `[entries]` float32.
-        lengths: `[rows]` int64, how many entries each row has.
-
-    Returns:
-        `[rows, width]` float32.
-    """
+    """Sums of the values of each id in each of consecutive rows, `[rows, width]` float32."""
     splits = tf.concat([[tf.constant(0, tf.int64)], tf.cumsum(lengths)], axis=0)
     sums = tf.raw_ops.RaggedBincount(splits=splits, values=ids, size=width, weights=values)
     return tf.ensure_shape(sums, [None, width])

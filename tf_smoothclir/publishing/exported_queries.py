@@ -14,17 +14,12 @@ from tf_smoothclir.text.tokens import Tokens
 
 
 class QueriesRead(NamedTuple):
-    """Queries as the halves of a retriever see them.
+    """Queries as the halves of a retriever see them."""
 
-    Attributes:
-        words: Of the lexical model; None without one.
-        vectors: `[batch, dim]` float32, of the query tower; None where it does not rank.
-        levels: `[batch]` int32, the best evidence that either has of each query.
-    """
-
-    words: Tokens | None
+    words: Tokens | None  # of the lexical model; None without one
+    # `[batch, dim]` float32, of the query tower; None where it does not rank.
     vectors: tf.Tensor | None
-    levels: tf.Tensor
+    levels: tf.Tensor  # `[batch]` int32, the best evidence that either has of each query
 
 
 class SearchedQueries(tf.Module):

@@ -43,27 +43,18 @@ _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary",
 
 @dataclasses.dataclass(frozen=True)
 class StageSettings:
-    """Settings of a re-ranker as the second stage of a search.
+    """Settings of a re-ranker as the second stage of a search."""
 
-    Attributes:
-        depth: Documents of each query that it orders again.
-        cut_points: What the sums of both scores say about grades.
-    """
-
-    depth: int
-    cut_points: CutPoints
+    depth: int  # documents of each query that it orders again
+    cut_points: CutPoints  # what the sums of both scores say about grades
 
 
 @dataclasses.dataclass(frozen=True)
 class SecondStage:
-    """A re-ranker with all that it needs to read texts.
-
-    Attributes:
-        vocabulary_dir: Has `query.txt` and `document.txt`.
-    """
+    """A re-ranker with all that it needs to read texts."""
 
     reranker: Reranker
-    vocabulary_dir: Path
+    vocabulary_dir: Path  # has `query.txt` and `document.txt`
     settings: StageSettings
 
     @functools.cached_property

@@ -94,11 +94,7 @@ def _weighted(fusion: Fusion, halves: tuple) -> list[tuple[float, tf.Module]]:
 
 
 def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:
-    """The points of all documents, as `hybrid.fusion.reciprocal_ranks` does.
-
-    Args:
-        scores: `[queries, documents]` float32.
-    """
+    """The points of all documents, as `hybrid.fusion.reciprocal_ranks` does."""
     best, _ = tf.math.top_k(scores, min(DEPTH, scores.shape[1]))
     higher = tf.raw_ops.LowerBound(sorted_inputs=-best, values=-scores)
     points = RANK_CONSTANT / (RANK_CONSTANT + 1 + tf.cast(higher, tf.float32))

@@ -70,11 +70,7 @@ class ExportedTower(tf.Module):
         table_type: str = EXACT,
         evidence: WordEvidence | None = None,
     ):
-        """Wraps a trained tower.
-
-        Args:
-            tower: From tokens to `[batch, dim]`.
-        """
+        """Wraps a trained tower, from tokens to `[batch, dim]`."""
         super().__init__(name=name)
         self.encoder = encoder
         self.evidence = evidence

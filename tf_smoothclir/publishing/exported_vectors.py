@@ -14,13 +14,9 @@ _NUMBERS_PER_STEP = 1 << 20  # of int8 that are float32 at a time: 4 MB, which c
 
 
 class CollectionVectors(Protocol):
-    """Scores all documents of a collection in the graph; a `tf.Module`.
+    """Scores all documents of a collection in the graph; a `tf.Module`."""
 
-    Attributes:
-        type: One of `VECTOR_TYPES`.
-    """
-
-    type: str
+    type: str  # one of `VECTOR_TYPES`
 
     def scores(self, queries: tf.Tensor) -> tf.Tensor:
         """The inner products of query vectors, `[queries, dim]`: `[queries, documents]`."""

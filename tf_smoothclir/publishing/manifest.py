@@ -17,80 +17,55 @@ EXPORTED_ROLES = (*ROLES, "lexical", "reranker", "search")
 
 
 class Manifest(Protocol):
-    """Base of the manifests of towers, search models and indexes.
+    """Base of the manifests of towers, search models and indexes."""
 
-    Attributes:
-        role: "query", "document", "lexical", "search" or "index".
-        pair_id: Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the
-            thresholds.
-    """
-
-    role: str
+    role: str  # "query", "document", "lexical", "search" or "index"
     version: int
+    # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
     pair_id: str
     thresholds: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class TableQuality:
-    """Quality of narrow tables of word vectors, on the validation queries of the run.
+    """Quality of narrow tables of word vectors, on the validation queries of the run."""
 
-    Attributes:
-        type: "int8".
-        largest_distance: Between the vectors of a text by exact and by narrow tables.
-    """
-
-    type: str
-    largest_distance: float
+    type: str  # "int8"
+    largest_distance: float  # between the vectors of a text by exact and by narrow tables
     exact: dict[str, float]
     narrow: dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
 class VectorQuality:
-    """Quality of a narrow form of the vectors of a search model.
+    """Quality of a narrow form of the vectors of a search model."""
 
-    Attributes:
-        type: "int8".
-        recall: Share of the exact best documents that are found, on average.
-        queries: Number of queries that it was measured with; of the set of the training run.
-    """
-
-    type: str
-    recall: float
+    type: str  # "int8"
+    recall: float  # share of the exact best documents that are found, on average
     depth: int
-    queries: int
+    queries: int  # number of queries that it was measured with; of the set of the training run
 
 
 @dataclasses.dataclass(frozen=True)
 class ExportManifest:
-    """The manifest of an exported tower, lexical model or search model.
+    """The manifest of an exported tower, lexical model or search model."""
 
-    Attributes:
-        role: "query", "document", "lexical" or "search".
-        pair_id: As in `Manifest`.
-        dim: Length of the vectors; 0 without towers.
-        epsilon: ε of the similarity; 0 without towers.
-        data: The retrieval set of the training run; finds its collection again.
-        parts: Roles of the parts that rank together; the version is complete if all are there.
-        tables: What the narrow tables of the towers cost; None for exact ones.
-        vectors: What the narrow vectors of the search model cost; None for exact ones.
-        documents: Size of the collection of a search model; None for another part.
-        depth: Documents that a search model returns per query; None for another part.
-    """
-
-    role: str
+    role: str  # "query", "document", "lexical" or "search"
     version: int
-    pair_id: str
-    dim: int
-    epsilon: float
+    pair_id: str  # as in `Manifest`
+    dim: int  # length of the vectors; 0 without towers
+    epsilon: float  # ε of the similarity; 0 without towers
     thresholds: tuple[float, ...]
-    data: DataSettings
+    data: DataSettings  # the retrieval set of the training run; finds its collection again
     cut_points: CutPoints
+    # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
+    # What the narrow tables of the towers cost; None for exact ones.
     tables: TableQuality | None = None
+    # What the narrow vectors of the search model cost; None for exact ones.
     vectors: VectorQuality | None = None
-    documents: int | None = None
+    documents: int | None = None  # size of the collection of a search model; None for another part
+    # Documents that a search model returns per query; None for another part.
     depth: int | None = None
 
     @classmethod

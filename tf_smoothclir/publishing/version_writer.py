@@ -18,11 +18,7 @@ from tf_smoothclir.publishing.export_directory import (
     part_dir,
     versions_newest_first,
 )
-from tf_smoothclir.publishing.manifest import (
-    ExportManifest,
-    TableQuality,
-    VectorQuality,
-)
+from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality, VectorQuality
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.settings.data import DataSettings
@@ -39,12 +35,9 @@ class Part(Protocol):
 
     A SavedModel, whose role is in `MODELS`, also has `name` and `signatures` (see `Verifier.send`);
     a search model has `num_documents` and `depth`.
-
-    Attributes:
-        pair_id: Set before `save`.
     """
 
-    pair_id: str
+    pair_id: str  # set before `save`
 
     def save(self, path: str) -> None:
         """Writes the part into a new directory."""
@@ -55,22 +48,16 @@ class Part(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PairInfo:
-    """Facts that all manifests of a version share.
+    """Facts that all manifests of a version share."""
 
-    Attributes:
-        dim: Length of the vectors; 0 without towers.
-        epsilon: ε of the similarity; 0 without towers.
-        data: The retrieval set of the training run; finds its collection again.
-        quality: What the narrow tables of the towers cost; None for exact ones.
-        vectors: What the narrow vectors of the search model cost; None for exact ones.
-    """
-
-    dim: int
-    epsilon: float
+    dim: int  # length of the vectors; 0 without towers
+    epsilon: float  # ε of the similarity; 0 without towers
     thresholds: tuple[float, ...]
-    data: DataSettings
+    data: DataSettings  # the retrieval set of the training run; finds its collection again
     cut_points: CutPoints
+    # What the narrow tables of the towers cost; None for exact ones.
     quality: TableQuality | None = None
+    # What the narrow vectors of the search model cost; None for exact ones.
     vectors: VectorQuality | None = None
 
 

@@ -24,14 +24,11 @@ _EAGER = re.compile(r"^Graph execution error:\n\n(Detected at node .*\n(<stack .
 
 
 class Signature:
-    """One signature of a loaded model.
-
-    Attributes:
-        inputs: Name -> `tf.TensorSpec`, each of one dimension.
-    """
+    """One signature of a loaded model."""
 
     def __init__(self, function):
         self._function = function
+        # Name -> `tf.TensorSpec`, each of one dimension.
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.takes_texts = all(spec.dtype == tf.string for spec in self.inputs.values())
         outputs = function.structured_outputs.values()

@@ -14,18 +14,12 @@ LEAVE_OUT = "Leave one of the two out"
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A combination of settings, or of flags of a command, that cannot be used.
+    """A combination of settings, or of flags of a command, that cannot be used."""
 
-    Attributes:
-        is_broken: Of the values of what it reads.
-        names: What it reads; by default the parameters of `is_broken`. The message has this order.
-        reason: Why they do not go together; no full stop.
-        remedy: What to do about it; no full stop.
-    """
-
-    is_broken: Callable[..., bool]
-    reason: str
-    remedy: str
+    is_broken: Callable[..., bool]  # of the values of what it reads
+    reason: str  # why they do not go together; no full stop
+    remedy: str  # what to do about it; no full stop
+    # What it reads; by default the parameters of `is_broken`. The message has this order.
     names: tuple[str, ...] = ()
 
     def __post_init__(self):

@@ -40,17 +40,14 @@ def all_groups() -> dict[str, type[Settings]]:
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """All settings of a training run, by group.
-
-    Attributes:
-        of_plugins: The groups of plug-ins that are not as their defaults, in a fixed order.
-    """
+    """All settings of a training run, by group."""
 
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     text: TextSettings = dataclasses.field(default_factory=TextSettings)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     retrieval: RetrievalSettings = dataclasses.field(default_factory=RetrievalSettings)
+    # The groups of plug-ins that are not as their defaults, in a fixed order.
     of_plugins: tuple[Settings, ...] = ()
 
     def __post_init__(self):

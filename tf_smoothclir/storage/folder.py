@@ -43,16 +43,12 @@ _WRITE_AGAIN = (
 
 @dataclasses.dataclass(frozen=True)
 class FileNote:
-    """Size, digest and time of a file when it was written.
-
-    Attributes:
-        sha256: Hex SHA-256 of its content.
-        modified: Time of its last change that `of` gave it, in whole seconds since the epoch, which
-            archives keep too.
-    """
+    """Size, digest and time of a file when it was written."""
 
     bytes: int
-    sha256: str
+    sha256: str  # hex SHA-256 of its content
+    # Time of its last change that `of` gave it, in whole seconds since the epoch, which archives
+    # keep too.
     modified: int
 
     @classmethod
@@ -65,15 +61,12 @@ class FileNote:
 
 @dataclasses.dataclass(frozen=True)
 class _Manifest:
-    """Content of the manifest.
-
-    Attributes:
-        digest: Hex SHA-256 of the other entries: of their values, not of how they are written.
-    """
+    """Content of the manifest."""
 
     kind: str
     facts: dict
     files: dict[str, FileNote]
+    # Hex SHA-256 of the other entries: of their values, not of how they are written.
     digest: str = ""
 
     def own_digest(self) -> str:
@@ -84,18 +77,12 @@ class _Manifest:
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-    """A folder as its manifest describes it.
-
-    Attributes:
-        kind: Of what it holds, such as "index".
-        facts: A JSON object.
-        files: Relative path -> what the file was when it was written.
-    """
+    """A folder as its manifest describes it."""
 
     path: Path
-    kind: str
-    facts: dict[str, Any]
-    files: dict[str, FileNote]
+    kind: str  # of what it holds, such as "index"
+    facts: dict[str, Any]  # a JSON object
+    files: dict[str, FileNote]  # relative path -> what the file was when it was written
 
     @classmethod
     def read(cls, path: Path, *kinds: str, remedy: str = _WRITE_AGAIN) -> Folder:
@@ -156,16 +143,11 @@ def _not_a_manifest(path: Path, kinds: Sequence[str], reason: str, remedy: str) 
 
 
 class Draft:
-    """A folder that is being written.
-
-    Attributes:
-        path: Where to write its files.
-        facts: Facts of the manifest, to be filled.
-    """
+    """A folder that is being written."""
 
     def __init__(self, path: Path):
-        self.path = path
-        self.facts: dict[str, Any] = {}
+        self.path = path  # where to write its files
+        self.facts: dict[str, Any] = {}  # facts of the manifest, to be filled
 
 
 @contextlib.contextmanager
@@ -253,10 +235,7 @@ def _inode(path: Path) -> int | None:
 
 
 def damage_to(directory: Path, files: Mapping[str, FileNote]) -> str:
-    """Damage to files of a directory since they were written; empty if there is none.
-
-    Such as "document.values has 12 bytes, but 16 were written".
-    """
+    """Damage to files of a directory since they were written; empty if there is none."""
     touched = []
     for name, note in files.items():
         try:

@@ -13,11 +13,7 @@ from tf_smoothclir.training.mining import HardNegatives
 
 
 class SampledBatches(Batches):
-    """Batches from the texts and judgments of a set, with sampled and mined negatives.
-
-    Attributes:
-        variables: The mined documents, "hard_negatives"; empty without mining.
-    """
+    """Batches from the texts and judgments of a set, with sampled and mined negatives."""
 
     def __init__(
         self,

@@ -21,27 +21,22 @@ _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 
 @dataclasses.dataclass
 class Progress:
-    """Progress of a run.
-
-    Attributes:
-        epoch_terms: Number of terms that losses are means of, such as pairs or lists.
-        loss_sums: Name of a loss -> its sum over these terms.
-        best_epoch: Epoch, from 1, whose weights are kept; 0 for none yet.
-        history: For each epoch its number, losses, validation metrics, and what was mined; and
-            "<name>_counts", the histogram of a checked number, such as "gradient_norm".
-        counts: Name of a checked number -> bin of `histograms.bin_of`, as text -> its steps in the
-            current epoch.
-    """
+    """Progress of a run."""
 
     epoch: int = 0
     step: int = 0
     epoch_pairs: int = 0
-    epoch_terms: int = 0
+    epoch_terms: int = 0  # number of terms that losses are means of, such as pairs or lists
+    # Name of a loss -> its sum over these terms.
     loss_sums: dict[str, float] = dataclasses.field(default_factory=lambda: {LOSS: 0.0})
     pairs: int = 0
     seconds: float = 0.0
-    best_epoch: int = 0
+    best_epoch: int = 0  # epoch, from 1, whose weights are kept; 0 for none yet
+    # For each epoch its number, losses, validation metrics, and what was mined; and
+    # "<name>_counts", the histogram of a checked number, such as "gradient_norm".
     history: list[dict] = dataclasses.field(default_factory=list)
+    # Name of a checked number -> bin of `histograms.bin_of`, as text -> its steps in the current
+    # epoch.
     counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 
     def count_step(self, losses: Iterable[tuple[str, float]], pairs: int, terms: int) -> None:

@@ -25,12 +25,7 @@ def set_of_training(data: DataSettings, num_grades: int) -> RetrievalSet:
 def warn_of_known_queries(
     data: DataSettings, num_grades: int, evaluated: RetrievalSet, split: str
 ) -> None:
-    """Warns if a split has queries that a model was trained on, by their texts.
-
-    Args:
-        data: What the model was trained on.
-        num_grades: Of that set.
-    """
+    """Warns if a split has queries, by their texts, that a model was trained on, in `data`."""
     try:
         trained = set_of_training(data, num_grades)
     except InputError:

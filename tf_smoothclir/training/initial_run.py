@@ -113,13 +113,9 @@ def check_same_words(initial: RunDirectory, run: RunDirectory) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class EarlierTable:
-    """The translation table of an initial run, in the place of a `Dictionary`.
+    """The translation table of an initial run, in the place of a `Dictionary`."""
 
-    Attributes:
-        found: `[document words, query words]`, T(w | t).
-    """
-
-    found: sp.csr_array
+    found: sp.csr_array  # `[document words, query words]`, T(w | t)
 
     def table(self, *vocabularies_and_background: object) -> sp.csr_array:
         """The table; the vocabularies are the same."""

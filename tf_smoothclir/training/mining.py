@@ -32,11 +32,6 @@ class HardNegatives:
     is a document that scores nearly as high as the query's mate, its best document of its highest
     grade. From the remaining candidates, a query gets `hard_negatives`, drawn by seed, epoch and
     the query's id.
-
-    Attributes:
-        documents: Variable `[training queries, hard_negatives]` int32, document rows in the order
-            of `RetrievalSet.queries_in("train")`, -1 where there are fewer. Checkpoints must hold
-            it, so that a run that continues has the same documents.
     """
 
     def __init__(self, retrieval_set: RetrievalSet, settings: TrainingSettings):
@@ -47,6 +42,9 @@ class HardNegatives:
             pair_key(self._judged.pair_query_rows, self._judged.document_rows)
         )
         shape = (len(self._judged.query_rows), settings.hard_negatives)
+        # Variable `[training queries, hard_negatives]` int32, document rows in the order of
+        # `RetrievalSet.queries_in("train")`, -1 where there are fewer. Checkpoints must hold it, so
+        # that a run that continues has the same documents.
         self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:

@@ -15,14 +15,10 @@ from tf_smoothclir.utils.progress import Bar
 
 
 class StopRequest:
-    """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once.
-
-    Attributes:
-        signal: The signal; None until one arrives.
-    """
+    """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once."""
 
     def __init__(self):
-        self.signal: signal.Signals | None = None
+        self.signal: signal.Signals | None = None  # None until one arrives
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -66,12 +62,7 @@ class StepMonitor:
         save: Callable[[], None],
         seconds_between_saves: float,
     ):
-        """Watches the rest of an epoch that begins at `progress.step`.
-
-        Args:
-            save: Called every `seconds_between_saves`.
-            seconds_between_saves: Time between checkpoints.
-        """
+        """Watches the rest of an epoch from `progress.step` on, and calls `save` at intervals."""
         self._progress = progress
         self._losses = tuple(losses)
         self._checked = tuple(checked)
@@ -82,11 +73,7 @@ class StepMonitor:
         self._saved = self._clock = time.monotonic()
 
     def after_steps(self, results: Mapping[str, Sequence[float]]) -> None:
-        """Checks, counts and shows the steps just done; saves when it is time to.
-
-        Args:
-            results: Name -> `[steps]`: each of `losses` and `checked`, `PAIRS` and `TERMS`.
-        """
+        """Checks, counts and shows steps by name -> `[steps]`, and saves when it is time to."""
         progress, pairs = self._progress, results[PAIRS]
         names = (PAIRS, TERMS, *self._names)
         for of_step, terms, *values in zip(*(results[name] for name in names)):

@@ -43,10 +43,7 @@ from tf_smoothclir.two_tower.scorer import vectors_of_words
 def learn_models(
     settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet, towers: TwoTower | None
 ) -> tuple[RunModels, dict[str, Retriever]]:
-    """Learns what a run needs besides its towers, and keeps it in the run directory.
-
-    What is there already, from a process that was killed, is loaded.
-    """
+    """Learns what a run needs besides its towers, or loads it, and keeps it in the run."""
     over = retrievers_over(settings, tokenized_set, towers)
     models = RunModels(settings, towers)
     if over.texts is not None:
@@ -155,10 +152,7 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
 def load_scorer(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> GradedScorer:
-    """Scorer of a trained run, over a set.
-
-    Whoever evaluates a run calls this, and need not know what the run trained.
-    """
+    """Scorer of a trained run, whatever the run trained, over a set."""
     models = with_fusion(load_models(run, dim), tokenized_set)
     name = retriever or models.settings.retrieval.ranks_with
     if retriever:

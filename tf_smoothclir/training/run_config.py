@@ -17,16 +17,12 @@ _REMEDY = "This version cannot read the run: use the version that wrote it, or t
 
 @dataclasses.dataclass(frozen=True)
 class RunData:
-    """The data that a run reads.
-
-    Attributes:
-        fingerprint: Fingerprint of its content; empty as long as the set has not been checked.
-        distribution: `SingleProcess.fingerprint` of the processes that train.
-    """
+    """The data that a run reads."""
 
     name: str = ""
+    # Fingerprint of its content; empty as long as the set has not been checked.
     fingerprint: str = ""
-    distribution: str = ""
+    distribution: str = ""  # `SingleProcess.fingerprint` of the processes that train
 
     def to_dict(self) -> dict:
         """The JSON object, without a distribution if there is none."""
@@ -35,13 +31,9 @@ class RunData:
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-    """The content of config.json.
+    """The content of config.json."""
 
-    Attributes:
-        settings: The settings by group, as `RunSettings.from_dict` takes them.
-    """
-
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # the settings by group, as `RunSettings.from_dict` takes them
     versions: dict[str, str]
     data: RunData = RunData()
 

@@ -8,17 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
-from tf_smoothclir.storage.files import (
-    delete_in,
-    locked,
-    make_directory,
-    names_in,
-    write_text,
-)
-from tf_smoothclir.storage.folder import MANIFEST
+from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
+from tf_smoothclir.storage.folder import MANIFEST, Folder, adding, damage_to
 from tf_smoothclir.training.run_config import RunConfig, RunData
-from tf_smoothclir.training.run_files import check_run, writing
-from tf_smoothclir.training.saved_states import has_state
+from tf_smoothclir.training.saved_states import BEST, SavedStates, has_state
 from tf_smoothclir.utils.errors import InputError, input_error
 
 # In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
@@ -42,6 +35,11 @@ _PARTS = (
     "config.json",
 )
 _LOCK = ".training.lock"
+_RUN = "run"  # the kind of its folder
+_REMEDY = (
+    "Restore it from a copy, or train again with --overwrite; what evaluates or exports reads a run"
+    " that you changed on purpose with --noverify"
+)
 _DATA = "data"
 _OF_PLUGINS = "plugin-"  # the beginning of their files' names
 
@@ -165,7 +163,7 @@ class RunDirectory:
 
     def writing(self, path: Path) -> contextlib.AbstractContextManager[Path]:
         """Yields the path at which to write one of the parts; `load` checks it from then on."""
-        return writing(self.path, path)
+        return adding(self.path, _RUN, path)
 
     def write_config(self, config: RunConfig) -> None:
         """Writes config.json."""
@@ -224,6 +222,22 @@ class RunDirectory:
                 "Choose another directory, or give --overwrite to train again",
             )
         self.write_config(dataclasses.replace(config, data=data))
+
+
+def check_run(run: Path, *, finished: bool, best: bool) -> None:
+    """Checks that the files of a run are those that training wrote.
+
+    Parts that are deleted as a whole are not missed here, except files of a finished run.
+    """
+    for name, note in Folder.read(run, _RUN, remedy=_REMEDY).files.items():
+        part = run / name.split("/")[0]
+        is_expected = part.exists() or (finished and part.suffix)
+        if is_expected and (damage := damage_to(run, {name: note})):
+            raise input_error(run / name, f"the run is damaged: {damage}", _REMEDY)
+    states = SavedStates(run / "checkpoints", BEST)
+    damage = states.damage(states.latest()) if best and states.latest() else ""
+    if damage:
+        raise input_error(run / "checkpoints", f"the best weights are damaged: {damage}", _REMEDY)
 
 
 def sweep(run: RunDirectory) -> None:

@@ -20,19 +20,14 @@ from tf_smoothclir.two_tower.scorer import thresholds_of
 
 @dataclasses.dataclass(frozen=True)
 class RunModels:
-    """The models of a run.
-
-    Attributes:
-        towers: None where there are none.
-        fusion: How towers and lexical model are added; None where one of the two ranks alone.
-        reranker: Orders the first ranks again; None where there is none.
-    """
+    """The models of a run."""
 
     settings: RunSettings
-    towers: TwoTower | None
+    towers: TwoTower | None  # None where there are none
     lexical: LexicalModel | TranslatedQueries | None = None
+    # How towers and lexical model are added; None where one of the two ranks alone.
     fusion: Fusion | None = None
-    reranker: Reranker | None = None
+    reranker: Reranker | None = None  # orders the first ranks again; None where there is none
 
     @property
     def thresholds(self) -> tuple[float, ...]:

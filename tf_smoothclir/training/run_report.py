@@ -50,10 +50,7 @@ def evaluate_and_report(
     tokenized_set: TokenizedSet,
     progress: Progress,
 ) -> dict:
-    """Evaluates what a run ranks with, and finds the cut points between its grades.
-
-    Writes the cut points, the plots, the report and, last, `metrics.json`.
-    """
+    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
     settings = models.settings
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {

@@ -75,11 +75,7 @@ class SavedStates:
     def save(
         self, write: Callable[[str], object], *, former: int | None = None, needs: int = 0
     ) -> int:
-        """Writes a state, then deletes all others but the one before.
-
-        Args:
-            needs: Number of the state of another name that belongs to this one; 0 for none.
-        """
+        """Writes a state, then deletes all others but the one before; see `needs`."""
         former = self.latest() if former is None else former
         number = 1 + self.latest()
         with new_folder(self.folder(number), self._name) as draft:

@@ -65,15 +65,11 @@ def scorer_of_pairs(retriever: Retriever) -> Scorer | None:
 
 
 class SetRetrievers:
-    """The retrievers of a run over one set, by name.
-
-    Attributes:
-        texts: The set as lexical models read it; None where there are none.
-    """
+    """The retrievers of a run over one set, by name."""
 
     def __init__(self, found: dict[str, Retriever], texts: LexicalTexts | None):
         self.found = found
-        self.texts = texts
+        self.texts = texts  # the set as lexical models read it; None where there are none
 
     def add_lexical(self, model: LexicalModel | TranslatedQueries) -> None:
         """Adds "lexical"."""

@@ -22,11 +22,7 @@ class StepLoop:
             self._train_steps = one_by_one(self._train_steps)
 
     def __call__(self, batches, number: int) -> dict[str, np.ndarray]:
-        """Trains steps on the next `number` batches of an iterator of a dataset.
-
-        Returns:
-            Name -> `[number]`, for each number that `Task.train_step` returns.
-        """
+        """Trains on the next `number` batches; name -> `[number]` of what `train_step` returns."""
         results = self._train_steps(batches, tf.constant(number))
         return {name: values.numpy() for name, values in zip(self._names, results)}
 

@@ -30,20 +30,14 @@ from tf_smoothclir.utils.errors import input_error
 
 @dataclasses.dataclass(frozen=True)
 class ObjectiveInputs:
-    """Inputs of an objective, from which it makes a task.
-
-    Attributes:
-        tokenized_set: The set; None for processes other than the chief.
-        training_set: The set, perhaps with more training queries after its own.
-        batches: Batches to train on; None draws them from the training set.
-    """
+    """Inputs of an objective, from which it makes a task."""
 
     model: TwoTower
     settings: RunSettings
-    tokenized_set: TokenizedSet | None
-    training_set: TokenizedSet | None
+    tokenized_set: TokenizedSet | None  # the set; None for processes other than the chief
+    training_set: TokenizedSet | None  # the set, perhaps with more training queries after its own
     run: RunDirectory
-    batches: Batches | None = None
+    batches: Batches | None = None  # batches to train on; None draws them from the training set
 
 
 def check_model(settings: RunSettings) -> None:
@@ -63,10 +57,7 @@ def make_task(
     processes: SingleProcess,
     training_set: TokenizedSet | None,
 ) -> Task:
-    """Builds the task of a run.
-
-    A run that has a checkpoint gets random weights, which the checkpoint will replace.
-    """
+    """Builds the task of a run; weights that a checkpoint will replace are random."""
     training = settings.training
     vocabularies = processes.vocabularies() or {
         role: tokenized_set.vocabulary(role) for role in ROLES

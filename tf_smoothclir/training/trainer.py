@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from absl import logging
 from tensorflow import keras
 
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
+from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.storage.files import write_text
@@ -20,7 +24,6 @@ from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.processes import SINGLE_PROCESS, ProcessLost, SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.steps import StepLoop, are_finite
-from tf_smoothclir.training.validation import Validation
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -34,6 +37,25 @@ class Interrupted(SystemExit):
 
 class DivergedRun(InputError):
     """A loss, a gradient or a weight is no longer finite."""
+
+
+class Validation:
+    """Evaluates a model on the validation queries of a set, again and again."""
+
+    def __init__(
+        self, make_scorer: Callable[[], Scorer], retrieval_set: RetrievalSet, negatives: int
+    ):
+        self._make_scorer = make_scorer
+        self._set = retrieval_set
+        self.lists = candidate_lists(
+            retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
+        )
+
+    def __call__(self) -> tuple[dict[str, float], Scorer]:
+        """The mean of each metric, and the scorer that was measured."""
+        scorer = self._make_scorer()
+        per_query = list_metrics(self._set, self.lists, scorer.score(self.lists))
+        return mean_metrics(per_query), scorer
 
 
 class Trainer:

@@ -27,8 +27,7 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.retrievers import learn_models
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
-from tf_smoothclir.training.trainer import DivergedRun
-from tf_smoothclir.training.validation import Validation
+from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS

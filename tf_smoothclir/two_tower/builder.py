@@ -101,10 +101,7 @@ def _unbuilt_model(settings: RunSettings, vocabularies: Mapping[str, list[str]])
 
 
 def cut_to(model: TwoTower, dim: int) -> TwoTower:
-    """A model with the first `dim` numbers of the vectors of another one.
-
-    Its word vectors are the first numbers of the other's, all else is the same.
-    """
+    """A model with the first `dim` numbers of another one's word vectors, else the same."""
     config = model.get_config()
     for role in ROLES:
         if config[f"{role}_tower"] is not None:  # None: the same as the other one

@@ -28,15 +28,10 @@ _CHUNK, _ROWS = 1 << 16, 1 << 12
 
 
 class Int8Queries(NamedTuple):
-    """Queries as weights of codes.
+    """Queries as weights of codes."""
 
-    Attributes:
-        codes: `[queries, dim]` float32, k: whole numbers from -127 to 127.
-        scales: `[queries]` float32, t.
-    """
-
-    codes: np.ndarray
-    scales: np.ndarray
+    codes: np.ndarray  # `[queries, dim]` float32, k: whole numbers from -127 to 127
+    scales: np.ndarray  # `[queries]` float32, t
 
 
 class Int8Vectors:
@@ -92,10 +87,7 @@ class Int8Vectors:
         return Int8Queries(np.rint(weights / scales[:, None]), scales)
 
     def error(self, query: np.ndarray) -> float:
-        """Bound on the distance of t Σ k_i c_i from an inner product with `[dim]`.
-
-        The errors of float32 itself are not in it.
-        """
+        """Bound on |t Σ k_i c_i - q·x| for `[dim]`, without the errors of float32 itself."""
         codes, (scale,) = self.of_queries(query[None])
         of_query = np.linalg.norm(query * self.scales - scale * codes[0])
         return float(np.abs(query) @ self.scales / 2 + of_query * self.longest)

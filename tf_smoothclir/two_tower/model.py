@@ -7,11 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import (
-    adopt_layer,
-    make_loss_metric,
-    track_loss,
-)
+from tf_smoothclir._compat.keras_api import adopt_layer, make_loss_metric, track_loss
 from tf_smoothclir.data.model_inputs import (
     ListInputs,
     ModelInputs,

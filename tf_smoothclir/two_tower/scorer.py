@@ -28,17 +28,11 @@ _SCORES_PER_CHUNK = 1 << 25  # 128 MB of float32
 
 @dataclasses.dataclass(frozen=True)
 class DenseRetriever:
-    """Scores by inner products of vectors, and ranks the whole collection exactly.
+    """Scores by inner products of vectors, and ranks the whole collection exactly."""
 
-    Attributes:
-        queries: `[queries, dim]` float32, smooth-normalised.
-        documents: `[documents, dim]` float32, smooth-normalised.
-        tie_order: `[documents]` int64, as in `RetrievalSet.tie_order`.
-    """
-
-    queries: np.ndarray
-    documents: np.ndarray
-    tie_order: np.ndarray
+    queries: np.ndarray  # `[queries, dim]` float32, smooth-normalised
+    documents: np.ndarray  # `[documents, dim]` float32, smooth-normalised
+    tie_order: np.ndarray  # `[documents]` int64, as in `RetrievalSet.tie_order`
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
@@ -120,12 +114,7 @@ class SetEncoder:
 def vectors_of_words(
     model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Encodes each word of both vocabularies as a text of its own.
-
-    Returns:
-        `[query vocabulary, dim]` and `[document vocabulary, dim]` float32; zeros for padding and
-        unknown words.
-    """
+    """`[vocabulary, dim]` of both roles: each word as a text, zeros for padding and unknown."""
     found = []
     for role in ROLES:
         encoder = text_encoder(tokenized_set.vocabulary_dir / f"{role}.txt", settings.text, role)
@@ -137,9 +126,6 @@ def vectors_of_words(
 
 
 def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
-    """The thresholds of the loss, which may have learned them.
-
-    A loss without thresholds has those of the settings.
-    """
+    """The thresholds of the loss, which may have learned them, or else those of the settings."""
     of_loss = ranking_loss(model.loss).thresholds
     return settings.model.thresholds if of_loss is None else of_loss

@@ -47,10 +47,7 @@ class ProcessGroup:
         self._running[key] = process
 
     def wait(self) -> list[tuple[Hashable, int]]:
-        """Waits until a process ends; returns the key and exit code of all that have ended.
-
-        A negative exit code is the number of the signal that killed the process.
-        """
+        """Waits until a process ends; key and exit code of all that have, negative for a signal."""
         ended = connection.wait([process.sentinel for process in self._running.values()])
         keys = [key for key, process in self._running.items() if process.sentinel in ended]
         return [(key, _exit_code(self._running.pop(key))) for key in keys]
@@ -104,10 +101,7 @@ def _taken_over(*streams) -> _Streams:
 
 
 def _ensure_server() -> None:
-    """Starts the process that the others are forked from, unless it runs or none is needed.
-
-    Its loading is silent, and Ctrl-C in a terminal does not reach it.
-    """
+    """Starts the process that the others are forked from, silent and out of the reach of Ctrl-C."""
     if _METHOD != "forkserver":
         return
     multiprocessing.get_context(_METHOD).set_forkserver_preload(_PRELOADED)

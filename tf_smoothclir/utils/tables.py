@@ -43,13 +43,7 @@ def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def latex_table(
     header: Sequence[str], groups: Iterable[Iterable[Sequence[str]]], columns: str
 ) -> str:
-    """A LaTeX tabular for the package booktabs, with a rule before each group of rows.
-
-    Args:
-        header: Texts.
-        groups: Rows of cells that are LaTeX already; see `latex_escape`.
-        columns: Alignment of each column, such as "lrr".
-    """
+    """A LaTeX tabular (booktabs) with a rule before each group of rows, whose cells are LaTeX."""
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines.append(_latex_line(map(latex_escape, header)))
     for rows in groups:

@@ -72,10 +72,7 @@ def warn_of_alphabets(source: Source) -> None:
 
 
 def other_alphabet(texts: Iterable[str], language: str) -> str:
-    """The alphabet of texts if it is not one of their language, or "".
-
-    A language or an alphabet that this module does not know is never wrong.
-    """
+    """The alphabet of texts if it is known, and not one of their known language; else ""."""
     own = {alphabet for alphabet, languages in _LANGUAGES.items() if language in languages}
     letters = itertools.chain.from_iterable(text[:_CHARACTERS] for text in texts)
     counts = collections.Counter(map(_alphabet, filter(str.isalpha, letters)))

@@ -27,16 +27,11 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class Piece(NamedTuple):
-    """Consecutive lines of a file.
-
-    Attributes:
-        end: Offset after the last byte; None for the end of the file.
-        line: Number of the first line, from 1.
-    """
+    """Consecutive lines of a file."""
 
     begin: int = 0
-    end: int | None = None
-    line: int = 1
+    end: int | None = None  # offset after the last byte; None for the end of the file
+    line: int = 1  # number of the first line, from 1
 
 
 WHOLE_FILE = Piece()
@@ -192,12 +187,9 @@ def checked_grade(value: str, path: Path, line: int) -> int:
 
 
 class FileSource(Source):
-    """A source whose streams are files with one record per line; workers may read its pieces.
+    """A source whose streams are files with one record per line; workers may read its pieces."""
 
-    Attributes:
-        paths: Stream name ("queries", "documents", "judgments" and perhaps "splits") -> file.
-    """
-
+    # Stream name ("queries", "documents", "judgments" and perhaps "splits") -> file.
     paths: dict[str, Path]
 
     def __init__(self, directory: Path, document_language: str, query_language: str):

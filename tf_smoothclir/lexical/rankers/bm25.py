@@ -18,15 +18,10 @@ from tf_smoothclir.lexical.rankers.term_weights import Collection, TermWeights
 
 @dataclasses.dataclass(frozen=True)
 class Bm25:
-    """BM25 with its two parameters.
+    """BM25 with its two parameters."""
 
-    Attributes:
-        k1: How much further occurrences of a word count, at least 0; 0 for nothing.
-        b: How much the length of a document counts, in [0, 1].
-    """
-
-    k1: float = 1.2
-    b: float = 0.75
+    k1: float = 1.2  # how much further occurrences of a word count, at least 0; 0 for nothing
+    b: float = 0.75  # how much the length of a document counts, in [0, 1]
 
     def __call__(self, collection: Collection) -> TermWeights:
         """Impacts: what each word adds to the score of each document."""

@@ -22,13 +22,9 @@ from tf_smoothclir.lexical.rankers.term_weights import Collection, TermWeights
 
 @dataclasses.dataclass(frozen=True)
 class QueryLikelihood:
-    """Query likelihood with its parameter.
+    """Query likelihood with its parameter."""
 
-    Attributes:
-        mu: μ > 0, words of the collection that smooth a document.
-    """
-
-    mu: float = 1000.0
+    mu: float = 1000.0  # μ > 0, words of the collection that smooth a document
 
     def __call__(self, collection: Collection) -> TermWeights:
         """Impacts: what each word adds to the score of each document."""

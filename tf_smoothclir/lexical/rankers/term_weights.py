@@ -13,15 +13,11 @@ from tf_smoothclir.lexical.words import Words
 
 @dataclasses.dataclass(frozen=True)
 class Collection:
-    """Documents as rankers see them.
+    """Documents as rankers see them."""
 
-    Attributes:
-        counts: `[documents, words]` float32, how often each word stands in each document.
-        lengths: `[documents]`, words of each document, those without an id too.
-    """
-
+    # `[documents, words]` float32, how often each word stands in each document.
     counts: sp.csr_array
-    lengths: np.ndarray
+    lengths: np.ndarray  # `[documents]`, words of each document, those without an id too
 
     @property
     def occurrences(self) -> np.ndarray:
@@ -36,23 +32,15 @@ class Collection:
 
 @dataclasses.dataclass(frozen=True)
 class TermWeights:
-    """Term weights: what query words add to the scores of documents.
+    """Term weights: what query words add to the scores of documents."""
 
-    Attributes:
-        impacts: `[documents, words]` float32, what a word adds where it occurs.
-        of_length: `[documents]` float32, what every query word that the collection has adds
-            besides, by the length of the document; None for nothing.
-    """
-
-    impacts: sp.csr_array
+    impacts: sp.csr_array  # `[documents, words]` float32, what a word adds where it occurs
+    # `[documents]` float32, what every query word that the collection has adds besides, by the
+    # length of the document; None for nothing.
     of_length: np.ndarray | None = None
 
     def rows(self, queries: sp.csr_array) -> ScoreRows:
-        """Scorer of the collection.
-
-        Args:
-            queries: `[queries, words]`, counts or weights of words.
-        """
+        """Scorer of the collection by `[queries, words]`, counts or weights of words."""
         sums = lexical_rows(queries, self.impacts)
         if self.of_length is None:
             return sums

@@ -34,31 +34,20 @@ ATTRIBUTES = {
 
 
 class Wording(NamedTuple):
-    """Sentence patterns of a language for one kind of entity.
+    """Sentence patterns of a language for one kind of entity."""
 
-    Attributes:
-        openings: First sentences of a document; slots `{name}` and `{region}`.
-        sentences: Attribute other than the region -> further sentences; one slot, the attribute.
-        questions: Queries; one slot, `{clauses}`.
-        clauses: Attribute -> what stands for it in a query; one slot, the attribute.
-    """
-
-    openings: tuple[str, ...]
+    openings: tuple[str, ...]  # first sentences of a document; slots `{name}` and `{region}`
+    # Attribute other than the region -> further sentences; one slot, the attribute.
     sentences: dict[str, tuple[str, ...]]
-    questions: tuple[str, ...]
-    clauses: dict[str, str]
+    questions: tuple[str, ...]  # queries; one slot, `{clauses}`
+    clauses: dict[str, str]  # attribute -> what stands for it in a query; one slot, the attribute
 
 
 class Language(NamedTuple):
-    """A language of the toy world: its word lists and patterns.
+    """A language of the toy world: its word lists and patterns."""
 
-    Attributes:
-        conjunction: What joins the last two parts of a list, such as " and ".
-        links: Last sentences of a document; one slot, `{links}`.
-    """
-
-    conjunction: str
-    links: tuple[str, ...]
+    conjunction: str  # what joins the last two parts of a list, such as " and "
+    links: tuple[str, ...]  # last sentences of a document; one slot, `{links}`
     values: dict[str, tuple[str, ...]]
     kinds: dict[str, Wording]
 
