@@ -7,7 +7,6 @@ import pytest
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_documents
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
 from tf_smoothclir.utils.errors import InputError
@@ -47,12 +46,6 @@ def test_a_negative_grade_counts_as_0():
     np.testing.assert_array_equal(found.grades, expected.grades)
 
 
-def test_tie_order_is_the_rank_by_hash_of_the_document_id(small_set):
-    ids = list(DOCUMENTS)
-    by_tie_order = [ids[row] for row in np.argsort(small_set.tie_order)]
-    assert by_tie_order == sorted(ids, key=lambda id_: int(hash_ids([id_])[0]))
-
-
 AMONG = "is not among the 8 queries and 12 documents. Add the"
 BAD_JUDGMENTS = [
     ((*JUDGMENTS[:2], ("q99", "d1", 1)), f"3: the judged query 'q99' {AMONG} query, or remove"),
@@ -79,12 +72,6 @@ BAD = [
 def test_defects(parts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         RetrievalSet.load(SmallWorld(**parts))
-
-
-def test_highest_grade_follows_num_grades():
-    with pytest.raises(InputError, match=r"judgments.tsv:1: grade 2 is outside 0\.\.1"):
-        RetrievalSet.load(SmallWorld(), num_grades=2)
-    assert RetrievalSet.load(SmallWorld(), num_grades=4).num_grades == 4
 
 
 def split_of(query_ids, *, judged=(), seed=13):

@@ -1,7 +1,6 @@
 """Exported re-rankers: SavedModel, search in two stages, explanations, parts of one run."""
 
 import dataclasses
-import shutil
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export, exported_reranker
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
-from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
 from tf_smoothclir.search import opening, reranked_search
 from tf_smoothclir.search.index_halves import RERANKED
@@ -166,10 +164,3 @@ def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     monkeypatch.setattr(reranked_search, "_REMEMBERED", 2)
     assert search.search(["word1 word4"], 3) == expected
     assert len(search._known) == 2
-
-
-def test_a_missing_re_ranker_is_refused(export_dir, tmp_path):
-    copy = shutil.copytree(export_dir, tmp_path / "copy")
-    shutil.rmtree(copy / "reranker")
-    with pytest.raises(InputError, match="no complete version"):
-        load_exported_models(copy)

@@ -62,14 +62,14 @@ def call_at_step(monkeypatch, number, action):
     monkeypatch.setattr(StepMonitor, "after_steps", counted)
 
 
-def train_until_killed(trainer, number, *, minutes=0.0):
-    """Trains, and dies after step `number` of this process; `minutes` are between saved states."""
+def train_until_killed(trainer, number):
+    """Trains, saves each step, and dies after step `number` of this process."""
 
     def die():
         raise Killed
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        settings = dataclasses.replace(trainer._settings, checkpoint_minutes=minutes)
+        settings = dataclasses.replace(trainer._settings, checkpoint_minutes=0.0)
         monkeypatch.setattr(trainer, "_settings", settings)
         call_at_step(monkeypatch, number, die)
         with pytest.raises(Killed):
