@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.fixtures import no_plots
+from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.training import retrievers, run_report
 from tf_smoothclir.training.retrievers import load_models, load_scorer
 from tf_smoothclir.training.run_checks import check_retriever
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
@@ -30,8 +28,7 @@ def runs(tiny, ranking_runs, tmp_path_factory):
     """Name of a retriever -> a finished run of one epoch with it."""
     path = tmp_path_factory.mktemp("retrievers") / "dense"
     with no_plots():
-        train(tiny(epochs=1), path)
-    return {**ranking_runs, "dense": RunDirectory.load(path)}
+        return {**ranking_runs, "dense": run_of(tiny(epochs=1), path)}
 
 
 def metrics_of(run):
@@ -143,8 +140,7 @@ def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
 
 def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     run = runs["hybrid"]
-    settings = run.settings()
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    tokenized_set = tokenized_by(run)
     queries = tokenized_set.retrieval_set.queries_in("test")
     expected_of = load_models(run).retrievers(tokenized_set)
     assert list(expected_of) == ["dense", "lexical", "hybrid"]

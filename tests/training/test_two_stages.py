@@ -6,13 +6,12 @@ import shutil
 import pytest
 
 from tests.small_world import SmallWorld
-from tests.training.fixtures import no_plots
+from tests.training.fixtures import no_plots, run_of
 from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import two_stages
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
 from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
 from tf_smoothclir.utils.errors import InputError
 
@@ -24,8 +23,7 @@ def first_stage(tiny, tmp_path_factory):
     """A run with vocabularies of its own: it knows fewer words than the other one."""
     path = tmp_path_factory.mktemp("runs") / "first"
     with no_plots():
-        train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
-    return RunDirectory.load(path)
+        return run_of(tiny(epochs=1, seed=14, vocabulary_size=8), path)
 
 
 @pytest.fixture(scope="module")
