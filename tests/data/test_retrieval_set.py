@@ -123,7 +123,7 @@ def test_lists_are_flat_and_contiguous_by_query(small_set):
     assert [getattr(lists, name).dtype for name in ARRAYS] == DTYPES
 
 
-def test_added_documents_come_last_with_grade_0(small_set):
+def test_added_documents_come_last_with_grade_0_and_once(small_set):
     lists = candidate_lists(small_set, "train", negatives=0, seed=1)
     row = small_set.document_ids.index
     given = np.array([[row("d7"), -1], [-1, -1], [row("d8"), row("d1")]])
@@ -134,9 +134,7 @@ def test_added_documents_come_last_with_grade_0(small_set):
         "q3": [("d6", 2), ("d8", 0), ("d1", 0)],
     }
     assert [getattr(found, name).dtype for name in ARRAYS] == DTYPES
-
-
-def test_documents_that_a_list_already_has_are_not_added(small_set):
+    # Documents that a list already has are not added.
     lists = candidate_lists(small_set, "train", negatives=40, seed=1)  # every document
     everything = np.tile(np.arange(len(small_set.document_ids)), (3, 1))
     found = with_documents(lists, everything)

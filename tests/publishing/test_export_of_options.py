@@ -21,7 +21,6 @@ from tf_smoothclir.training.retrievers import load_models, load_scorer, with_fus
 from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
-from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.slow
 
@@ -123,8 +122,3 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     own = calibrated_on(tokenized_set, retriever, evaluation, negatives)
     assert found.manifest.cut_points == own
     assert load_scorer(run, tokenized_set, 4).cut_points is None
-
-
-def test_lengths_that_were_not_trained_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match=r"--dim=3: .*matryoshka_dims"):
-        export_run(run, tmp_path, dim=3)
