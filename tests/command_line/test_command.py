@@ -92,11 +92,7 @@ def check_help(commands, module, groups, **other_defaults):
         ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
         ("trainers.train", ["--loss=hinge"], "--loss=hinge: must be one of sosl, mse,"),
         ("trainers.train", ["--epochs=0"], "--epochs=0: must be at least 1, but is 0."),
-        (
-            "trainers.train",
-            ["--thresholds=a,1"],
-            "--thresholds=a,1: must be a list of numbers",
-        ),
+        ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
         ("trainers.train", ["--data_dir=nowhere"], "/nowhere: there is no such directory."),
         ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "error: --tag=my system: the"),

@@ -77,8 +77,7 @@ def requests_of(export_dir, role):
 
 
 @pytest.mark.parametrize(
-    ("name", "role"),
-    [("dense", "query"), ("dense", "search"), ("hybrid", "search")],
+    ("name", "role"), [("dense", "query"), ("dense", "search"), ("hybrid", "search")]
 )
 def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, role):
     export_dir = ranking_exports[name]
@@ -142,8 +141,7 @@ def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
 
 
 @pytest.mark.parametrize(
-    ("run_name", "name"),
-    [*zip(PARTS, PARTS), ("hybrid", "dense"), ("hybrid", "lexical")],
+    ("run_name", "name"), [*zip(PARTS, PARTS), ("hybrid", "dense"), ("hybrid", "lexical")]
 )
 def test_an_export_and_its_search_model_rank_as_the_run(
     ranking_exports, halves, ranking_runs, run_name, name

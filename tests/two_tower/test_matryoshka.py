@@ -90,10 +90,7 @@ def test_a_run_evaluates_every_length_and_loads_with_any(run):
 
 
 def test_other_lengths_are_refused_and_without_vectors_nothing_can_be_cut(run, tmp_path):
-    with pytest.raises(
-        InputError,
-        match=r"--dim=32: the run trained vectors of 4, 8, 16 numbers.*--matryoshka_dims",
-    ):
+    with pytest.raises(InputError, match=r"--dim=32: .* vectors of 4, 8, 16 .*--matryoshka_dims"):
         load_models(run, 32)
     lexical = changed(run.settings(), {"retriever": "lexical"})
     with pytest.raises(InputError, match="the run ranks by --retriever=lexical, and has no vect"):
