@@ -6,15 +6,11 @@ Right is: the answer of the undamaged files, one that the input allows (see each
 of the package in words. Wrong is any other exception, any other answer, and more than `SECONDS`.
 """
 
-import argparse
-import os
 import signal
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 from absl import logging
 
 from tests.hostile_inputs import GIVEN, TRAINED, digest
@@ -197,17 +193,3 @@ def make_cases(root, kinds):
 
 def _too_long(*_):
     raise TimeoutError(f"more than {SECONDS} seconds")
-
-
-def main():
-    """`python -m tests.hostile_cases --cases=10000 --seed=1`: the tests with more damage."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    os.environ |= {"HOSTILE_CASES": str(options.cases), "HOSTILE_SEED": str(options.seed)}
-    sys.exit(pytest.main(["--quiet", "tests/test_hostile_cases.py"]))
-
-
-if __name__ == "__main__":
-    main()

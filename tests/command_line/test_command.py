@@ -22,7 +22,7 @@ from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.settings.base import fields_with_flags
 from tf_smoothclir.settings.presets import PRESETS, preset_settings
-from tf_smoothclir.settings.run import RunSettings, all_groups
+from tf_smoothclir.settings.run import all_groups
 from tf_smoothclir.training import trainer
 from tf_smoothclir.utils.errors import InputError
 
@@ -92,11 +92,7 @@ def check_help(commands, module, groups, **other_defaults):
         ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
         ("trainers.train", ["--loss=hinge"], "--loss=hinge: must be one of sosl, mse,"),
         ("trainers.train", ["--epochs=0"], "--epochs=0: must be at least 1, but is 0."),
-        (
-            "trainers.train",
-            ["--thresholds=a,1"],
-            "--thresholds=a,1: must be a list of numbers",
-        ),
+        ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
         ("trainers.train", ["--data_dir=nowhere"], "/nowhere: there is no such directory."),
         ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "error: --tag=my system: the"),
@@ -128,12 +124,10 @@ EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        *(("trainers.train", f"init_from-{name}") for name in ("ranker", "initial_vectors")),
         *(("trainers.train", f"objective-{name}") for name in ("loss", "matryoshka_dims")),
         ("trainers.train", "data_dir-tfds_name"),
         ("trainers.train", "distribution-batching"),
         ("trainers.tune", "tune-retriever"),
-        ("trainers.tune", "tune-objective"),
         ("trainers.evaluate", "rerank_depth-first_stage"),
         ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
         *(("export.search", name) for name in ("queries-query", "filter-engine")),
@@ -252,26 +246,6 @@ def test_console_scripts_point_to_existing_functions():
     for module in commands.values():
         path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
         assert "\ndef run(" in path.read_text(), module
-
-
-def test_flags_override_a_preset():
-    code = (
-        "from absl import app\n"
-        "from tf_smoothclir.command_line import setting_flags as ours\n"
-        "ours.define_run_settings()\n"
-        "app.run(lambda argv: print(*ours.run_settings_from_flags().flag_lines(), sep='\\n'))\n"
-    )
-
-    def lines_of(*arguments):
-        return program(code, *arguments)[0].splitlines()
-
-    assert lines_of("--preset=fast") == RunSettings().flag_lines()
-    changed = lines_of("--dim=64", "--noshared_vocabulary")
-    differing = {*changed} - {*preset_settings("best").flag_lines()}
-    assert differing == {"--dim=64", "--shared_vocabulary=False"}
-    of_tower = lines_of("--preset=paper", "--tower=lstm", "--epochs=2")
-    expected = preset_settings("paper", {"tower": "lstm", "epochs": 2})
-    assert of_tower == expected.flag_lines()
 
 
 def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():

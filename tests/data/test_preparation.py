@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tests.full_disk import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
+from tests.training.test_checkpoints import flip
 from tf_smoothclir.data import preparation
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.preparation import tokenize_set
@@ -219,12 +220,6 @@ def test_a_file_gives_the_words_of_its_side_and_its_content_is_looked_at(small_s
         assert given.vocabulary("document") == counted.vocabulary("document")
         found.append(given.vocabulary_dir)
     assert found[0] != found[1]
-
-
-def flip(path):
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 def cut_short(path):

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tests.published import EPSILON, NoVerifier
 from tests.storage.changed import rewrite
+from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
 from tf_smoothclir.encoder.version_directory import version_directory
@@ -17,8 +18,6 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.storage.files import read_json, write_json
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 OPTIONS = {
@@ -46,8 +45,7 @@ TEXTS = [
 def exports(export_dir, tiny, tmp_path_factory):
     """Kind of tower -> an export: words alone, and all options of the average pooling tower."""
     path = tmp_path_factory.mktemp("encoder")
-    train(tiny(epsilon=EPSILON, **OPTIONS), path / "run")
-    run = RunDirectory.load(path / "run")
+    run = run_of(tiny(epsilon=EPSILON, **OPTIONS), path / "run")
     export_run(run, path / "options", search_model=False, verifier=NoVerifier())
     return {"words": export_dir, "options": path / "options"}
 

@@ -266,7 +266,6 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["first", "nowhere"], "error: nowhere: it is not a run directory. Give its judgments"),
         (["first", "."], "there is no run (no config.json)"),
         (["first", "second", "--split=train"], "error: first: it has no run.trec of the train"),
     ],

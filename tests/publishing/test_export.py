@@ -11,9 +11,8 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 from tests.published import DEPTH, EPSILON, NoVerifier, encode, grades_of_hits
+from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (
@@ -34,7 +33,6 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
 SERVED = ("document", "search", "query")
@@ -79,8 +77,7 @@ def requests_of(export_dir, role):
 
 
 @pytest.mark.parametrize(
-    ("name", "role"),
-    [("dense", "query"), ("dense", "search"), ("hybrid", "search")],
+    ("name", "role"), [("dense", "query"), ("dense", "search"), ("hybrid", "search")]
 )
 def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, role):
     export_dir = ranking_exports[name]
@@ -144,16 +141,14 @@ def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
 
 
 @pytest.mark.parametrize(
-    ("run_name", "name"),
-    [*zip(PARTS, PARTS), ("hybrid", "dense"), ("hybrid", "lexical")],
+    ("run_name", "name"), [*zip(PARTS, PARTS), ("hybrid", "dense"), ("hybrid", "lexical")]
 )
 def test_an_export_and_its_search_model_rank_as_the_run(
     ranking_exports, halves, ranking_runs, run_name, name
 ):
     run, path = ranking_runs[run_name], (ranking_exports if run_name == name else halves)[name]
-    source = source_of(run.settings().data)
-    queries = [text.text for text in source.queries()]
-    tokenized_set = tokenized_set_of(source, run.settings(), run, SPLITS)
+    tokenized_set = tokenized_by(run)
+    queries = [text.text for text in tokenized_set.retrieval_set.source.queries()]
     run_models, ids = load_models(run), tokenized_set.retrieval_set.document_ids
     scores = run_models.retrievers(tokenized_set)[name].scores(np.arange(len(queries)))
     assert np.ptp(scores) > 0.1

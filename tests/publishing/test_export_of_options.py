@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from tests.published import EPSILON, NoVerifier, encode, undesired_operations
+from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.evaluation.evaluate import evaluate_split
@@ -18,12 +18,9 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.training.retrievers import load_models, load_scorer, with_fusion
-from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.tasks import load_model
-from tf_smoothclir.training.train import tokenized_set_of, train
 from tf_smoothclir.two_tower.scorer import SetEncoder
-from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +41,7 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
     path = tmp_path_factory.mktemp("options") / "run"
-    train(tiny(epsilon=EPSILON, **OPTIONS), path)
-    return RunDirectory.load(path)
+    return run_of(tiny(epsilon=EPSILON, **OPTIONS), path)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +60,7 @@ def texts_of(run, role):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_raw_strings_give_the_vectors_of_evaluation(run, exported, role):
-    settings = run.settings()
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-    encoded = SetEncoder(load_model(run), tokenized_set)()
+    encoded = SetEncoder(load_model(run), tokenized_by(run))()
     expected = encoded.queries if role == "query" else encoded.documents
     model, _ = load_part(exported, role)
     texts = texts_of(run, role)
@@ -112,13 +106,12 @@ def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
 
 def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_path):
     settings = tiny(retriever="hybrid", dim=8, matryoshka_dims=(4,), epochs=1)
-    train(settings, tmp_path / "run")
-    run = RunDirectory.load(tmp_path / "run")
+    run = run_of(settings, tmp_path / "run")
     export_run(run, tmp_path / "export", dim=4, search_model=False, verifier=NoVerifier())
     found = load_exported_models(tmp_path / "export")
     assert found.manifest.dim == 4
     models = load_models(run, 4)
-    tokenized_set = tokenized_set_of(source_of(settings.data), models.settings, run, SPLITS)
+    tokenized_set = tokenized_by(run, models.settings)
     models = with_fusion(models, tokenized_set)
     assert found.lexical.fusion == dataclasses.replace(models.fusion, seconds=0.0)
     # That of the shorter vectors, not of those that the run ranks by.
@@ -129,8 +122,3 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     own = calibrated_on(tokenized_set, retriever, evaluation, negatives)
     assert found.manifest.cut_points == own
     assert load_scorer(run, tokenized_set, 4).cut_points is None
-
-
-def test_lengths_that_were_not_trained_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match=r"--dim=3: .*matryoshka_dims"):
-        export_run(run, tmp_path, dim=3)

@@ -1,7 +1,6 @@
 """Exported re-rankers: SavedModel, search in two stages, explanations, parts of one run."""
 
 import dataclasses
-import shutil
 
 import numpy as np
 import pytest
@@ -9,15 +8,13 @@ import tensorflow as tf
 
 from tests.published import RERANKED_DEPTH, undesired_operations
 from tests.server.local_server import grpc_server, local_server
+from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.index import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export, exported_reranker
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
-from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
 from tf_smoothclir.search import opening, reranked_search
 from tf_smoothclir.search.index_halves import RERANKED
@@ -25,7 +22,6 @@ from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.reranked_search import RerankedSearch
 from tf_smoothclir.settings.retrieval import INDEXED_FOR
 from tf_smoothclir.training.retrievers import load_models
-from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
@@ -91,8 +87,7 @@ def test_a_model_server_re_ranks(export_dir):
 
 
 def test_searches_rank_as_the_run_does(run, search):
-    settings = run.settings()
-    tokenized = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    tokenized = tokenized_by(run)
     retriever = load_models(run).retrievers(tokenized)[RERANKED]
     queries = tokenized.retrieval_set.queries_in("train")
     depth = RERANKED_DEPTH + 2
@@ -166,10 +161,3 @@ def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     monkeypatch.setattr(reranked_search, "_REMEMBERED", 2)
     assert search.search(["word1 word4"], 3) == expected
     assert len(search._known) == 2
-
-
-def test_a_missing_re_ranker_is_refused(export_dir, tmp_path):
-    copy = shutil.copytree(export_dir, tmp_path / "copy")
-    shutil.rmtree(copy / "reranker")
-    with pytest.raises(InputError, match="no complete version"):
-        load_exported_models(copy)

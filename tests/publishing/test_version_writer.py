@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tests.power_loss import PowerLoss, write_disk
 from tests.published import CUT_POINTS, DIM, EPSILON, THRESHOLDS, NoVerifier
+from tests.training.test_checkpoints import flip
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import (
@@ -243,10 +244,7 @@ def test_all_parts_move_to_a_version_together_or_none_does(fakes, caplog, damage
 @pytest.mark.parametrize("name", ["saved_model.pb", "assets.extra/tf_serving_warmup_requests"])
 def test_tampered_file_is_named(export_dir, tmp_path, name):
     published = shutil.copytree(export_dir, tmp_path / "export")
-    file = published / "query_tower" / "1" / name
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+    flip(published / "query_tower" / "1" / name)
     with pytest.raises(InputError, match=f"{name} is not the file that was written"):
         load_tower(published, "query")
     load_tower(published, "document")

@@ -50,11 +50,6 @@ class Tab:
         self._session = None
         self.call("Browser.close")
 
-    def size(self, width, height):
-        """Sets the size of the page; a narrow one is that of a phone."""
-        screen = {"width": width, "height": height, "mobile": width < 600}
-        self.call("Emulation.setDeviceMetricsOverride", deviceScaleFactor=1, **screen)
-
     def open(self, url):
         self.call("Page.navigate", url=url)
 

@@ -48,13 +48,6 @@ def test_the_newest_version_is_served_or_the_one_that_is_asked_for(two_versions,
         served(two_versions, 3)
 
 
-def test_an_incomplete_version_is_not_served(two_versions, tmp_path):
-    """A kill between the renames of an export leaves a document tower alone, for ever."""
-    copied = shutil.copytree(two_versions, tmp_path / "export")
-    shutil.rmtree(copied / "query_tower" / "2")
-    assert set(served(copied).values()) == {1}
-
-
 def test_a_damaged_version_is_not_served_nor_a_part_of_it(two_versions, tmp_path, caplog):
     copied = shutil.copytree(two_versions, tmp_path / "export")
     (copied / "query_tower" / ("9" * 21)).mkdir()  # no number of a version

@@ -32,14 +32,3 @@ def test_a_renamed_file_is_whole_only_if_it_was_flushed_first(
     assert {disk.get("file") for disk in losses.disks} == found
     flushes = ["fsync"] * flush_file, ["fsync"] * flush_names
     assert [event for event, _ in losses.events] == [*flushes[0], "replace", *flushes[1]]
-
-
-def test_a_name_that_was_not_flushed_may_be_lost_and_a_deletion_undone(tmp_path, monkeypatch):
-    (tmp_path / "file").write_bytes(b"old")
-    with PowerLoss(tmp_path, monkeypatch) as losses:
-        os.rename(tmp_path / "file", tmp_path / "moved")
-    assert {"file": b"old"} in losses.disks
-    assert {"moved": b"old"} in losses.disks
-    with PowerLoss(tmp_path, monkeypatch) as losses:
-        os.unlink(tmp_path / "moved")
-    assert losses.disks == [{"moved": b"old"}, {}]

@@ -166,12 +166,6 @@ def test_no_token_contains_white_space_and_the_joined_tokens_are_the_same_again(
         assert "\0" not in token
 
 
-@SETTINGS
-@given(st.binary())
-def test_any_bytes_give_valid_utf8(raw):
-    assert all(tokens(raw))  # decodes
-
-
 def test_tokenized_lines_split_at_spaces_into_the_tokens():
     texts = [*(text for text, _ in SCRIPTS.values()), "", "two\nlines\u2028here", " \0 "]
     lines = list(tokenized_lines(iter(texts), max_tokens=3))

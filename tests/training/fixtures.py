@@ -6,8 +6,22 @@ from collections.abc import Iterator
 import pytest
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
+from tf_smoothclir.training.train import tokenized_set_of, train
+
+
+def run_of(settings, path):
+    """A finished run with these settings."""
+    train(settings, path)
+    return RunDirectory.load(path)
+
+
+def tokenized_by(run, settings=None, splits=SPLITS):
+    """The set of a run, by its vocabularies."""
+    settings = settings or run.settings()
+    return tokenized_set_of(source_of(settings.data), settings, run, splits)
 
 
 @contextlib.contextmanager
@@ -42,6 +56,4 @@ def tiny(tiny_dir, tmp_path_factory):
 @pytest.fixture(scope="session")
 def finished(tiny, tmp_path_factory):
     """A finished run of `tiny()`; read-only."""
-    path = tmp_path_factory.mktemp("runs") / "finished"
-    train(tiny(), path)
-    return RunDirectory.load(path)
+    return run_of(tiny(), tmp_path_factory.mktemp("runs") / "finished")

@@ -5,13 +5,13 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import QUERIES, SPLITS, WORDS, words_of
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")
@@ -32,8 +32,7 @@ def without_training_pairs(data):
 def opened(path):
     """The lexical model of a run, the words of its set, and both vocabularies."""
     run = RunDirectory.load(path)
-    settings = run.settings()
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("test",))
+    tokenized_set = tokenized_by(run, splits=("test",))
     vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
     return load_models(run).lexical, LexicalTexts(tokenized_set, 200), *vocabularies
 

@@ -9,10 +9,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from tests.training.fixtures import no_plots
+from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.interaction import choosing, reranker_learning
 from tf_smoothclir.interaction.choosing import FirstStageValidation
 from tf_smoothclir.interaction.learning import Learned
@@ -22,22 +20,20 @@ from tf_smoothclir.interaction.training_lists import training_lists, with_relate
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.retrievers import load_models, load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
-    path = tmp_path_factory.mktemp("reranked") / "run"
     with no_plots():
-        train(tiny(reranker="late_interaction", rerank_depth=5), path)
-    return RunDirectory.load(path)
+        settings = tiny(reranker="late_interaction", rerank_depth=5)
+        return run_of(settings, tmp_path_factory.mktemp("reranked") / "run")
 
 
 @pytest.fixture(scope="module")
 def tokenized(run):
-    settings = run.settings()
-    return tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    return tokenized_by(run)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,16 @@
 """A run that is killed repeatedly ends with the same bits as an undisturbed one.
 
 The real command runs in real processes on one run directory: each stop of `STOPS` ends a process,
-and the next process gets the same command.
+and the next process gets the same command. As a program, `PLACE SIGNAL FLAGS...`, it trains and
+sends itself a signal: after a step of its process (`step:5`), between the best weights and the
+checkpoint (`best`), or in the middle of the `validation` or the `evaluation`.
 """
 
+import itertools
 import json
+import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -54,7 +59,7 @@ def test_a_run_that_is_stopped_everywhere_is_an_undisturbed_one(commands, tiny_d
     flags.append(f"--output_dir={stopped}")
     messages = []
     for place, number in STOPS:
-        end = commands.run("tests.training.stopped_train", place, int(number), *flags)
+        end = commands.run("tests.training.test_resume", place, int(number), *flags)
         killed = number == signal.SIGKILL
         assert end.returncode == (-number if killed else 128 + number), end.stderr
         assert not (stopped / "metrics.json").exists()
@@ -82,3 +87,36 @@ def test_a_run_that_is_stopped_everywhere_is_an_undisturbed_one(commands, tiny_d
     assert [record["epoch"] for record in metrics["history"]] == [1, 2]
     assert metrics["training"]["pairs"] == 2 * 60
     assert len(rankings) == 4
+
+
+def main() -> None:
+    """Patches the place to send the signal, and runs the command."""
+    place, number = sys.argv[1], int(sys.argv[2])
+    del sys.argv[1:3]
+    place, _, at_call = place.partition(":")
+    from tf_smoothclir.evaluation import evaluate
+    from tf_smoothclir.training import checkpoints, monitor, trainer
+    from tf_smoothclir.two_tower.scorer import DenseRetriever
+    from trainers.train import run
+
+    trainer.STEPS_PER_CALL = 1
+    owner, name = {
+        "step": (monitor.StepMonitor, "after_steps"),
+        "best": (checkpoints.BestWeights, "save"),
+        "validation": (DenseRetriever, "score"),
+        "evaluation": (evaluate, "evaluate_split"),
+    }[place]
+    original, calls = getattr(owner, name), itertools.count(1)
+
+    def patched(*arguments, **keywords):
+        result = original(*arguments, **keywords)
+        if next(calls) == int(at_call or 1):
+            os.kill(os.getpid(), number)
+        return result
+
+    setattr(owner, name, patched)
+    run()
+
+
+if __name__ == "__main__":
+    main()

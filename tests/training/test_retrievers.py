@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.fixtures import no_plots
+from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import retrievers, run_report
 from tf_smoothclir.training.retrievers import load_models, load_scorer
-from tf_smoothclir.training.run_checks import check_retriever
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
@@ -30,17 +28,12 @@ def runs(tiny, ranking_runs, tmp_path_factory):
     """Name of a retriever -> a finished run of one epoch with it."""
     path = tmp_path_factory.mktemp("retrievers") / "dense"
     with no_plots():
-        train(tiny(epochs=1), path)
-    return {**ranking_runs, "dense": RunDirectory.load(path)}
-
-
-def metrics_of(run):
-    return json.loads(run.metrics.read_text())
+        return {**ranking_runs, "dense": run_of(tiny(epochs=1), path)}
 
 
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_metrics_and_report_have_what_those_of_every_run_have(runs, name):
-    run, result, dense = runs[name], metrics_of(runs[name]), metrics_of(runs["dense"])
+    run, result, dense = runs[name], read_json(runs[name].metrics), read_json(runs["dense"].metrics)
     assert result.keys() >= dense.keys()
     assert result["training"].keys() == dense["training"].keys()
     for split in ("test", "validation"):
@@ -56,24 +49,21 @@ def test_metrics_and_report_have_what_those_of_every_run_have(runs, name):
 
 def test_a_run_says_and_keeps_nothing_of_what_it_has_not(runs):
     dense, lexical = runs["dense"], runs["lexical"]
-    assert not metrics_of(dense).keys() & {"components", "lexical", "hybrid"}
+    assert not read_json(dense.metrics).keys() & {"components", "lexical", "hybrid"}
     assert not dense.lexical.exists()
     assert not lexical.checkpoints.exists()
     assert not lexical.fusion.exists()
-    result = metrics_of(lexical)
+    result = read_json(lexical.metrics)
     assert "components" not in result
     assert (result["history"], result["training"]["pairs"]) == ([], 0)
     assert load_models(lexical).towers is None
-    check_retriever(lexical.settings(), "lexical")
-    with pytest.raises(InputError, match="--retriever=dense: the run was trained with"):
-        check_retriever(lexical.settings(), "dense")
 
 
 def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
-    components = metrics_of(runs["hybrid"])["components"]
+    components = read_json(runs["hybrid"].metrics)["components"]
     assert list(components) == ["dense", "lexical"]
     for name, found in components.items():
-        expected = metrics_of(runs[name])
+        expected = read_json(runs[name].metrics)
         assert found == {split: expected[split] for split in ("test", "validation")}
         for split in ("test", "validation"):
             for file in TREC:
@@ -87,7 +77,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
     kept = read_cut_points(runs[name].cut_points)
     assert list(kept) == (["dense", "lexical", "hybrid"] if name == "hybrid" else [name])
     as_json = json.loads(json.dumps(dataclasses.asdict(kept[name])))
-    assert metrics_of(runs[name])["cut_points"] == as_json
+    assert read_json(runs[name].metrics)["cut_points"] == as_json
     for part in kept.keys() - {name}:
         assert kept[part] == read_cut_points(runs[part].cut_points)[part]
     models = load_models(runs[name])
@@ -119,11 +109,11 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
         monkeypatch.setattr(retrievers, learned, stop)  # nothing is learned again
     result = train(settings, path)
     assert snapshot(run.lexical) == kept
-    expected = metrics_of(runs[name])
+    expected = read_json(runs[name].metrics)
     for part in ("test", "validation", "components"):
         assert result.get(part) == expected.get(part)
     before = snapshot(path)
-    assert train(settings, path) == metrics_of(run)
+    assert train(settings, path) == read_json(run.metrics)
     assert snapshot(path) == before
 
 
@@ -143,8 +133,7 @@ def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
 
 def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     run = runs["hybrid"]
-    settings = run.settings()
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    tokenized_set = tokenized_by(run)
     queries = tokenized_set.retrieval_set.queries_in("test")
     expected_of = load_models(run).retrievers(tokenized_set)
     assert list(expected_of) == ["dense", "lexical", "hybrid"]
@@ -177,4 +166,4 @@ def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path
     assert found["P_mr@5"] > 0
     # Query 19, of the test split, has the words of query 1, of the training split.
     assert "was trained on 1 of the 4 test queries" in done.stderr
-    assert found != pytest.approx(metrics_of(run)["test"])
+    assert found != pytest.approx(read_json(run.metrics)["test"])

@@ -7,9 +7,9 @@ from unittest import mock
 
 import pytest
 
-from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_config import RunConfig, RunData
+from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
@@ -36,28 +36,35 @@ def snapshot(path):
     }
 
 
-READ_FLAG_FILES = """
+READ_FLAGS = """
 import sys
 from absl import flags
 from tf_smoothclir.command_line import setting_flags
 
 setting_flags.define_run_settings()
-for path in sys.argv[1:]:
+for line in sys.argv[1:]:
     flags.FLAGS.unparse_flags()
-    flags.FLAGS(["program", f"--flagfile={path}"])
+    flags.FLAGS(["program", *line.split()])
     print(setting_flags.run_settings_from_flags())
 """
 
 
-def test_flags_txt_is_a_flag_file_that_gives_the_settings_back(tmp_path):
+def test_flags_txt_is_a_flag_file_that_gives_the_settings_back_and_flags_override_presets(tmp_path):
     # In a process of its own, because flags belong to the whole process.
     runs = [
         RunDirectory.create(tmp_path / name, settings)
         for name, settings in (("unusual", UNUSUAL), ("defaults", RunSettings()))
     ]
-    command = [sys.executable, "-c", READ_FLAG_FILES, *(str(run.flags) for run in runs)]
+    expected = {f"--flagfile={run.flags}": run.settings() for run in runs}
+    expected["--preset=fast"] = RunSettings()
+    small = {"dim": 64, "shared_vocabulary": False}
+    expected["--dim=64 --noshared_vocabulary"] = changed(preset_settings("best"), small)
+    lstm = preset_settings("paper", {"tower": "lstm", "epochs": 2})
+    expected["--preset=paper --tower=lstm --epochs=2"] = lstm
+    command = [sys.executable, "-c", READ_FLAGS, *expected]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert output.splitlines() == [str(UNUSUAL), str(RunSettings())]
+    assert output.splitlines() == list(map(str, expected.values()))
+    assert runs[0].settings() == UNUSUAL
 
 
 def test_settings_with_the_same_effect_find_the_run_again_and_change_nothing(tmp_path):
@@ -155,14 +162,6 @@ def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         RunDirectory.create(tmp_path, RunSettings(), overwrite=True)
     assert not RunDirectory.create(tmp_path, RunSettings()).finished
-
-
-def test_other_data_is_refused_and_the_same_remembered(tmp_path):
-    run = RunDirectory.create(tmp_path, RunSettings())
-    run.remember_data(RunData("toy", "abc"))
-    RunDirectory.load(tmp_path).remember_data(RunData("toy", "abc"))
-    with pytest.raises(InputError, match=r"begun on other content of toy.*--overwrite"):
-        run.remember_data(RunData("toy", "def"))
 
 
 def test_config_json_is_written_back_as_it_was_read(tmp_path):

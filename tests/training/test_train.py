@@ -7,9 +7,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.training.fixtures import run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import QUERIES, tiny_settings
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.presets import changed
@@ -17,7 +17,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
@@ -145,13 +145,12 @@ def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_
         shared_vocabulary=shared,
         epochs=1,
     )
-    train(settings, tmp_path / "run")
-    run = RunDirectory.load(tmp_path / "run")
+    run = run_of(settings, tmp_path / "run")
     model, documents = load_model(run), run.vocabulary_tokens("document")
     if not shared:
         rows = [documents.index(word) for word in ("mot1", "mot2")]
         np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, ("train",))
+    tokenized_set = tokenized_by(run, splits=("train",))
     for role in ROLES:
         found = word_weights(model, role)
         idf = inverse_document_frequency(tokenized_set, ROLES if shared else (role,), len(found))

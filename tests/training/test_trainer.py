@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
+from tests.training.fixtures import tokenized_by
 from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of, trainer_of
+from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
 
@@ -29,7 +28,7 @@ class Killed(BaseException):
 def begin(settings, path):
     """Does what `train` does before the first step."""
     run = RunDirectory.create(path, settings)
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    tokenized_set = tokenized_by(run)
     return tokenized_set, trainer_of(settings, tokenized_set, run)
 
 
@@ -61,14 +60,14 @@ def call_at_step(monkeypatch, number, action):
     monkeypatch.setattr(StepMonitor, "after_steps", counted)
 
 
-def train_until_killed(trainer, number, *, minutes=0.0):
-    """Trains, and dies after step `number` of this process; `minutes` are between saved states."""
+def train_until_killed(trainer, number):
+    """Trains, saves each step, and dies after step `number` of this process."""
 
     def die():
         raise Killed
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        settings = dataclasses.replace(trainer._settings, checkpoint_minutes=minutes)
+        settings = dataclasses.replace(trainer._settings, checkpoint_minutes=0.0)
         monkeypatch.setattr(trainer, "_settings", settings)
         call_at_step(monkeypatch, number, die)
         with pytest.raises(Killed):

@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 from tests.small_world import SmallWorld
-from tests.training.fixtures import no_plots
+from tests.training.fixtures import no_plots, run_of
 from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import two_stages
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import train
 from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
 from tf_smoothclir.utils.errors import InputError
 
@@ -24,8 +24,7 @@ def first_stage(tiny, tmp_path_factory):
     """A run with vocabularies of its own: it knows fewer words than the other one."""
     path = tmp_path_factory.mktemp("runs") / "first"
     with no_plots():
-        train(tiny(epochs=1, seed=14, vocabulary_size=8), path)
-    return RunDirectory.load(path)
+        return run_of(tiny(epochs=1, seed=14, vocabulary_size=8), path)
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +33,14 @@ def reranker(finished, tmp_path_factory):
     return RunDirectory.load(shutil.copytree(finished.path, path))
 
 
-def metrics_of(path):
-    return json.loads(path.read_text())
-
-
 def test_the_first_ranks_are_ordered_again(commands, reranker, first_stage):
-    alone = metrics_of(reranker.metrics)
+    alone = read_json(reranker.metrics)
     flags = [f"--run_dir={reranker.path}", f"--first_stage={first_stage.path}"]
     done = commands.run("trainers.evaluate", *flags, f"--rerank_depth={DEPTH}")
     assert done.returncode == 0, done.stderr
-    assert metrics_of(reranker.metrics) == alone
+    assert read_json(reranker.metrics) == alone
     assert not (reranker.evaluation / "metrics.json").exists()
-    evaluated = metrics_of(reranker.evaluation / "over-first" / "metrics.json")
+    evaluated = read_json(reranker.evaluation / "over-first" / "metrics.json")
     for name in METRICS:
         assert evaluated["test"][name] == alone["test"][name]
     assert evaluated["confusion"]["test"] == alone["confusion"]["test"]
@@ -74,7 +69,7 @@ def test_the_first_ranks_are_ordered_again(commands, reranker, first_stage):
 )
 def test_another_set_or_split_is_refused(first_stage, reranker, tmp_path, data, message):
     path = shutil.copytree(first_stage.path, tmp_path / "other")
-    content = metrics_of(first_stage.config)
+    content = read_json(first_stage.config)
     content["data"].update(data)
     content["settings"]["data"]["split_seed"] = 13 if data else 14
     (path / "config.json").write_text(json.dumps(content))

@@ -37,14 +37,16 @@ def register(tmp_path):
 def test_a_set_with_its_own_judgments(register):
     triples = [("q1", "d1", 2), ("q1", "d2", -1)]
     name = register(queries=["q1", "q2"], judgments=triples)
-    source = source_of(DataSettings(ir_dataset=name, document_language="de"))
+    source = source_of(DataSettings(ir_dataset=name, document_language="de", max_skipped=0.6))
     assert isinstance(source, IrDatasetsSource)
+    assert source.max_skipped == 0.6
     assert list(source.queries()) == [("q1", "", "water"), ("q2", "", "water")]
     assert next(source.documents()) == ("d0", "", "une pierre 0")
     assert list(source.judgments()) == [("q1", "d1", 2), ("q1", "d2", 0)]
     assert source.splits() is None
     assert (source.query_language, source.document_language) == ("en", "de")
-    assert source.place("queries", 1) == f"{name}: record 2 of the queries"
+    for stream in ("queries", "judgments"):
+        assert source.place(stream, 1) == f"{name}: record 2 of the {stream}"
 
 
 def test_parts_are_splits(register):
@@ -55,18 +57,6 @@ def test_parts_are_splits(register):
     assert source.splits() == {"q1": "train", "q2": "validation", "q3": "test"}
     assert [query.id for query in source.queries()] == ["q1", "q2", "q3"]  # each once
     assert RetrievalSet.load(source).queries_in("test").tolist() == [2]
-
-
-def test_judgments_that_do_not_fit_are_skipped_up_to_a_share_and_counted(register, caplog):
-    name = register()
-    triples = [("q1", "d1", 2), ("q1", "d9", 2), ("q9", "d1", 1)]
-    for part, judgments in (("train", triples), ("test", [("q2", "d1", 1)] * 2)):
-        register(f"/{part}", queries=["q1", "q2"], judgments=judgments)
-    loaded = RetrievalSet.load(source_of(DataSettings(ir_dataset=name, max_skipped=0.6)))
-    assert loaded.grades.tolist() == [2, 1]
-    assert "skipped 3 of 5 judgments: 1 repeat another one, 2 name a" in caplog.text
-    with pytest.raises(InputError, match=r"record 2 of the judgments: .*'d9' .*--max_skipped=0\.5"):
-        RetrievalSet.load(source_of(DataSettings(ir_dataset=name, max_skipped=0.5)))
 
 
 def test_fingerprint_follows_the_content(register):

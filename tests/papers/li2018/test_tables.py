@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.papers.laboratory.fakes import finish
-from tf_smoothclir.papers.laboratory import outputs
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.plan import Study, StudySet
 from tf_smoothclir.papers.li2018 import tables as li2018
 from tf_smoothclir.papers.li2018.measures import FULL_MRR, MAP, _of_collection, _without_mates
 from tf_smoothclir.papers.li2018.systems import MON, MT, OURS, S2NET, XCNN
@@ -47,16 +44,8 @@ def test_marks_are_those_of_the_paper():
     assert li2018._marks_of_table_3(systems) == {"just": "+"}
 
 
-def test_a_page_names_the_rows_that_lack_a_seed(tmp_path):
-    """A reader could not tell a table that was stopped from a whole one."""
-    study_set = StudySet("tiny", changed(RunSettings(), {"epochs": 3}), "fingerprint")
-    study = Study(tmp_path, (13, 14), {}, 0)
-    experiment = EXPERIMENTS["li2018_table2"]
-    cells = study.final_cells(study_set, [experiment])
-    assert {cell.cell.settings.training.epochs for cell in cells} == {3}  # also of LSTMs: 4 or less
-    for cell in cells[:-1]:
-        finish(cell, validation=0.1, test=0.1)
-    (said,) = outputs._unfinished(experiment, study_set, study)
-    assert said == f"Not finished with all seeds: {OURS}."
-    finish(cells[-1], validation=0.1, test=0.1)
-    assert outputs._unfinished(experiment, study_set, study) == []
+def test_no_row_trains_for_more_epochs_than_are_asked_for():
+    *_, lstm = EXPERIMENTS["li2018_table2"].systems  # with four by itself
+    for asked in (3, 4, 5):
+        settings = lstm.settings(changed(RunSettings(), {"epochs": asked}))
+        assert settings.training.epochs == min(asked, 4)

@@ -9,6 +9,8 @@ import tensorflow as tf
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained, weights
 from tf_smoothclir.optimizers.gradients import each_row_once
 from tf_smoothclir.papers.li2018.constraints import source_log_likelihood
+from tf_smoothclir.training.checkpoints import BestWeights
+from tf_smoothclir.utils.errors import InputError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_plots")]
 
@@ -72,10 +74,24 @@ def test_killed_run_continues_bit_for_bit(tiny, tmp_path, changes, kills):
     assert_same((trainer.train(), weights(model)), expected)
     for one, other in zip(trainer.task.variables.helpers, whole.task.variables.helpers):
         np.testing.assert_array_equal(one, other)
+    saved = tf.train.list_variables(BestWeights.prefix(tmp_path / "whole" / "checkpoints"))
+    assert len(saved) - 1 == len(trainer.task.variables.weights)  # no helper; the object graph
     if settings.training.objective == "adversarial":
         first = whole.progress.history[0]
         assert {"translation_loss", "monolingual_loss", "norms", "source_probe"} <= first.keys()
         assert first["log_likelihood"] == pytest.approx(-math.log(3), abs=0.1)
+
+
+def test_a_discriminator_that_is_not_finite_is_not_saved(tiny, tmp_path, monkeypatch):
+    trainer, _ = start(tiny(**BASE), tmp_path / "run")
+    weight = trainer.task.discriminator.trainable_weights[0]
+    weight.assign(np.full(weight.shape, np.inf))
+    monkeypatch.setattr(trainer, "_explain", None)
+    trainer.task.losses = trainer.task.checked = ()
+    trainer.task.train_step = lambda batch, exchange: {"pairs": tf.shape(batch.grades)[0]}
+    with pytest.raises(InputError, match=r"step 3: the weights are not finite\. Lower"):
+        trainer.train()
+    assert not list((tmp_path / "run").rglob("*.index"))
 
 
 def test_towers_go_down_the_likelihood_of_a_discriminator_that_stays(tiny, tmp_path):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.training.fixtures import tokenized_by
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -27,7 +28,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train
+from tf_smoothclir.training.train import retrieval_set_of, train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -162,8 +163,7 @@ def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_
     assert result["reranker"]["network"] == network
     if network == "drmm":
         run = RunDirectory.load(tmp_path / "run")
-        models, settings = load_models(run), run.settings()
-        tokenized = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+        models, tokenized = load_models(run), tokenized_by(run)
         parts = models.reranker.codes, tokenized, models.retrievers(tokenized)["lexical"]
         unchanged = Learned(0, (0.0,), (), 0.0)
         monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
