@@ -80,7 +80,6 @@ BAD_LINES = [
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
     ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
-    ("en2fr.rel", "7\t \t2\n", 1, "doc_id ' ' is empty", "Give an id"),
     ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
 ]
 
