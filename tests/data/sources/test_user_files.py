@@ -109,9 +109,7 @@ def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
         source_of(DataSettings(data_dir=str(directory)))
 
 
-def test_source_of_takes_one_place_and_falls_back_on_the_toy_world():
-    with pytest.raises(InputError, match=r"^--data_dir=here --tfds_name=wiki_clir/fr: both name"):
-        source_of(DataSettings(data_dir="here", tfds_name="wiki_clir/fr"))
+def test_without_a_place_the_toy_world_is_opened():
     source = source_of(DataSettings(document_language="it", toy_entities=300, split_seed=3))
     assert source.fingerprint() == ToyWorld("it", "en", 300, 3).fingerprint()
 
