@@ -163,6 +163,10 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
     (path / DESCRIPTION).unlink()
     with pytest.raises(InputError, match=r"without TensorFlow.*Load the tower as a SavedModel"):
         Encoder(copy, "query")
+    with pytest.raises(InputError, match="no complete query tower of version 7"):
+        Encoder(copy, "query", 7)
+    with pytest.raises(InputError, match="Give 'query' or 'document'"):
+        Encoder(copy, "search")
 
 
 def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
@@ -173,10 +177,3 @@ def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
     rewrite(copied)
     with pytest.raises(InputError, match=r"17 characters.*at most 16"):
         Encoder(tmp_path / "copy", "query")
-
-
-def test_what_is_not_there_is_named(export_dir):
-    with pytest.raises(InputError, match="no complete query tower of version 7"):
-        Encoder(export_dir, "query", 7)
-    with pytest.raises(InputError, match="Give 'query' or 'document'"):
-        Encoder(export_dir, "search")

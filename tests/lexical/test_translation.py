@@ -35,9 +35,8 @@ def read(tmp_path, content, direction=OF_QUERIES):
 
 
 def table_of(tmp_path, content, direction=OF_QUERIES):
-    found = (
-        read(tmp_path, content, direction).table(QUERY_WORDS, DOCUMENT_WORDS, BACKGROUND).toarray()
-    )
+    dictionary = read(tmp_path, content, direction)
+    found = dictionary.table(QUERY_WORDS, DOCUMENT_WORDS, BACKGROUND).toarray()
     return {
         f"{DOCUMENT_WORDS[t]} {QUERY_WORDS[w]}": round(float(found[t, w]), 5)
         for t, w in zip(*np.nonzero(found))

@@ -75,9 +75,8 @@ def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, comma
     command = command.replace(ADDRESS, servers[section])
     if section:
         command = command.replace(QUERY, "word1 word4")
-    done = subprocess.run(
-        ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=30, check=True
-    )
+    options = {"capture_output": True, "text": True, "timeout": 30, "check": True}
+    done = subprocess.run(["/bin/sh", "-c", command], **options)
     # "..." stands for more of the same.
     shown = json.loads(answer.replace(", ...]", "]").replace("{...}", f'"{ANYTHING}"'))
     found = json.loads(done.stdout)

@@ -103,12 +103,9 @@ def test_a_busy_port_is_named_before_anything_is_loaded(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         busy = listening.getsockname()[1]
         # The export is empty: whoever looked for models first would say that.
-        done = subprocess.run(
-            [sys.executable, "-m", "export.serve", f"--port={busy}", f"--export_dir={tmp_path}"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
+        command = [sys.executable, "-m", "export.serve", f"--port={busy}"]
+        command.append(f"--export_dir={tmp_path}")
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert f"error: --port={busy}: the port cannot be used" in done.stderr
 

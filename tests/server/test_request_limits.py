@@ -253,10 +253,8 @@ def largest_requests():
 @pytest.mark.slow
 def test_no_request_takes_more_memory_than_stated(export):
     """The largest requests of each kind, to a real server; SECURITY.md states 300 MB."""
-    command, taken = (
-        [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0"],
-        {},
-    )
+    command = [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0"]
+    taken = {}
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             address = process.stdout.readline().strip()

@@ -177,9 +177,7 @@ def test_make_directory_makes_parents_and_accepts_an_existing_directory(tmp_path
     for path in (tmp_path / "a" / "b", str(tmp_path / "a" / "b")):
         assert make_directory(path, "--cache_dir") == tmp_path / "a" / "b"
     assert everything(tmp_path) == ["a", "a/b"]  # no trace of the trial file
-
-
-def test_a_place_that_cannot_be_written_is_said_in_words(tmp_path):
+    # A place that cannot be written is said in words.
     (tmp_path / "file").touch()
     message = "/file/below: the directory cannot be.*Choose another one, or change"
     with pytest.raises(InputError, match=f"^--output_dir=.*{message}"):

@@ -44,20 +44,6 @@ def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
     assert progress.mean_losses() == {"loss": total / 5, "other_loss": 3 * total / 5}
 
 
-def test_an_epoch_in_parts_or_several_steps_at_once_counts_bitwise_as_step_by_step():
-    losses = (0.1, 0.7, 1 / 3)
-    whole, parts, at_once = Progress(), Progress(), Progress()
-    watching = watch(whole)
-    for loss in losses:
-        step(watching, loss)
-        step(watch(parts), loss)  # a new monitor each, as after a restart
-    ones = (1.0, 1.0, 1.0)
-    steps(watch(at_once), losses, ones, ones, SIZES[:3], [4] * 3)
-    assert parts.loss_sums == at_once.loss_sums == whole.loss_sums
-    for other in (parts, at_once):
-        assert (other.step, other.pairs) == (whole.step, whole.pairs) == (3, PAIRS)
-
-
 def test_saves_when_its_time_has_come_which_counts_the_time_of_steps_alone(monkeypatch):
     clock, saved, progress = SimpleNamespace(now=100.0), [], Progress(seconds=5.0)
     monkeypatch.setattr(monitor.time, "monotonic", lambda: clock.now)

@@ -106,7 +106,6 @@ BOTH = {"train": judged(0), "test": HEADER + "q0\t2\t1\n"}
         ({}, "it has no qrels/"),
         ({"extra": judged(0)}, r"extra\.tsv: its name is no part of a set. Name it one of train"),
         ({"test": "q0\td1\t1\n"}, r"test\.tsv:1: the first line is a judgment. Begin with"),
-        ({"test": judged(0) + "q1\td1\tx\n"}, r"test\.tsv:3: grade 'x' is not an integer"),
         (BOTH, "query 'q0' has judgments for test and for train"),
         ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
     ],

@@ -66,9 +66,8 @@ def test_the_same_in_another_process():
 from tests.data.sources.test_toy_world import content_of
 print(ascii(content_of{settings}))"""
     environment = {**os.environ, "PYTHONHASHSEED": "4711"}
-    printed = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    child = [sys.executable, "-c", script]
+    printed = subprocess.check_output(child, env=environment, text=True).strip()
     assert printed == ascii(content_of(*settings))
     world = ToyWorld(*settings)
     others = [(), ("fr", "en", 2001), ("fr", "en", 2000, 14), ("it",), ("it", "fr"), ("en", "fr")]

@@ -75,9 +75,8 @@ def test_each_system_is_a_line_over_the_related_documents(panels):
         for number, value in (("0.5", 0.1), ("all", 0.2))
         for name in ("SOSL", "MSE")
     ]
-    for panel in panels(
-        curve_plots.plot_related, systems[:3]
-    ):  # the run of MSE with all has failed
+    # The run of MSE with all has failed.
+    for panel in panels(curve_plots.plot_related, systems[:3]):
         assert [label.get_text() for label in panel.get_xticklabels()] == ["0.5", "all"]
         assert ys(panel.lines) == [[0.1, 0.2], [0.1]]
 

@@ -138,11 +138,3 @@ def test_only_found_documents_make_triplets_and_nothing_to_train_on_is_an_error(
     ):
         with pytest.raises(InputError, match=reason):
             TripletBatches(tokenized_set, translations, training, **options)
-
-
-def test_rows_survive_a_file(tmp_path):
-    rows = TokenRows(np.arange(5, dtype=np.int32), np.array([0, 2, 2, 5]))
-    rows.save(tmp_path / "rows.npz")
-    joined = TokenRows.load(tmp_path / "rows.npz").followed_by(rows)
-    np.testing.assert_array_equal(joined.lengths, [2, 0, 3, 2, 0, 3])
-    np.testing.assert_array_equal(joined.values, [*range(5), *range(5)])
