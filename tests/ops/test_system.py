@@ -44,7 +44,12 @@ def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
         (True, {}, None, "1"),
         (False, {}, None, None),  # TensorFlow would choose the same
         (True, {}, "2", "2"),
-        (True, {"distribution": "multi_worker"}, None, None),
+        (
+            True,
+            {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"},
+            None,
+            None,
+        ),
     ],
 )
 def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monkeypatch):

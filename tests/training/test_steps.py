@@ -45,12 +45,12 @@ def test_a_call_of_many_steps_does_what_as_many_calls_do():
     )
     taken = batches()
     losses = [step(taken, tf.constant(1))[0].numpy() for _ in range(5)]
-    found, norms, pairs = steps(batches(), tf.constant(5))
+    found, norms, pairs, terms = steps(batches(), tf.constant(5))
     np.testing.assert_array_equal(found, np.concatenate(losses))
     first, _, second, _, third = found.numpy()  # of the same relevant pair
     assert first > second > third
     assert norms.shape == (5,)
-    assert pairs.numpy().tolist() == [1] * 5
+    assert pairs.numpy().tolist() == terms.numpy().tolist() == [1] * 5
     for a, b in zip(one.get_weights(), many.get_weights()):
         np.testing.assert_array_equal(a, b)
 

@@ -83,9 +83,7 @@ def test_regularisation_counts_and_a_configuration_keeps_all_layers(tower):
 def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
     tests = every_sequence_tower
     tests.test_wider_padding_and_its_row_of_the_table_change_nothing(MaxLSTMTower)
-    tests.test_dropout_continues_exactly_from_saved_weights(MaxLSTMTower)
-    saved = tmp_path / "saved"
-    tests.test_saved_model_gives_the_same_vectors_with_core_ops_only(MaxLSTMTower, saved)
+    tests.test_two_tower_survives_save_and_reload_with_every_argument(MaxLSTMTower, tmp_path)
 
 
 @pytest.mark.parametrize("vectors", ["bilingual", "random"])
