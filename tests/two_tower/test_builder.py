@@ -125,5 +125,5 @@ def test_a_shared_vocabulary_is_one_tower_whose_table_does_not_differ_between_la
     assert len(found.trainable_weights) == 1
     vectors = {f"{role}_embeddings": f"{role}.vec" for role in ROLES}
     for changes in ({"train_query_embeddings": False}, vectors):
-        with pytest.raises(InputError, match="^--shared_vocabulary "):
+        with pytest.raises(InputError, match=r"^--shared_vocabulary "):
             changed(RunSettings(), {"shared_vocabulary": True, **changes})
