@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from tests.training.test_run_directory import READ_FLAG_FILES, snapshot
+from tests.training.test_run_directory import READ_FLAGS, snapshot
 from tf_smoothclir.settings.search import Search, searchable
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
@@ -60,7 +60,7 @@ def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
 
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, found = searched
-    line = [sys.executable, "-c", READ_FLAG_FILES, output_dir / "best.flags"]
+    line = [sys.executable, "-c", READ_FLAGS, f"--flagfile={output_dir}/best.flags"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == f"{with_values(settings, found[0].values)}\n"
 

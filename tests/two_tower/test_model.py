@@ -39,6 +39,17 @@ from tf_smoothclir.utils.errors import InputError
 SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.25)
 
 
+# Of pairs and of lists; the others take the same way, which takes seconds each.
+QUICK = ("sosl", "softmax")
+EVERY_LOSS = [
+    *(
+        pytest.param(make(), id=name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name, make in LOSSES.items()
+    ),
+    "mse",
+]
+
+
 def name_of(value):
     """A name for a test, the same in every process."""
     return value.name if hasattr(value, "name") else str(value)
@@ -159,7 +170,7 @@ def part(queries, documents, **more):
     return found
 
 
-@pytest.mark.parametrize("loss", [*(make() for make in LOSSES.values()), "mse"], ids=name_of)
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=name_of)
 def test_the_loss_and_metrics_of_an_epoch_do_not_depend_on_its_batches(loss):
     lists = getattr(loss, "needs_lists", False)
     grades = [0, 1, 2, 2, 0 if loss == "mse" else -1]
