@@ -111,13 +111,15 @@ def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
 def threshold_tuples(number: int) -> list[tuple[float, ...]]:
     """The searched thresholds: all rising choices of `number` levels.
 
-    The levels are 0, 0.1, ..., 0.9 and 0.95, as the paper's figures and ours have them. For more
-    than six thresholds there are more, evenly spaced between. None is below 0, because untrained
+    The levels are those of the setting, the ends of the paper's figures and ours among them. For
+    more than six thresholds there are more, evenly spaced. None is below 0, because untrained
     towers score about 0.
     """
-    steps = max(10, number + 4)
-    rising = [round(level / steps, 6) for level in range(steps)]
-    return list(itertools.combinations([*rising, round(1 - 0.5 / steps, 6)], number))
+    levels, steps = searchable()["thresholds"], number + 4
+    if steps >= len(levels):
+        rising = (round(level / steps, 6) for level in range(steps))
+        levels = (*rising, round(1 - 0.5 / steps, 6))
+    return list(itertools.combinations(levels, number))
 
 
 def thresholds_text(thresholds: Sequence[float]) -> str:
