@@ -9,9 +9,6 @@ from __future__ import annotations
 from tf_smoothclir.plugins import LOSSES, TOWERS, register
 from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
-_THRESHOLDS = {"settings": ("thresholds",)}
-_ODDS = {"settings": ("thresholds", "temperature")}
-
 
 def _given_by_python(kind: str) -> Rule:
     return Rule(
@@ -98,8 +95,11 @@ _loss("mse", "mse:SegmentMeanSquaredError", "squared distance to the grade's seg
 _loss("proportional_odds", "proportional_odds:ProportionalOdds", "that of the authors' code.")
 _loss("three_part_l2", "three_part_l2:ThreePartL2", "3PartL2 (Nigam et al. 2019).", "cut_points")
 _loss(
-    *("cumulative_logits", "cumulative_logits:CumulativeLogits", "McCullagh's odds."),
-    *("thresholds", "temperature"),
+    "cumulative_logits",
+    "cumulative_logits:CumulativeLogits",
+    "McCullagh's odds.",
+    "thresholds",
+    "temperature",
 )
 _lists("ordinal_softmax", "ordinal_softmax:OrdinalSoftmaxLoss", "by grade.", "lower_grade_weight")
 _lists("softmax", "softmax:SoftmaxLoss", "as one cross entropy.")
