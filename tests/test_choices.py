@@ -1,22 +1,12 @@
 """What is chosen: never by the test split, and the best of what there is."""
 
-import dataclasses
 import re
 import shutil
 
-import numpy as np
 import pytest
 
 from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import QUERIES, SPLITS
-from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.hybrid.learning import _Learner as FusionLearner
-from tf_smoothclir.lexical import ranker_learning
-from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, _Learner, learn_lexical_model
-from tf_smoothclir.lexical.ranker_learning import PARAMETERS, learn_translated_queries
-from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
-from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
@@ -68,91 +58,6 @@ def test_nothing_is_chosen_by_the_test_split(tiny, tiny_dir, tmp_path):
     }
     assert metrics["true"]["validation"] == metrics["rubbish"]["validation"]
     assert metrics["true"]["test"] != metrics["rubbish"]["test"]
-
-
-@pytest.fixture(scope="module")
-def texts(tiny):
-    return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
-
-
-@pytest.fixture(scope="module")
-def model(texts):
-    return learn_lexical_model(texts, seed=13)
-
-
-@pytest.mark.parametrize("best", range(len(FEEDBACK_WEIGHTS)))
-def test_the_best_weight_of_feedback_is_taken(texts, model, monkeypatch, best):
-    qualities = [0.5 + 0.1 * (place == best) for place in range(len(FEEDBACK_WEIGHTS))]
-    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
-    assert _Learner(texts, 13, None).best_feedback(model) == FEEDBACK_WEIGHTS[best]
-
-
-@pytest.mark.parametrize("best", [(0, 2), (3, 0)])
-def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
-    shape = len(best), len(FEEDBACK_WEIGHTS)
-    qualities = [0.5 + 0.1 * (best[row] == place) for row, place in np.ndindex(*shape)]
-    learner = FusionLearner(texts, *[lambda rows: np.ones((len(rows), 30), np.float32)] * 2)
-    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
-    fusions = [Fusion(0.0, 1.0, 1.0), Fusion(0.3, 1.0, 1.0)]
-    found = [fusion.feedback for fusion in learner.best_weights(fusions)]
-    assert found == [FEEDBACK_WEIGHTS[place] for place in best]
-
-
-@pytest.mark.parametrize(
-    ("gain", "chosen"),
-    [
-        (0.2, 0.3),
-        (0.0, 0.0),
-        ([1.0, -0.9] * 10, 0.0),  # 0.05 on average with a standard error of 0.2: chance
-    ],
-)
-def test_a_hybrid_ranks_only_if_it_is_better_than_its_better_half(texts, monkeypatch, gain, chosen):
-    learner = FusionLearner(texts, *[lambda rows: np.ones((len(rows), 30), np.float32)] * 2)
-    fused = dataclasses.replace(learner._lexical_alone, share=0.3)
-    # Of the lexical model, of the fusion, of the towers: three metrics of 20 queries.
-    each = [np.zeros(20), np.resize(gain, 20), np.full(20, -0.1)]
-    measured = [0.5 + np.tile(gains[:, np.newaxis], 3) for gains in each]
-    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
-    assert learner.choose([learner._lexical_alone, fused]).share == chosen
-
-
-@pytest.mark.parametrize(
-    ("ranker", "best"), [("bm25", {"k1": 2.0, "b": 0.25}), ("ql", {"mu": 30.0})]
-)
-def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, best):
-    monkeypatch.setattr(TranslatedQueries, "rows", lambda model, texts: model.ranker)
-
-    def quality(validation, ranker):
-        return -sum(abs(getattr(ranker, name) - value) for name, value in best.items())
-
-    monkeypatch.setattr(Validation, "__call__", quality)
-    assert all(value in PARAMETERS[ranker][name] for name, value in best.items())
-    found = learn_translated_queries(texts, ranker, ranker_learning.NONE, seed=13)
-    assert dataclasses.asdict(found.ranker).items() >= best.items()
-
-
-def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
-    """Hazard: a table knows the words of the queries that it was learned from too well."""
-    learner, seen, weighed = _Learner(texts, 13, None), [], []
-    table, candidates = learner._pairs.table, learner._hard_candidates
-
-    def learned_from(profile, lower_grades, queries):
-        seen.append(set(queries.tolist()))
-        return table(profile, lower_grades, queries)
-
-    def weighed_by(rows, *rest):
-        weighed.append(set(rows.tolist()))
-        return candidates(rows, *rest)
-
-    monkeypatch.setattr(learner._pairs, "table", learned_from)
-    monkeypatch.setattr(learner, "_hard_candidates", weighed_by)
-    learner.word_weights(model)
-    assert len(seen) == len(weighed) > 1
-    for of_table, of_weights in zip(seen, weighed):
-        assert of_table
-        assert of_weights
-        assert not of_table & of_weights
-    assert set.union(*weighed) == set(texts.retrieval_set.queries_in("train").tolist())
 
 
 def test_texts_that_are_cut_elsewhere_have_tokens_of_their_own(tiny):

@@ -1,5 +1,7 @@
 """Fusion of lexical and dense scores, and how its share is chosen on validation queries."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -9,7 +11,7 @@ from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.hybrid import fusion as fusion_module
 from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, SUM, Fusion, reciprocal_ranks
-from tf_smoothclir.hybrid.learning import SHARES, learn_fusion
+from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
@@ -155,3 +157,32 @@ def test_ranks_are_fused_where_they_say_more_than_scores_or_a_formula_is_wanted(
         assert fusion.formula == SUM or fusion.share in (0, 1)
     else:
         assert (fusion.formula, fusion.share in SHARES) == (RECIPROCAL_RANK, True)
+
+
+@pytest.mark.parametrize("best", [(0, 2), (3, 0)])
+def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
+    shape = len(best), len(FEEDBACK_WEIGHTS)
+    qualities = [0.5 + 0.1 * (best[row] == place) for row, place in np.ndindex(*shape)]
+    learner = _Learner(texts, *[lambda rows: np.ones((len(rows), 30), np.float32)] * 2)
+    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
+    fusions = [Fusion(0.0, 1.0, 1.0), Fusion(0.3, 1.0, 1.0)]
+    found = [fusion.feedback for fusion in learner.best_weights(fusions)]
+    assert found == [FEEDBACK_WEIGHTS[place] for place in best]
+
+
+@pytest.mark.parametrize(
+    ("gain", "chosen"),
+    [
+        (0.2, 0.3),
+        (0.0, 0.0),
+        ([1.0, -0.9] * 10, 0.0),  # 0.05 on average with a standard error of 0.2: chance
+    ],
+)
+def test_a_hybrid_ranks_only_if_it_is_better_than_its_better_half(texts, monkeypatch, gain, chosen):
+    learner = _Learner(texts, *[lambda rows: np.ones((len(rows), 30), np.float32)] * 2)
+    fused = dataclasses.replace(learner._lexical_alone, share=0.3)
+    # Of the lexical model, of the fusion, of the towers: three metrics of 20 queries.
+    each = [np.zeros(20), np.resize(gain, 20), np.full(20, -0.1)]
+    measured = [0.5 + np.tile(gains[:, np.newaxis], 3) for gains in each]
+    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
+    assert learner.choose([learner._lexical_alone, fused]).share == chosen

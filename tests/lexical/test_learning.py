@@ -13,7 +13,7 @@ from tests.small_world import SmallWorld
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import retriever, training_pairs
+from tf_smoothclir.lexical import ranker_learning, retriever, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
@@ -31,8 +31,10 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
+from tf_smoothclir.lexical.ranker_learning import PARAMETERS, learn_translated_queries
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
+from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.utils.errors import InputError
@@ -122,6 +124,52 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
     without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
     with pytest.raises(InputError, match="train split has a relevant document"):
         learn_lexical_model(without, seed=1)
+
+
+@pytest.mark.parametrize("best", range(len(FEEDBACK_WEIGHTS)))
+def test_the_best_weight_of_feedback_is_taken(texts, model, monkeypatch, best):
+    qualities = [0.5 + 0.1 * (place == best) for place in range(len(FEEDBACK_WEIGHTS))]
+    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
+    assert _Learner(texts, 13, None).best_feedback(model) == FEEDBACK_WEIGHTS[best]
+
+
+@pytest.mark.parametrize(
+    ("ranker", "best"), [("bm25", {"k1": 2.0, "b": 0.25}), ("ql", {"mu": 30.0})]
+)
+def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, best):
+    monkeypatch.setattr(TranslatedQueries, "rows", lambda model, texts: model.ranker)
+
+    def quality(validation, ranker):
+        return -sum(abs(getattr(ranker, name) - value) for name, value in best.items())
+
+    monkeypatch.setattr(Validation, "__call__", quality)
+    assert all(value in PARAMETERS[ranker][name] for name, value in best.items())
+    found = learn_translated_queries(texts, ranker, ranker_learning.NONE, seed=13)
+    assert dataclasses.asdict(found.ranker).items() >= best.items()
+
+
+def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
+    """Hazard: a table knows the words of the queries that it was learned from too well."""
+    learner, seen, weighed = _Learner(texts, 13, None), [], []
+    table, candidates = learner._pairs.table, learner._hard_candidates
+
+    def learned_from(profile, lower_grades, queries):
+        seen.append(set(queries.tolist()))
+        return table(profile, lower_grades, queries)
+
+    def weighed_by(rows, *rest):
+        weighed.append(set(rows.tolist()))
+        return candidates(rows, *rest)
+
+    monkeypatch.setattr(learner._pairs, "table", learned_from)
+    monkeypatch.setattr(learner, "_hard_candidates", weighed_by)
+    learner.word_weights(model)
+    assert len(seen) == len(weighed) > 1
+    for of_table, of_weights in zip(seen, weighed):
+        assert of_table
+        assert of_weights
+        assert not of_table & of_weights
+    assert set.union(*weighed) == set(texts.retrieval_set.queries_in("train").tolist())
 
 
 def test_the_variants_of_feedback_are_what_it_adds():
