@@ -1,4 +1,4 @@
-"""What is chosen: never by the test split, and the best of what there is."""
+"""What is chosen: never by the test split, and by the settings that were asked for."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ TEST_QUERIES = [number for number in range(QUERIES) if SPLITS[number % len(SPLIT
 
 
 def with_rubbish_for(queries, data):
-    """The judgments of some queries go to others of them, with the grades the other way round.
+    """The judgments of each of some queries go to another one of them.
 
     The same documents are somebody's mates: pseudo-queries are for documents that are nobody's.
     """
