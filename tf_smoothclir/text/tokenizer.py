@@ -82,30 +82,41 @@ def compose(texts: tf.Tensor) -> tf.Tensor:
     )
 
 
+@tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
 def _composed(texts: tf.Tensor) -> tf.Tensor:
-    """Texts, character by character: neighbours become one until there are none to compose."""
+    """Texts without line ends, composed character by character; a function of its own, saved once.
+
+    They are joined to one text whose line ends keep neighbours apart.
+    """
     texts = tf.strings.regex_replace(texts, f"[{_INVISIBLE}]+", "")  # they may precede a mark
-    characters = tf.strings.unicode_decode(texts, "UTF-8")
-    codes, rows = tf.cast(characters.flat_values, tf.int64), characters.value_rowids()
+    decoded = tf.raw_ops.UnicodeDecode(
+        input=tf.strings.reduce_join([texts], axis=1, separator="\n"), input_encoding="UTF-8"
+    )
+    (codes,) = tf.while_loop(
+        lambda codes: True,
+        lambda codes: (_compose_neighbours(codes),),
+        (decoded.char_values,),
+        shape_invariants=(tf.TensorShape([None]),),
+        maximum_iterations=composition.MOST_MARKS,
+    )
+    joined = tf.strings.unicode_encode(codes, "UTF-8")
+    return tf.raw_ops.StringSplit(input=joined[tf.newaxis], delimiter="\n", skip_empty=False).values
+
+
+def _compose_neighbours(codes: tf.Tensor) -> tf.Tensor:
+    """Code points, `[characters]` int32, where each has taken up the one after it if it can."""
     table = sorted(
         (first << 21 | second, both) for (first, second), both in composition.pairs().items()
     )
-    keys, values = (tf.constant(column, tf.int64) for column in zip(*table))
-    shift = tf.constant(21, tf.int64)  # of code points
-    for _ in range(composition.MOST_MARKS):
-        seconds = tf.where(rows[1:] == rows[:-1], codes[1:], 0)
-        key = tf.bitwise.bitwise_or(tf.bitwise.left_shift(codes[:-1], shift), seconds)
-        place = tf.minimum(tf.searchsorted(keys, key), len(table) - 1)
-        found = tf.gather(keys, place) == key
-        both = tf.where(found, tf.gather(values, place), _hangul(codes[:-1], seconds))
-        first = tf.concat([both, [0]], 0)[: tf.size(codes)]
-        codes = tf.where(first > 0, first, codes)
-        is_left = tf.concat([[True], both == 0], 0)[: tf.size(codes)]
-        codes, rows = tf.boolean_mask(codes, is_left), tf.boolean_mask(rows, is_left)
-    characters = tf.RaggedTensor.from_value_rowids(
-        tf.cast(codes, tf.int32), rows, nrows=tf.size(texts, tf.int64), validate=False
-    )
-    return tf.strings.unicode_encode(characters, "UTF-8")
+    keys, values = zip(*table)
+    first, second = codes[:-1], codes[1:]
+    key = tf.cast(first, tf.int64) * (1 << 21) + tf.cast(second, tf.int64)
+    place = tf.minimum(tf.searchsorted(tf.constant(keys, tf.int64), key), len(table) - 1)
+    is_pair = tf.gather(tf.constant(keys, tf.int64), place) == key
+    both = tf.where(is_pair, tf.gather(tf.constant(values), place), _hangul(first, second))
+    both = tf.concat([both, [0]], 0)[: tf.size(codes)]
+    taken = tf.concat([[0], both], 0)[: tf.size(codes)]
+    return tf.boolean_mask(tf.where(both > 0, both, codes), taken == 0)
 
 
 def _hangul(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
