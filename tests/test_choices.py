@@ -16,13 +16,15 @@ TEST_QUERIES = [number for number in range(QUERIES) if SPLITS[number % len(SPLIT
 
 
 def with_rubbish_for(queries, data):
-    """The judgments of each of some queries go to another one of them.
-
-    The same documents are somebody's mates: pseudo-queries are for documents that are nobody's.
-    """
+    """Each of some queries is judged for other documents: its ids and those of all texts stay."""
     lines = [line.split("\t") for line in (data / "en2fr.rel").read_text().splitlines()]
-    others = dict(zip(map(str, queries), map(str, [*queries[1:], queries[0]])))
-    lines = [[others.get(query, query), *rest] for query, *rest in lines]
+    documents = sorted({document for _, document, _ in lines}, reverse=True)
+    others = dict(zip(sorted(documents), documents))
+    rubbish = set(map(str, queries))
+    lines = [
+        [query, others[document] if query in rubbish else document, grade]
+        for query, document, grade in lines
+    ]
     (data / "en2fr.rel").write_text("".join("\t".join(line) + "\n" for line in lines))
     return data
 

@@ -1,7 +1,7 @@
-"""Pseudo-queries: generated queries for documents that no judged query looks for.
+"""Pseudo-queries: generated queries for documents that no training query looks for.
 
-A document has none that is judged with the highest grade for any query: training queries speak of
-theirs already, and what validation and test queries look for stays as new as a user's documents.
+Judgments of validation and test queries play no part: what they look for has pseudo-queries as any
+other document of the collection.
 
 A document is translated by a translation table, word by word, over as many words as a training
 query has: each word t becomes a query word w, drawn with probability T(w | t). Towers learn from
@@ -31,7 +31,7 @@ _DOCUMENTS = "documents"  # name of the store of their document rows
 def write_pseudo_queries(
     directory: Path, tokenized_set: TokenizedSet, model: LexicalModel, *, number: int, seed: int
 ) -> None:
-    """Writes pseudo-queries of documents that are no query's mate."""
+    """Writes pseudo-queries of documents that are no training query's mate."""
     retrieval_set, random = tokenized_set.retrieval_set, np.random.default_rng(seed)
     queries, documents = map(tokenized_set.tokens, ROLES)
     vocabularies = tuple(map(tokenized_set.vocabulary, ROLES))
@@ -67,8 +67,9 @@ def with_pseudo_queries(tokenized_set: TokenizedSet, directory: Path) -> Tokeniz
 
 def _without_query(retrieval_set: RetrievalSet, number: int, seed: int) -> np.ndarray:
     """The rows of the documents that get a pseudo-query, sorted."""
-    best = retrieval_set.num_grades - 1
-    mates = retrieval_set.document_rows[retrieval_set.grades == best]
+    is_best = retrieval_set.grades == retrieval_set.num_grades - 1
+    of_training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
+    mates = retrieval_set.document_rows[is_best & of_training]
     rows = np.setdiff1d(np.arange(len(retrieval_set.document_ids)), mates)
     ids = [retrieval_set.document_ids[row] for row in rows]
     return np.sort(rows[np.argsort(hash_ids(ids, f"pseudo-queries {seed}"))[:number]])
