@@ -24,12 +24,22 @@ MAX_LINES_OF_A_MAIN = 60
 ORDER = (
     *("utils", "storage", "plugins", "settings", "encoder", "_compat", "ops", "text", "data"),
     *("losses", "optimizers", "protocols", "evaluation", "lexical", "towers", "two_tower"),
-    *("hybrid", "interaction", "training", "tuning", "publishing", "index", "engines", "client"),
+    *(
+        "foreign_encoders",
+        "hybrid",
+        "interaction",
+        "training",
+        "tuning",
+        "publishing",
+        "index",
+        "engines",
+        "client",
+    ),
     *("search", "server", "command_line", "api"),
 )
 FAMILIES = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid", "interaction"}
 # The modules of training that know the families of models.
-KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
+KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks", "teaching")
 STACK_MODULES = (
     *("_compat.keras_api", "_compat.lists", "_compat.quiet", "ops.intraop_threads", "ops.row_sums"),
     "ops.row_updates",

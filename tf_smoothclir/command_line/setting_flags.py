@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from absl import flags
 
@@ -18,9 +19,10 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
 
+SettingsT = TypeVar("SettingsT", bound=Settings)
 FLAGS = flags.FLAGS
 COMMAND = "command"  # group of a command's own flags in --help
 _fields: dict[str, dataclasses.Field] = {}  # by the flags that are defined
@@ -185,6 +187,14 @@ def define_thresholds() -> flags.FlagHolder:
 def settings_from_flags(others: RunSettings | None = None, **beside) -> RunSettings:
     """The settings that flags give; what they leave out is as in `others`."""
     return changed(others or RunSettings(), given_settings(), **beside)
+
+
+def group_from_flags(kind: type[SettingsT]) -> SettingsT:
+    """The settings of one group that flags give."""
+    try:
+        return kind(**{field.name: FLAGS[field.name].value for field in fields_with_flags(kind)})
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def run_settings_from_flags(**beside) -> RunSettings:
