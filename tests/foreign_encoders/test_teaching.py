@@ -8,8 +8,8 @@ import pytest
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
+from tf_smoothclir.foreign_encoders.teaching import taught
 from tf_smoothclir.settings.presets import changed, preset_settings
-from tf_smoothclir.training.teaching import taught
 from tf_smoothclir.utils.errors import InputError
 
 DIM = 64
