@@ -25,8 +25,8 @@ from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
@@ -99,7 +99,7 @@ def reranked(tiny, tmp_path_factory):
     path, depth = tmp_path_factory.mktemp("reranked"), RERANKED_DEPTH
     train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=depth), path / "run")
     run = RunDirectory.load(path / "run")
-    reranker = load_models(run).reranker.chosen(weight=30.0)
+    reranker = load_models(run)["reranked"].chosen(weight=30.0)
     shutil.rmtree(run.reranker)
     with run.writing(run.reranker) as temporary:
         reranker.save(temporary)

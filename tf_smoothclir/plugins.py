@@ -1,4 +1,4 @@
-"""The plug-in door: losses, towers, re-rankers and more by name, from inside and outside.
+"""The plug-in door: losses, towers, families and more by name, from inside and outside.
 
 A plug-in is a module that registers what it brings:
 
@@ -28,13 +28,15 @@ from typing import Any
 
 from tf_smoothclir.utils.errors import InputError, input_error
 
-# Kind of plug-in, which is also the setting that chooses one -> what `register` takes.
+# Kind of plug-in, which is the setting that chooses one too, but of a family -> what `register`
+# takes.
 KINDS = {
     "loss": "a `RankingLoss` class, made by `from_settings`",
     "tower": "a `WordTableTower` class, made by `from_settings`",
     "objective": "a function from `ObjectiveInputs` to a `Task`",
     "reranker": "an `InteractionNetwork` class, with its `learning`",
     "distribution": "a function from settings, and whether the run is finished, to `SingleProcess`",
+    "family": "a `families.Family` class, made by its name; --retriever chooses one",
 }
 
 
@@ -215,7 +217,8 @@ def rules() -> list:
 
 def used_by(values: Mapping[str, Any]) -> list[Plugin]:
     """The plug-ins from outside that settings, by name, choose."""
-    chosen = (_plugins.get((kind, values.get(kind))) for kind in KINDS)
+    settings = {kind: "retriever" if kind == "family" else kind for kind in KINDS}
+    chosen = (_plugins.get((kind, values.get(name))) for kind, name in settings.items())
     return [plugin for plugin in chosen if plugin is not None and plugin.module]
 
 
@@ -249,4 +252,25 @@ class Registry(Mapping):
         return " ".join(f"{name}: {self.plugin(name).help}" for name in self)
 
 
-LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS = map(Registry, KINDS)
+LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS, FAMILIES = map(Registry, KINDS)
+
+
+def family(name: str) -> Any:
+    """The family of a name.
+
+    Raises:
+        InputError: There is none: a plug-in has it, which is not imported.
+    """
+    if name not in FAMILIES:
+        reason = f"nothing that is imported ranks by {name!r}"
+        raise input_error(f"--retriever={name}", reason, "Name its module with --plugin=MODULE")
+    return FAMILIES[name](name)
+
+
+def with_parts(*names: str) -> tuple[str, ...]:
+    """Families with those that they are made of, which come first."""
+    found: dict[str, None] = {}
+    for name in names:
+        parts = FAMILIES.plugin(name).fact("parts", ()) if name in FAMILIES else ()
+        found |= dict.fromkeys((*with_parts(*parts), name))
+    return tuple(found)

@@ -13,6 +13,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 from tests.published import DEPTH, EPSILON, NoVerifier, encode, grades_of_hits
 from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
+from tf_smoothclir.plugins import with_parts
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (
@@ -31,8 +32,8 @@ from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_cut_points, load_models
 from tf_smoothclir.utils.errors import InputError
 
 SERVED = ("document", "search", "query")
@@ -136,8 +137,8 @@ def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
         assert there == {*PARTS[name], "search"}
         models = load_exported_models(path)
         assert (models.retriever, models.manifest.parts) == (name, PARTS[name])
-        assert set(models.towers) == set(PARTS[name]) - {"lexical"}
-        assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == bool(models.towers)
+        assert set(models) == set(with_parts(name))
+        assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == ("dense" in models)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part, load_tower
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.training.retrievers import load_models, load_scorer, with_fusion
+from tf_smoothclir.training.run_models import load_models, load_scorer
 from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
@@ -112,10 +112,10 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert found.manifest.dim == 4
     models = load_models(run, 4)
     tokenized_set = tokenized_by(run, models.settings)
-    models = with_fusion(models, tokenized_set)
-    assert found.lexical.fusion == dataclasses.replace(models.fusion, seconds=0.0)
+    models = models.completed(tokenized_set)
+    assert found["hybrid"].fusion == dataclasses.replace(models["hybrid"], seconds=0.0)
     # That of the shorter vectors, not of those that the run ranks by.
-    assert models.fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
+    assert models["hybrid"].dense_deviation != Fusion.load(run.fusion).dense_deviation
     retriever, negatives = models.retrievers(tokenized_set)["hybrid"], settings.training.negatives
     judged = tokenized_set.retrieval_set
     evaluation = evaluate_split(judged, retriever, "validation", negatives=negatives)

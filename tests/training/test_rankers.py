@@ -9,8 +9,8 @@ from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import QUERIES, SPLITS, WORDS, words_of
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
@@ -34,7 +34,7 @@ def opened(path):
     run = RunDirectory.load(path)
     tokenized_set = tokenized_by(run, splits=("test",))
     vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
-    return load_models(run).lexical, LexicalTexts(tokenized_set, 200), *vocabularies
+    return load_models(run)["lexical"], LexicalTexts(tokenized_set, 200), *vocabularies
 
 
 def share_translated(path):

@@ -43,6 +43,7 @@ def build_index(
             thresholds=tuple(export.thresholds),
             cut_points=export.cut_points,
             parts=export.parts,
+            retriever=export.retriever,
             fingerprint=collection.fingerprint(),
             collection_name=collection.name,
             data=data,

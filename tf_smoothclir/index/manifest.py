@@ -72,6 +72,7 @@ class IndexManifest:
         pair_id: The `pair_id` of this export.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
         cut_points: Those that predict grades where all halves rank; None for one half of a hybrid.
+        retriever: The family that ranks it, without a re-ranker.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
         role: "index".
@@ -86,6 +87,7 @@ class IndexManifest:
     documents: int
     cut_points: CutPoints | None
     parts: tuple[str, ...]
+    retriever: str = "dense"
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
     role: ClassVar[str] = INDEX

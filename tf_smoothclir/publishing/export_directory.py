@@ -21,17 +21,19 @@ DIRECTORIES = {
     "document": "document_tower",
     "search": "search",
     "lexical": "lexical_model",
+    "family": "family",
     "reranker": "reranker",
     "query": "query_tower",
 }
 # Those of SavedModels; the directory is also the name of the model on a server.
-MODELS = {role: name for role, name in DIRECTORIES.items() if role != "lexical"}
+MODELS = {role: name for role, name in DIRECTORIES.items() if role not in ("lexical", "family")}
 _VERSION = re.compile("0|[1-9][0-9]{0,17}")  # model servers take no number above int64
 REMEDY_FOR_CHANGED_FILES = "Export the run again, and delete this version"
 _KINDS = {
     "query": "query tower",
     "document": "document tower",
     "lexical": "lexical model",
+    "family": "model of a plug-in",
     "reranker": "re-ranker",
     "search": "search model",
 }

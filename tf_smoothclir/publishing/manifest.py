@@ -13,7 +13,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import input_error
 
-EXPORTED_ROLES = (*ROLES, "lexical", "reranker", "search")
+EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
 
 
 class Manifest(Protocol):
@@ -60,6 +60,8 @@ class ExportManifest:
     cut_points: CutPoints
     # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
+    retriever: str = "dense"  # the family that ranks, without a re-ranker
+    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
     # What the narrow tables of the towers cost; None for exact ones.
     tables: TableQuality | None = None
     # What the narrow vectors of the search model cost; None for exact ones.

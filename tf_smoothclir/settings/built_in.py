@@ -1,4 +1,4 @@
-"""The losses, towers, objectives, re-rankers and distributions of the package itself.
+"""The losses, towers, objectives, re-rankers, distributions and families of the package itself.
 
 Named, not imported: flags and their checks need no TensorFlow. What is said of a class here, such
 as `needs_lists`, is what its attribute of this name says.
@@ -159,6 +159,40 @@ register(
             lambda rerank_depth, reranker: rerank_depth != 100 and reranker == "none",
             "nothing orders these documents again",
             "Add --reranker=late_interaction, or leave --rerank_depth out",
+        ),
+    ),
+)
+register(
+    "family",
+    "dense",
+    "tf_smoothclir.families.dense:Dense",
+    help="the two towers (paper).",
+    facts={"has_task": True},
+)
+register(
+    "family",
+    "lexical",
+    "tf_smoothclir.families.lexical:Lexical",
+    help="a translation table learned from the training pairs; no towers.",
+)
+register(
+    "family",
+    "hybrid",
+    "tf_smoothclir.families.hybrid:Hybrid",
+    help="both in one ranking; the validation queries decide how much each counts, and whether the"
+    " better half ranks alone.",
+    facts={"parts": ("dense", "lexical")},
+)
+register(
+    "family",
+    "reranked",
+    "tf_smoothclir.families.reranked:Reranked",
+    help="",  # --reranker makes one
+    rules=(
+        Rule(
+            lambda retriever: retriever == "reranked",
+            "it orders what another retriever ranks first",
+            "Name that one, and add --reranker=late_interaction",
         ),
     ),
 )

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Iterator
 
-from tf_smoothclir.plugins import RERANKERS
+from tf_smoothclir.plugins import FAMILIES, RERANKERS, with_parts
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting
 from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
-# What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
-INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
-SEARCHED_BY = (*INDEXED_FOR, "reranked")
+RERANKED = "reranked"
+
+
+class _Retrievers(Collection):
+    """Choices of what ranks; plug-ins bring more. auto: what the exported run ranks with."""
+
+    def __init__(self, *more: str):
+        self._more = more
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ("auto", *FAMILIES, *self._more)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == one for one in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+# What indexes are made for, and what searches rank with.
+INDEXED_FOR = _Retrievers()
+SEARCHED_BY = _Retrievers(RERANKED)
 RULES = (
     Rule(
-        lambda retriever, ranker: retriever == "dense" and ranker != "psq",
-        "two towers rank by their vectors",
+        lambda retriever, ranker: "lexical" not in with_parts(retriever) and ranker != "psq",
+        "it is no lexical model",
         "Add --retriever=lexical or --retriever=hybrid",
     ),
     Rule(
@@ -37,8 +57,8 @@ RULES = (
         "Add --retriever=hybrid, or leave --fusion out",
     ),
     Rule(
-        lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
-        "two towers have no translation table",
+        lambda dictionary, retriever: bool(dictionary) and "lexical" not in with_parts(retriever),
+        "it has no translation table",
         "Add --retriever=lexical or --retriever=hybrid",
     ),
     Rule(
@@ -55,10 +75,8 @@ class RetrievalSettings(Settings):
 
     retriever: str = setting(
         "dense",
-        "What ranks the documents. dense: the two towers (paper). lexical: a translation table"
-        " learned from the training pairs; no towers. hybrid: both in one ranking; the validation"
-        " queries decide how much each counts, and whether the better half ranks alone.",
-        choices=("dense", "lexical", "hybrid"),
+        "What ranks the documents.",
+        choices=FAMILIES,
     )
     ranker: str = setting(
         "psq",
@@ -128,26 +146,23 @@ class RetrievalSettings(Settings):
     @property
     def ranks_with(self) -> str:
         """The name of what ranks in the end: the retriever, or "reranked"."""
-        return self.retriever if self.reranker == "none" else "reranked"
+        return self.retriever if self.reranker == "none" else RERANKED
 
     @property
-    def has_towers(self) -> bool:
-        """Whether towers are trained."""
-        return self.retriever != "lexical"
+    def families(self) -> tuple[str, ...]:
+        """What is trained or learned, in this order; the last one ranks."""
+        return with_parts(self.retriever, self.ranks_with)
 
     @property
-    def has_lexical_model(self) -> bool:
-        """Whether a lexical model is learned."""
-        return self.retriever != "dense"
-
-    @property
-    def learns_more_than_towers(self) -> bool:
-        """Whether anything is learned beside towers."""
-        return self.has_lexical_model or self.reranker != "none"
+    def with_task(self) -> str:
+        """The family that is trained step by step, the towers; "" for none."""
+        have = (name for name in self.families if FAMILIES.plugin(name).fact("has_task", False))
+        return next(have, "")
 
     @property
     def needs_training_pairs(self) -> bool:
         """Whether there must be training queries with relevant documents."""
-        if self.has_towers:
+        if self.with_task:
             return True
-        return self.query_translation not in ("human", "none") and not self.dictionary
+        learns_table = self.query_translation not in ("human", "none") and not self.dictionary
+        return "lexical" in self.families and learns_table

@@ -6,10 +6,10 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.protocols.scorer import Retriever
-from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_checks import check_trained
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_scorer
 from tf_smoothclir.utils.errors import input_error
 
 
