@@ -60,14 +60,14 @@ def printed(commands, folder):
 
 
 def test_commands_train_evaluate_export_index_search_and_explain(printed, folder, loaded):
-    assert sc.load(folder / "run").metrics["full/MRR@10"] > 0.8
+    assert sc.load(folder / "run").metrics["full/MRR@10"] > 0.5
     assert "search/1" not in printed["export.export"]
     assert {path.name for path in (folder / "export").iterdir()} >= {"family", "index"}
     answer = json.loads(printed["export.search"])
     first, second, *_ = answer["results"][0]["explanation"]["words"]
     assert {first["word"], second["word"]} == {*QUERY.split()}
     assert second["share"] > 0
-    assert re.search(r"'bm25'.*--plugin=MODULE", printed[""])
+    assert f"If you trust it, add {NAMED}" in printed[""]
 
 
 def test_python_and_the_page_find_what_the_command_finds(printed, folder, loaded):

@@ -198,6 +198,18 @@ def loaded() -> list[str]:
     return list(dict.fromkeys(plugin.module for plugin in _plugins.values() if plugin.module))
 
 
+def check_loaded(modules: Iterable[str]) -> None:
+    """Checks that the user has imported the plug-ins of a run: a file may not do so."""
+    missing = [name for name in modules if name not in loaded()]
+    if missing:
+        raise input_error(
+            f"plug-in {missing[0]}",
+            "the run was made with it, and nothing is imported because a file says so",
+            f"If you trust it, add --plugin={','.join(missing)}; in Python, call"
+            f" tf_smoothclir.plugins.load({missing!r}) first",
+        )
+
+
 def group_name(settings: type) -> str:
     """The name of a group of settings: `FocalLossSettings` is "focal_loss"."""
     words = re.findall(r"[A-Z][a-z0-9]*", settings.__name__.removesuffix("Settings"))
@@ -256,14 +268,7 @@ LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS, FAMILIES = map(Registry, K
 
 
 def family(name: str) -> Any:
-    """The family of a name.
-
-    Raises:
-        InputError: There is none: a plug-in has it, which is not imported.
-    """
-    if name not in FAMILIES:
-        reason = f"nothing that is imported ranks by {name!r}"
-        raise input_error(f"--retriever={name}", reason, "Name its module with --plugin=MODULE")
+    """The family of a name."""
     return FAMILIES[name](name)
 
 

@@ -51,7 +51,7 @@ def _variants(base: Mapping[str, object], variants: Mapping[str, Mapping]) -> tu
 
 
 TABLE_2_SYSTEMS = (
-    System(MT, {"retriever": "lexical", "ranker": "bm25", "query_translation": "table"}),
+    System(MT, {"retriever": "translated", "ranker": "bm25", "query_translation": "table"}),
     System(S2NET, {"objective": "s2net", "tower": "linear", **_IDF}),
     System(BAE, _BAE),
     # The only one that may do better so, by validation: see the README beside this file.

@@ -18,7 +18,7 @@ from tf_smoothclir.publishing.exported_reranker import load_second_stage
 from tf_smoothclir.search import reranked_search
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.reranked_search import RerankedSearch
-from tf_smoothclir.settings.retrieval import INDEXED_FOR, RERANKED
+from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.utils.errors import InputError
 
@@ -140,7 +140,6 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             opened(export_dir, retriever=retriever)
     assert not isinstance(opened(export_dir, retriever="lexical"), RerankedSearch)
-    assert set(INDEXED_FOR) == {"auto", "dense", "lexical", "hybrid"}
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):

@@ -44,6 +44,9 @@ class Dense(GraphFamily):
 
         return load_model(run, settings.model.dim)
 
+    def needs_pairs(self, settings):
+        return True
+
     def thresholds(self, model: Any, settings: RunSettings) -> tuple[float, ...]:
         """Thresholds of the loss, which may have learned them."""
         from tf_smoothclir.two_tower.scorer import thresholds_of

@@ -62,12 +62,14 @@ class Family:
             of it ranks by each of them alone as well.
         half: Name of its half of an index; "" where it reads the documents themselves.
         ranks_by: What it ranks by, for the model card; "" for its name.
+        is_published: Whether it can be exported.
         missing: What a run without its model has not done yet.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
     half: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
+    is_published: ClassVar[bool] = True
     missing: ClassVar[str] = "has not learned all of its models yet"
 
     def __init__(self, name: str):
@@ -111,6 +113,11 @@ class Family:
         """Loads the model of a run; None where it has to be learned anew for these settings."""
         del settings
         return self.read(self.path(run))
+
+    def needs_pairs(self, settings: RunSettings) -> bool:
+        """Whether there must be training queries with relevant documents."""
+        del settings
+        return False
 
     def adds_words(self, vocabulary_dir: Path, settings: RunSettings) -> bool:
         """Adds words that it needs to the vocabularies of a new run; returns whether it did."""

@@ -15,6 +15,7 @@ from tf_smoothclir.utils.errors import input_error
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.tokenized_set import TokenizedSet
+    from tf_smoothclir.lexical.dictionary import Dictionary
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.lexical.texts import LexicalTexts
     from tf_smoothclir.lexical.word_vectors import WordVectors
@@ -42,32 +43,22 @@ class Lexical(GraphFamily):
     def learn(self, over):
         from tf_smoothclir.lexical.learning import learn_lexical_model
         from tf_smoothclir.lexical.psq import PsqSettings
-        from tf_smoothclir.lexical.ranker_learning import NEAREST, learn_translated_queries
 
         retrieval, seed = over.settings.retrieval, over.settings.training.seed
-        dictionary, texts = _dictionary(over.settings), texts_of(over)
-        if retrieval.ranker == "psq":
-            psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
-            return learn_lexical_model(texts, seed=seed, dictionary=dictionary, psq=psq)
-        translation = retrieval.query_translation
-        return learn_translated_queries(
-            texts,
-            retrieval.ranker,
-            translation,
-            seed=seed,
-            vectors=word_vectors(over) if translation == NEAREST else None,
-            dictionary=dictionary,
-        )
+        psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
+        dictionary = _earlier_table(over.settings) or read_dictionary(over.settings)
+        return learn_lexical_model(texts_of(over), seed=seed, dictionary=dictionary, psq=psq)
 
     def save(self, model, path):
         model.save(path)
 
     def load(self, run, settings):
         from tf_smoothclir.lexical.model import LexicalModel
-        from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 
-        kind = LexicalModel if settings.retrieval.ranker == "psq" else TranslatedQueries
-        return kind.load(self.path(run))
+        return LexicalModel.load(self.path(run))
+
+    def needs_pairs(self, settings):
+        return not settings.retrieval.dictionary
 
     def adds_words(self, vocabulary_dir, settings):
         from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
@@ -76,20 +67,14 @@ class Lexical(GraphFamily):
             return False
         words = (read_vocabulary(vocabulary_dir / f"{role}.txt") for role in ROLES)
         query_words, document_words = words
-        added = _read_dictionary(settings).new_query_words(query_words, document_words)
+        added = read_dictionary(settings).new_query_words(query_words, document_words)
         for role in ROLES if settings.text.shared_vocabulary else ROLES[:1]:
             write_vocabulary(vocabulary_dir / f"{role}.txt", query_words + added)
         logging.info("The dictionary adds %d words to the query vocabulary", len(added))
         return True
 
     def retrievers(self, model, over):
-        from tf_smoothclir.lexical.retriever import RowRetriever
-        from tf_smoothclir.lexical.translated_queries import TranslatedQueries
-
-        texts = texts_of(over)
-        if isinstance(model, TranslatedQueries):
-            return {self.name: RowRetriever(model.rows(texts), over.retrieval_set.tie_order)}
-        return {self.name: texts.retriever(model)}
+        return {self.name: texts_of(over).retriever(model)}
 
     def title(self, model):
         return model.name
@@ -106,17 +91,10 @@ class Lexical(GraphFamily):
         return {_PROFILES: ("positions", profiles)} if profiles else {}
 
     def published(self, publication):
-        from tf_smoothclir.lexical.model import LexicalModel
         from tf_smoothclir.publishing.exported_lexical import LexicalParts
 
-        run, model = publication.run, publication.models[self.name]
-        if not isinstance(model, LexicalModel):
-            raise input_error(
-                run.path,
-                f"a run with --ranker={model.name} cannot be exported",
-                "Train with --ranker=psq, which is better too",
-            )
-        return LexicalParts(model, run.vocabulary, publication.settings.text)
+        model, vocabulary = publication.models[self.name], publication.run.vocabulary
+        return LexicalParts(model, vocabulary, publication.settings.text)
 
     def exported_parts(self, published, others):
         from tf_smoothclir.publishing.exported_lexical import ExportedLexical
@@ -170,17 +148,17 @@ class _EarlierTable:
         return self.found
 
 
-def _dictionary(settings: RunSettings) -> Any:
-    """What is mixed into the table: that of an initial run, or a dictionary of a person."""
+def _earlier_table(settings: RunSettings) -> _EarlierTable | None:
+    """The table of an initial run, which is mixed into the new one."""
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.training.initial_run import initial_run
 
-    if (initial := initial_run(settings)) is not None:
-        return _EarlierTable(LexicalModel.load(initial.lexical).table)
-    return _read_dictionary(settings)
+    initial = initial_run(settings)
+    return None if initial is None else _EarlierTable(LexicalModel.load(initial.lexical).table)
 
 
-def _read_dictionary(settings: RunSettings) -> Any:
+def read_dictionary(settings: RunSettings) -> Dictionary | None:
+    """A dictionary of a person, which is mixed into the table; None for none."""
     from tf_smoothclir.lexical.dictionary import Dictionary
 
     retrieval = settings.retrieval
@@ -217,9 +195,9 @@ def table_of(settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedS
     from tf_smoothclir.training.run_models import ModelsOverSet, learned
 
     over, retrieval = ModelsOverSet(settings, tokenized_set), settings.retrieval
-    if "lexical" in retrieval.families and retrieval.ranker == "psq":
+    if "lexical" in retrieval.families:
         return learned("lexical", run, over)
-    dictionary = _read_dictionary(settings)
+    dictionary = read_dictionary(settings)
     return learn_table(texts_of(over), seed=settings.training.seed, dictionary=dictionary)
 
 

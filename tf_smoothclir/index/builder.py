@@ -44,6 +44,7 @@ def build_index(
             cut_points=export.cut_points,
             parts=export.parts,
             retriever=export.retriever,
+            plugins=export.plugins,
             fingerprint=collection.fingerprint(),
             collection_name=collection.name,
             data=data,

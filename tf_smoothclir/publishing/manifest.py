@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.plugins import check_loaded
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import Folder, write_manifest
@@ -79,6 +80,7 @@ class ExportManifest:
     def of(cls, folder: Folder) -> ExportManifest:
         """The facts of the part in a folder."""
         manifest = folder.record(cls)
+        check_loaded(manifest.plugins)
         if not manifest.parts or not set(manifest.parts) <= set(EXPORTED_ROLES):
             raise folder.wrong(f"its entry 'parts' is {manifest.parts!r}")
         if manifest.role == "search" and None in (manifest.documents, manifest.depth):

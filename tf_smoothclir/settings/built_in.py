@@ -174,6 +174,7 @@ register(
     "lexical",
     "tf_smoothclir.families.lexical:Lexical",
     help="a translation table learned from the training pairs; no towers.",
+    facts={"has_table": True},
 )
 register(
     "family",

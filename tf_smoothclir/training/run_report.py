@@ -179,7 +179,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             f"smoothclir-evaluate --run_dir={run.path}",
             f"smoothclir-export --run_dir={run.path}",
             f"smoothclir-search --export_dir={run.path} --query='...'",
-        ][: 3 if settings.retrieval.ranker == "psq" else 1],  # others cannot be exported
+        ][: 3 if family(settings.retrieval.retriever).is_published else 1],
         flags=settings.flag_lines(),
     )
 

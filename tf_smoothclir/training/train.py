@@ -97,7 +97,9 @@ def _begin(
             source = source_of(settings.data)
             processes.check_set(source.name)
             held.enter_context(RunDirectory.only_one(output_dir))
-            splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
+            families = map(family, settings.retrieval.families)
+            needs_pairs = any(one.needs_pairs(settings) for one in families)
+            splits = SPLITS if needs_pairs else SPLITS[1:]
             load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
             run = RunDirectory.create(output_dir, settings, overwrite=overwrite, check=load)
             try:
