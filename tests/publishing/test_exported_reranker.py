@@ -10,8 +10,12 @@ from tests.published import RERANKED_DEPTH, undesired_operations
 from tests.server.local_server import grpc_server, local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.publishing import export, export_directory, exported_reranker
+from tf_smoothclir.publishing import export, export_directory
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
@@ -119,14 +123,15 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
         assert parts + others == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
+def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
-    stage, manifest = load_second_stage(export_dir)
-    of_hybrid = dataclasses.replace(manifest, parts=("query", "document", "lexical", "reranker"))
-    monkeypatch.setattr(exported_reranker, "load_second_stage", lambda *_: (stage, of_hybrid))
-    assert not isinstance(opened(export_dir), RerankedSearch)  # in an index of words alone
+    halves, manifest = export_halves(export_dir)
+    half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
+    index_dir, collection = tmp_path / "index", SourceCollection(source_of(manifest.data))
+    build_index(index_dir, collection, halves, half)
+    assert not isinstance(open_search(export_dir, index_dir, lambda data: data), RerankedSearch)
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
-        opened(export_dir, retriever=RERANKED)
+        open_search(export_dir, index_dir, lambda data: data, retriever=RERANKED)
 
 
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):

@@ -223,6 +223,7 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
 def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_path, half):
     path = ranking_exports["hybrid"]
     halves, manifest = export_halves(path, retriever=half)
+    assert (manifest.retriever, manifest.cut_points) == (half, None)
     collection = SourceCollection(source_of(manifest.data))
     build_index(tmp_path / "index", collection, halves, manifest)
     opened("hybrid")

@@ -28,7 +28,7 @@ _PROFILES = "Weight of a word by its position, in the towers"
 class Dense(GraphFamily):
     """Two towers; its model is a `TwoTower`, which is trained, and its published one `Towers`."""
 
-    half = "vectors"
+    half_content = "vectors"
     ranks_by = "two towers that give queries and documents vectors"
 
     def path(self, run):

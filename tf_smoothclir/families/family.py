@@ -60,14 +60,14 @@ class Family:
         name: The name by which it is registered.
         parts: Names of the families that it is made of; a run has their models too, and an export
             of it ranks by each of them alone as well.
-        half: Name of its half of an index; "" where it reads the documents themselves.
+        half_content: What its half of an index holds, for people.
         ranks_by: What it ranks by, for the model card; "" for its name.
         is_published: Whether it can be exported.
         missing: What a run without its model has not done yet.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
-    half: ClassVar[str] = ""
+    half_content: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
     is_published: ClassVar[bool] = True
     missing: ClassVar[str] = "has not learned all of its models yet"
@@ -81,7 +81,6 @@ class Family:
         Args:
             over: Its `tokenized_set`, the `settings`, and the `models` and `retrievers` of `parts`.
         """
-        del over
         return {}
 
     def scorer(self, model: Any, documents: Sequence[str]) -> TextScorer:
@@ -111,17 +110,14 @@ class Family:
 
     def load(self, run: RunDirectory, settings: RunSettings) -> Any:
         """Loads the model of a run; None where it has to be learned anew for these settings."""
-        del settings
         return self.read(self.path(run))
 
     def needs_pairs(self, settings: RunSettings) -> bool:
         """Whether there must be training queries with relevant documents."""
-        del settings
         return False
 
     def adds_words(self, vocabulary_dir: Path, settings: RunSettings) -> bool:
         """Adds words that it needs to the vocabularies of a new run; returns whether it did."""
-        del vocabulary_dir, settings
         return False
 
     def retrievers(self, model: Any, over: ModelsOverSet) -> Mapping[str, Retriever]:
@@ -144,22 +140,18 @@ class Family:
 
     def title(self, model: Any) -> str:
         """Name for people; "" for what is made of others."""
-        del model
         return self.name
 
     def metrics(self, model: Any) -> dict[str, Any]:
         """Entries for `metrics.json`: choices that were made in learning."""
-        del model
         return {}
 
     def facts(self, model: Any, settings: RunSettings, training: Mapping[str, Any]) -> dict:
         """Facts for the run report, name -> text; `training` is that of `metrics.json`."""
-        del model, settings, training
         return {}
 
     def profiles(self, model: Any, settings: RunSettings, positions: int) -> dict:
         """Caption -> file name and name -> weights of the first positions, to be drawn."""
-        del model, settings, positions
         return {}
 
     # In an export
@@ -184,7 +176,6 @@ class Family:
 
     def search_model(self, publication: Publication, searched: SearchedSource) -> Any:
         """Search model of a collection, and the quality of its vectors; None without a graph."""
-        del publication, searched
         logging.info(
             "No search model: --retriever=%s is no graph that TensorFlow Serving could run. Index"
             " the collection with smoothclir-index.",
@@ -196,7 +187,6 @@ class Family:
 
     def index_half(self, models: ExportedModels, settings: IndexSettings | None) -> Half | None:
         """Builder of its half of an index; None where documents are enough."""
-        del models, settings
         return None
 
     def scores(

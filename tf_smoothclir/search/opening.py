@@ -85,8 +85,8 @@ def _opened(
     if retriever in (AUTO, RERANKED):
         last = _last_stage(manifest, retriever)
     elif retriever not in parts:
-        *_, lacking = (name for name in with_parts(retriever) if name not in parts)
-        raise _missing(retriever, f"the index is of {whole} models alone, without {lacking}")
+        lacking = next(name for name in with_parts(retriever) if name not in parts)
+        raise _missing(retriever, f"the index has no {family(lacking).half_content or lacking}")
     first = whole if last == RERANKED else last
     others = (whole, *parts[:-1]) if len(parts) > 1 else ()
     searched = SearchedCollection(

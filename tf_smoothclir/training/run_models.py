@@ -70,11 +70,9 @@ class RunModels(Mapping):
     @property
     def thresholds(self) -> tuple[float, ...]:
         """Thresholds of the loss; of families that learn without one, those of the settings."""
-        retrieval, thresholds = self.settings.retrieval, self.settings.model.thresholds
-        if retrieval.with_task in self:
-            own = family(retrieval.with_task)
-            return own.thresholds(self[retrieval.with_task], self.settings)
-        return thresholds
+        if (name := self.settings.retrieval.with_task) not in self:
+            return self.settings.model.thresholds
+        return family(name).thresholds(self[name], self.settings)
 
     @property
     def seconds(self) -> float:
