@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tf_smoothclir.papers.laboratory import translated as translated  # a family of MT
 from tf_smoothclir.papers.laboratory.systems import System
 
 MON, MT, S2NET, BAE, XCNN, OURS = "MON", "MT", "S2Net", "BAE", "XCNN", "OURS"

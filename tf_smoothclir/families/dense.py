@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from absl import logging
+
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families.graph_family import GraphFamily
 from tf_smoothclir.families.towers import SearchedTowers, Towers, training_query_vectors
@@ -70,7 +72,10 @@ class Dense(GraphFamily):
             with run.writing(run.pseudo_queries) as path:
                 path.mkdir()
                 write_pseudo_queries(path, tokenized_set, model, number=number, seed=training.seed)
-        return with_pseudo_queries(tokenized_set, run.pseudo_queries)
+        found = with_pseudo_queries(tokenized_set, run.pseudo_queries)
+        made = len(found.retrieval_set.query_ids) - len(tokenized_set.retrieval_set.query_ids)
+        logging.info("Pseudo-queries: %d documents without a judged query have one", made)
+        return found
 
     def retrievers(self, model, over):
         from tf_smoothclir.two_tower.scorer import SetEncoder

@@ -162,38 +162,30 @@ register(
         ),
     ),
 )
-register(
-    "family",
-    "dense",
-    "tf_smoothclir.families.dense:Dense",
-    help="the two towers (paper).",
-    facts={"has_task": True},
-)
-register(
-    "family",
+
+
+def _family(name: str, where: str, text: str, rules: tuple = (), **facts) -> None:
+    where = f"tf_smoothclir.families.{where}"
+    register("family", name, where, help=text, rules=rules, facts=facts)
+
+
+_family("dense", "dense:Dense", "the two towers (paper).", has_task=True)
+_family(
     "lexical",
-    "tf_smoothclir.families.lexical:Lexical",
-    help="a translation table learned from the training pairs; no towers.",
-    facts={"has_table": True},
+    "lexical:Lexical",
+    "a translation table learned from the training pairs; no towers.",
+    has_table=True,
 )
-register(
-    "family",
+_family(
     "hybrid",
-    "tf_smoothclir.families.hybrid:Hybrid",
-    help="both in one ranking; the validation queries decide how much each counts, and whether the"
+    "hybrid:Hybrid",
+    "both in one ranking; the validation queries decide how much each counts, and whether the"
     " better half ranks alone.",
-    facts={"parts": ("dense", "lexical")},
+    parts=("dense", "lexical"),
 )
-register(
-    "family",
-    "reranked",
-    "tf_smoothclir.families.reranked:Reranked",
-    help="",  # --reranker makes one
-    rules=(
-        Rule(
-            lambda retriever: retriever == "reranked",
-            "it orders what another retriever ranks first",
-            "Name that one, and add --reranker=late_interaction",
-        ),
-    ),
+_BY_RERANKER = Rule(
+    lambda retriever: retriever == "reranked",
+    "it orders what another retriever ranks first",
+    "Name that one, and add --reranker=late_interaction",
 )
+_family("reranked", "reranked:Reranked", "", (_BY_RERANKER,))
