@@ -56,6 +56,7 @@ distribution=shards retriever=lexical | shards_dir=gs://s batching=lists
 distribution=shards reranker=late_interaction | shards_dir=gs://s batching=lists
 rerank_depth=50 reranker
 retriever ranker=ql
+init_from=there retriever=translated
 retriever query_translation=none
 retriever=translated query_translation=nearest query_embeddings=en.vec document_embeddings
 fusion=reciprocal_rank retriever=lexical

@@ -88,14 +88,14 @@ class Retriever(Scorer, Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class GradedScorer:
-    """A scorer and what its scores say about grades: all that the evaluation of a run needs.
+    """A retriever and what its scores say about grades: all that the evaluation of a run needs.
 
     Attributes:
         scorer: Made for one set.
         cut_points: Scores at which the predicted grade changes; None where none are known.
     """
 
-    scorer: Scorer
+    scorer: Retriever
     cut_points: CutPoints | None
 
 

@@ -41,11 +41,4 @@ def load_first_stage(
 ) -> Retriever:
     """The scorer of a run on a set that another run has opened."""
     tokenized_set = tokenize_set(retrieval_set, run.settings().text, cache_dir, run.vocabulary)
-    scorer = load_scorer(run, tokenized_set).scorer
-    if not isinstance(scorer, Retriever):
-        raise input_error(
-            f"--first_stage={run.path}",
-            "it scores candidate lists and cannot rank a collection",
-            "Give a run that can, such as one of two towers",
-        )
-    return scorer
+    return load_scorer(run, tokenized_set).scorer

@@ -52,6 +52,11 @@ RULES = (
         "Give both files, or neither",
     ),
     Rule(
+        lambda init_from, retriever: bool(init_from) and retriever == "translated",
+        "it does not learn the translation table of that run further",
+        LEAVE_OUT,
+    ),
+    Rule(
         lambda dictionary, query_translation: bool(dictionary) and query_translation != "table",
         "a dictionary becomes part of the translation table, which this does without",
         LEAVE_OUT,
