@@ -30,6 +30,7 @@ _PROFILES = "Weight of a word by its position, in the towers"
 class Dense(GraphFamily):
     """Two towers; its model is a `TwoTower`, which is trained, and its published one `Towers`."""
 
+    has_task = True
     half_content = "vectors"
     ranks_by = "two towers that give queries and documents vectors"
 

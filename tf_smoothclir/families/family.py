@@ -60,6 +60,8 @@ class Family:
         name: The name by which it is registered.
         parts: Names of the families that it is made of; a run has their models too, and an export
             of it ranks by each of them alone as well.
+        has_task: Whether it is trained step by step, by a `Task`.
+        has_table: Whether it has a translation table, which takes a dictionary.
         half_content: What its half of an index holds, for people.
         ranks_by: What it ranks by, for the model card; "" for its name.
         is_published: Whether it can be exported.
@@ -67,6 +69,8 @@ class Family:
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
+    has_task: ClassVar[bool] = False
+    has_table: ClassVar[bool] = False
     half_content: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
     is_published: ClassVar[bool] = True

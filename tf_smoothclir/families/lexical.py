@@ -33,6 +33,7 @@ _PAIRS_PER_CALL = 1024
 class Lexical(GraphFamily):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
+    has_table = True
     half_content = "impacts of words"
     ranks_by = "a translation table"
     missing = "has not learned its lexical model yet"
