@@ -178,7 +178,8 @@ def grades_of_hits(scores, cut_points):
 
 
 def encode(signature, texts):
-    """Vectors of texts by a loaded signature."""
+    """Vectors of texts by a loaded signature, or by that of a loaded tower."""
+    signature = getattr(signature, "signatures", {}).get("serving_default", signature)
     return signature(text=tf.constant(texts, tf.string))["vector"].numpy()
 
 

@@ -21,7 +21,6 @@ from tf_smoothclir.publishing.export_directory import (
     MODELS,
     exported_versions,
     load_part,
-    load_tower,
     part_dir,
 )
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, load_lexical
@@ -63,7 +62,7 @@ def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(tiny_ru
     assert not export.exists()
     assert export_run(run, export, search_model=False) == 1
     assert [exported_versions(export, role) for role in SERVED] == [[1], [], [1]]
-    assert np.abs(encode(load_tower(export, "query").encode, ["word1 word2"])).max() > 0.1
+    assert np.abs(encode(load_part(export, "query").model, ["word1 word2"])).max() > 0.1
     (text,) = requests_of(export, "query")[0].inputs["text"].string_val
     assert text.decode() in run.vocabulary_tokens("query")[2:]
 
@@ -194,7 +193,7 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
     assert export_run(ranking_runs["lexical"], path, search_model=False) == 3
     assert load_exported_models(path).retriever == "lexical"
     assert load_exported_models(path, 1).retriever == "hybrid"
-    assert load_tower(path, "query").manifest.version == 1
+    assert load_part(path, "query").manifest.version == 1
 
 
 @pytest.mark.parametrize(
