@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.families.graph_family import GraphFamily
+from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.families.towers import SearchedTowers, Towers, training_query_vectors
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, TextSearch
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.utils.errors import input_error
@@ -233,3 +234,15 @@ class Family:
 
     def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
         return functools.partial(self.scorer, models[self.name])
+
+
+class GraphFamily(Family):
+    """Family that a graph ranks by: what is published of towers, of a lexical model, or of both."""
+
+    def search_model(self, publication: Publication, searched: SearchedSource) -> Any:
+        """Search model with the towers and the lexical model that are published."""
+        from tf_smoothclir.publishing.export_search import search_model_of
+
+        towers, lexical = map(publication.published.get, ("dense", "lexical"))
+        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
+        return search_model_of(loaded, lexical, searched)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.families.graph_family import GraphFamily
+from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_search
 from tf_smoothclir.plugins import family
 

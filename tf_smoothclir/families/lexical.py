@@ -9,7 +9,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.families.graph_family import GraphFamily
+from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:

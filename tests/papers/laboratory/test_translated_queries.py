@@ -75,9 +75,11 @@ def test_untranslated_queries_need_no_training_pairs_and_are_not_exported(tiny, 
 
 
 def test_a_query_that_nobody_translated_finds_nothing(tiny, data, tmp_path, caplog):
+    settings = tiny(data, retriever="translated", ranker="bm25", query_translation="human")
+    with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file"):
+        train(settings, tmp_path / "without")
     lines = [f"{n}\tTitre\tmot{words_of(n)[0]}\n" for n in range(QUERIES - 1)]  # not of the last
     (data / "wiki_fr.queries").write_text("".join(lines))
-    settings = tiny(data, retriever="translated", ranker="bm25", query_translation="human")
     with caplog.at_level("WARNING", logger="absl"):
         train(settings, tmp_path / "run")
     assert "1 queries have no translation" in caplog.text
@@ -85,9 +87,3 @@ def test_a_query_that_nobody_translated_finds_nothing(tiny, data, tmp_path, capl
     scores = model.rows(texts)(np.arange(QUERIES))
     assert not scores[-1].any()
     assert (np.diag(scores)[:-1] > 0).all()  # the mates
-
-
-def test_translations_that_are_not_there_stop_a_run_before_it_learns(tiny, tmp_path):
-    human = tiny(retriever="translated", ranker="ql", query_translation="human")
-    with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file"):
-        train(human, tmp_path / "human")
