@@ -24,22 +24,11 @@ MAX_LINES_OF_A_MAIN = 60
 ORDER = (
     *("utils", "storage", "plugins", "settings", "encoder", "_compat", "ops", "text", "data"),
     *("losses", "optimizers", "protocols", "evaluation", "lexical", "towers", "two_tower"),
-    *(
-        "foreign_encoders",
-        "hybrid",
-        "interaction",
-        "training",
-        "tuning",
-        "publishing",
-        "index",
-        "engines",
-        "client",
-    ),
-    *("search", "server", "command_line", "api"),
+    *("foreign_encoders", "hybrid", "interaction", "training", "tuning", "publishing", "index"),
+    *("engines", "client", "search", "families", "server", "command_line", "api"),
 )
-FAMILIES = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid", "interaction"}
-# The modules of training that know the families of models.
-KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks", "teaching")
+KINDS_OF_MODELS = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid"}
+KINDS_OF_MODELS |= {"interaction"}
 STACK_MODULES = (
     *("_compat.keras_api", "_compat.lists", "_compat.quiet", "ops.intraop_threads", "ops.row_sums"),
     "ops.row_updates",
@@ -101,10 +90,6 @@ def importing(modules, wanted):
     return {name for name, path in modules.items() if any(map(wanted, imports(path)))}
 
 
-def of_training(names):
-    return {f"tf_smoothclir.training.{name}" for name in names}
-
-
 def test_every_module_has_its_place_in_the_order():
     assert {piece(name) for name in LIBRARY} - {""} == set(ORDER)
 
@@ -152,11 +137,13 @@ def test_papers_do_not_import_each_other():
     assert across == set()
 
 
-def test_training_knows_the_families_of_models_where_it_trains_and_where_it_ranks():
+def test_families_are_known_by_the_registry_alone():
+    knowing = importing(LIBRARY, lambda module: piece(module) == "families")
+    assert {piece(name) for name in knowing} == {"", "families"}  # "": the public name `Family`
     of_all = "tf_smoothclir.optimizers.gradients"  # sums of gradients of any family
     training = {name: path for name, path in LIBRARY.items() if piece(name) == "training"}
-    knowing = importing(training, lambda module: piece(module) in FAMILIES and module != of_all)
-    assert knowing == of_training((*KNOWING, "rerankers"))
+    knowing = importing(training, lambda m: piece(m) in KINDS_OF_MODELS and m != of_all)
+    assert knowing == {"tf_smoothclir.training.tasks"}  # where towers are trained
 
 
 def test_publishing_knows_the_families_of_models_in_exports_alone():

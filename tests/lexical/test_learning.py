@@ -31,11 +31,11 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
-from tf_smoothclir.lexical.ranker_learning import PARAMETERS, learn_translated_queries
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.papers.laboratory.translated.learning import PARAMETERS, learn_translated_queries
+from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.utils.errors import InputError
 

@@ -11,11 +11,13 @@ import pytest
 import tf_smoothclir as sc
 from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
+from tf_smoothclir.hybrid import learning as hybrid_learning
+from tf_smoothclir.lexical import learning as lexical_learning
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training import retrievers, run_report
-from tf_smoothclir.training.retrievers import load_models, load_scorer
+from tf_smoothclir.training import run_report
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models, load_scorer
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
@@ -56,7 +58,7 @@ def test_a_run_says_and_keeps_nothing_of_what_it_has_not(runs):
     result = read_json(lexical.metrics)
     assert "components" not in result
     assert (result["history"], result["training"]["pairs"]) == ([], 0)
-    assert load_models(lexical).towers is None
+    assert list(load_models(lexical)) == ["lexical"]
 
 
 def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
@@ -81,7 +83,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
     for part in kept.keys() - {name}:
         assert kept[part] == read_cut_points(runs[part].cut_points)[part]
     models = load_models(runs[name])
-    feedback = getattr(models.fusion or models.lexical, "feedback", 0)
+    feedback = getattr(models[name], "feedback", 0)
     assert (kept[name].alone == kept[name].scores) == (not feedback)
 
 
@@ -95,8 +97,8 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
         (Trainer, "train"),
-        (retrievers, "learn_lexical_model"),
-        (retrievers, "learn_fusion"),
+        (lexical_learning, "learn_lexical_model"),
+        (hybrid_learning, "learn_fusion"),
         (run_report, "evaluate_splits"),
     ]
     for stage in stages if name == "hybrid" else stages[1::2]:
@@ -105,8 +107,8 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     run = RunDirectory.load(path)
     assert not run.finished
     kept = snapshot(run.lexical)
-    for learned in ("learn_lexical_model", "learn_fusion"):
-        monkeypatch.setattr(retrievers, learned, stop)  # nothing is learned again
+    for learned in stages[1:3]:
+        monkeypatch.setattr(*learned, stop)  # nothing is learned again
     result = train(settings, path)
     assert snapshot(run.lexical) == kept
     expected = read_json(runs[name].metrics)

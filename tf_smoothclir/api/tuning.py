@@ -173,7 +173,7 @@ class HyperModel(keras_tuner.HyperModel):
         self._settings = settings_with_data(
             "HyperModel", data, preset, given, directory, **_rules_of(search)
         )
-        if not self._settings.retrieval.has_towers:
+        if not self._settings.retrieval.with_task:
             reason = "a lexical model is no Keras model"
             raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
 

@@ -83,8 +83,8 @@ def define_plugin() -> None:
         flags.DEFINE_list(
             "plugin",
             [],
-            "Python modules to import first, which register losses, towers, objectives or"
-            " re-rankers (tf_smoothclir.plugins.register).",
+            "Python modules to import first, which register losses, towers, objectives,"
+            " re-rankers or families (tf_smoothclir.plugins.register).",
             module_name=COMMAND,
         )
 

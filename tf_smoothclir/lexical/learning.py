@@ -105,7 +105,7 @@ class _Learner:
         if dictionary is not None:
             self._dictionary = dictionary.table(*texts.vocabularies, self._background)
             if not len(self._training):  # then what the documents are expected to say
-                expected = texts.collection.occurrences @ self._dictionary
+                expected = texts.occurrences @ self._dictionary
                 self._background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades = 0.0

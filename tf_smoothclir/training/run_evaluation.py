@@ -13,9 +13,9 @@ from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import make_directory, write_json
 from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_known_queries
-from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_scorer
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 
 
@@ -28,6 +30,12 @@ class Collection:
     def of(cls, documents: Words) -> Collection:
         """Counts the words of documents."""
         return cls(documents.matrix(), np.diff(documents.offsets))
+
+
+@functools.lru_cache(maxsize=1)
+def collection_of(texts: LexicalTexts) -> Collection:
+    """The documents of a set."""
+    return Collection.of(texts.documents)
 
 
 @dataclasses.dataclass(frozen=True)

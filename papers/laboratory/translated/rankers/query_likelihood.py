@@ -17,7 +17,7 @@ import dataclasses
 
 import numpy as np
 
-from tf_smoothclir.lexical.rankers.term_weights import Collection, TermWeights
+from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import Collection, TermWeights
 
 
 @dataclasses.dataclass(frozen=True)
