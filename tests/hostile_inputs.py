@@ -117,10 +117,11 @@ class Python(Given):
             return  # no Python object
         if isinstance(parts, list) and len(parts) == 3:
             queries, documents, judgments = parts
+            named = {"queries": queries, "documents": documents, "judgments": judgments}
             texts_of(queries, "queries")
             texts_of(documents, "documents")
             judgments_of(judgments)
-            given = given_set("train", None, *parts, languages=("en", "fr"))
+            given = given_set("train", None, named, DataSettings())
             RetrievalSet.load(given.source)
 
 

@@ -23,6 +23,7 @@ _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
 _SETTINGS = """
 data_dir=here tfds_name=wiki_clir/fr
 ir_dataset=mr-tydi/sw data_dir=here tfds_name
+parallel=here data_dir
 min_ngram=4 max_ngram=3
 token_weights=idf tower=cnn
 position_weights=learned tower=cnn

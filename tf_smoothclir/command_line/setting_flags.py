@@ -155,9 +155,9 @@ def check_export_dir() -> None:
 
 def check_data_dir(data_dir: str) -> None:
     """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load."""
-    from tf_smoothclir.data.sources.line_files import checked_directory
+    from tf_smoothclir.data.sources.file_source import checked_directory
 
-    if data_dir:
+    if data_dir and not Path(data_dir).is_file():
         checked_directory(data_dir)
 
 
