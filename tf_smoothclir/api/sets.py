@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,9 @@ def given_set(
     parts = {name: part for name, part in parts.items() if part is not None}
     splits = parts.pop("splits", None)
     if data is not None and (parts or splits is not None):
-        raise input_error(f"{where}: data", f"{_and(parts) or 'splits'} are given too", _REMEDY)
+        raise input_error(
+            f"{where}: data", f"{', '.join(parts) or 'splits'} are given too", _REMEDY
+        )
     if isinstance(data, (str, os.PathLike)):
         return GivenSet(directory=os.path.abspath(local_path(data)))
     if isinstance(data, RetrievalSet):
@@ -92,7 +94,7 @@ def _in_memory(
     if form is None:
         near = next((form for form in _FORMS if form > parts.keys()), parts.keys())
         missing = [name for name in PARTS if name in near - parts.keys()]
-        reason = f"{_and(missing)} are missing" if missing else "they do not go together"
+        reason = f"{', '.join(missing)} are missing" if missing else "they do not go together"
         raise input_error(f"{where}: {', '.join(parts)}", reason, _REMEDY)
     columns, queries, judgments = columns_of(settings.columns), [], None
     if "pairs" in parts:
@@ -128,10 +130,6 @@ def _in_memory(
         source.max_skipped = settings.max_skipped
         source = of(known_judgments(source))
     return source
-
-
-def _and(names: Iterable[str]) -> str:
-    return " and ".join([*filter(None, [", ".join([*names][:-1])]), *[*names][-1:]])
 
 
 def directory_holds(directory: Path, written: Path) -> bool:

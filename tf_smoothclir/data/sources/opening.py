@@ -74,6 +74,9 @@ def _open_directory(settings: DataSettings) -> Source:
     languages = settings.document_language, settings.query_language
     if path.is_file() and kind_of(path):
         return PairsFile(path, *languages, columns=columns)
+    if path.is_file():
+        reason, remedy = "this is no table", "Give pairs in .tsv, .csv, .jsonl or .parquet"
+        raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
     directory, parallel = checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
     own = [name for name in ("documents", "pairs") if table_named(directory, name)]
@@ -90,6 +93,9 @@ def _open_directory(settings: DataSettings) -> Source:
             " (.tsv, .csv, .jsonl or .parquet, perhaps .gz); or with wiki_<language>.documents,"
             f" wiki_<language>.queries and a .rel file; or with {CORPUS}, queries.jsonl and qrels/",
         )
+    if settings.parallel and own != ["documents"]:
+        reason = "sentences teach where there are documents alone"
+        raise input_error(f"--parallel={settings.parallel}", reason, "Leave it out")
     if beir:
         return BeirDirectory(directory, *languages)
     if published:

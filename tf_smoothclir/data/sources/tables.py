@@ -199,7 +199,8 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
             raise input_error(
                 path,
                 f"{len(fields)} tab-separated columns instead of {shown}",
-                "Put one tab between columns, and no tab into a text",
+                "Put one tab between columns, and no tab into a text; other columns need a first"
+                " line with the names of all",
                 line=number,
             )
         yield number, [ABSENT if place is None else fields[place] for place in order]

@@ -109,7 +109,9 @@ class PairsFile(UserFiles):
     """A table of pairs: query and document, their texts, and perhaps grade (without: 1)."""
 
     def __init__(self, path: Path, *languages: str, columns: Mapping[str, str] | None = None):
-        super().__init__(Path(path.name.partition(".")[0]), *languages, columns=columns)
+        stem = path.name.partition(".")[0]
+        named = path.parent if stem == "pairs" else Path(stem)
+        super().__init__(named, *languages, columns=columns)
         self.paths = dict.fromkeys(STREAMS, path)
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
