@@ -94,28 +94,19 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
 @pytest.mark.parametrize(
     ("suffix", "content", "message"),
     [
-        ("tsv", b"1\ta\n2\n", ":2: 1 tab-separated columns instead of 2"),
-        ("tsv", b"1\ta\n\xff\tb\n", ":2: byte 0xff .* is not UTF-8"),
         ("tsv", b"", ": the file is empty"),
         ("documents", b"1\tt\ta\n2\tb\n", ":2: 2 tab-separated columns instead of 3"),
-        ("documents", b"1\tt\ta\n\tt\tb\n", ":2: id '' is empty"),
-        ("jsonl", b'{"id": "1", "text": "a"}\n{"id": "2"}\n', ":2: there is no column 'text'"),
         ("parquet", b"", ":1: it cannot be read as Parquet"),
         ("parquet", b"1\tx\n", ":1: it cannot be read as Parquet"),
         ("parquet", b"PAR1\x15\x04\x15\x06", ":1: it cannot be read as Parquet"),  # cut
         ("parquet", {"id": [], "text": []}, ": the file is empty"),
-        (
-            "parquet",
-            {"id": ["1"], "body": ["x"]},
-            ": there is no column 'text'; there are: id, body",
-        ),
+        ("parquet", {"id": ["1"], "body": ["x"]}, ": there is no column 'text'; there are: id, bo"),
         ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: id is None"),
         ("parquet", {"id": ["1", "2"], "text": ["x", None]}, ":2: the text of 2 is None"),
         ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: the title of 1 is 1, an int"),
         ("parquet", {"id": ["1"], "text": np.array([2**62], "M8[us]")}, ":1: .* as Parquet .* out"),
         ("parquet", {"id": [True], "text": ["x"]}, ":1: id is True, a bool"),
         ("parquet", {"id": ["a b"], "text": ["x"]}, ":1: id 'a b' is empty or contains white"),
-        ("parquet", {"id": [""], "text": ["x"]}, ":1: id '' is empty or contains white space"),
     ],
 )
 def test_a_defect_is_named(tmp_path, suffix, content, message):

@@ -100,7 +100,7 @@ def _in_memory(
     if "pairs" in parts:
         rows, place = rows_of(parts["pairs"], PAIRS, "pairs", columns)
         queries, documents = (
-            [text for _, text in texts_of_column(rows, column, place)]
+            [text for _, text in texts_of_column(column, rows, place)]
             for column in (QUERY, DOCUMENT)
         )
         judgments = judgments_of_pairs(rows, place)
@@ -108,7 +108,7 @@ def _in_memory(
         documents = texts_of(parts["documents"], "documents", columns)
     if "clicks" in parts:
         rows, place = rows_of(parts["clicks"], CLICKS, "clicks", columns)
-        queries = [text for _, text in texts_of_column(rows, QUERY, place)]
+        queries = [text for _, text in texts_of_column(QUERY, rows, place)]
         judgments = judgments_of_clicks(rows, place)
     elif "judgments" in parts:
         queries = texts_of(parts["queries"], "queries", columns)

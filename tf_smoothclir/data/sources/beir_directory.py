@@ -53,8 +53,7 @@ class BeirDirectory(FileSource):
             self.paths[f"judgments {path.stem}"] = path
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        path = self.paths[stream]
-        for line, text in texts_in(read_table(path, TEXTS, piece=piece), in_file(path)):
+        for line, text in texts_in(*self._rows(stream, TEXTS, piece)):
             joined = f"{text.title} {text.text}".strip() if text.title else text.text
             yield line, Text(text.id, "", joined if stream == "documents" else text.text)
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import abc
 import functools
+import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import id_of, in_file
+from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, pieces_of
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import SPLITS, SUFFIXES, TEXTS, can_be_cut, read_table
+from tf_smoothclir.data.sources.tables import (
+    SPLITS,
+    SUFFIXES,
+    TEXTS,
+    Role,
+    Row,
+    can_be_cut,
+    read_table,
+)
 from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
@@ -23,14 +32,27 @@ class FileSource(Source):
 
     # Stream name ("queries", "documents", "judgments" and perhaps "splits") -> file.
     paths: dict[str, Path]
-    columns: Mapping[str, str] = {}  # as for `read_table`
 
-    def __init__(self, directory: Path, document_language: str, query_language: str):
+    def __init__(
+        self,
+        directory: Path,
+        document_language: str,
+        query_language: str = "en",
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        self.columns = columns or {}
         languages = f"{query_language}-{document_language}"
         name = directory.resolve().name
         self.name = name if name.endswith(languages) else f"{name}-{languages}"
         self.document_language = document_language
         self.query_language = query_language
+
+    def _rows(
+        self, stream: str, role: Role, piece: Piece = WHOLE_FILE
+    ) -> tuple[Iterator[Row], Place]:
+        """The rows of the file of a stream, and their places."""
+        path = self.paths[stream]
+        return read_table(path, role, self.columns, piece), in_file(path)
 
     @abc.abstractmethod
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
@@ -43,8 +65,9 @@ class FileSource(Source):
     def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
         """Yields (line number, (query id, split)); `RetrievalSet` checks the names of splits."""
         path, first = self.paths["splits"], {}
-        for line, (query_id, split) in read_table(path, SPLITS, self.columns):
-            query_id = id_of(query_id, "query_id", in_file(path), line)
+        rows, place = self._rows("splits", SPLITS)
+        for line, (query_id, split) in rows:
+            query_id = id_of(query_id, "query_id", place, line)
             # Checked here, because the dict that `splits` returns hides a repeated id.
             if first.setdefault(query_id, line) != line:
                 reason = f"query {query_id!r} already has a split in line {first[query_id]}"
@@ -89,7 +112,10 @@ class FileSource(Source):
 
     @functools.cached_property
     def _fingerprint(self) -> str:  # takes seconds for a large collection
-        return joint_digest(dict.fromkeys(self.paths.values()))
+        digest = joint_digest(dict.fromkeys(self.paths.values()))
+        if not self.columns:
+            return digest
+        return hashlib.sha256(f"{digest} {sorted(self.columns.items())}".encode()).hexdigest()
 
 
 def files_named(directory: Path, *names: str) -> list[Path]:

@@ -18,7 +18,6 @@ from tf_smoothclir.data.sources.user_files import (
     ClicksDirectory,
     PairsFile,
     UserDirectory,
-    UserFiles,
 )
 from tf_smoothclir.data.sources.wikiclir_files import (
     PUBLISHED_FOLDERS,
@@ -112,7 +111,7 @@ def _open_directory(settings: DataSettings) -> Source:
     if parallel or not (kinds or table_named(directory, "queries")):
         documents = table_named(directory, "documents")
         return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
-    kind: type[UserFiles] = ClicksDirectory if kinds == ["clicks"] else UserDirectory
+    kind = ClicksDirectory if kinds == ["clicks"] else UserDirectory
     return kind(directory, *languages, columns=columns)
 
 

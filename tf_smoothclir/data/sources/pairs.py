@@ -19,7 +19,7 @@ QUERY, DOCUMENT = 0, 1
 _NAMES = ("query", "document")
 
 
-def texts_of_column(rows: Iterable[Row], column: int, place: Place) -> Iterator[tuple[int, Text]]:
+def texts_of_column(column: int, rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Text]]:
     """Yields (number, text) of the different texts of a column."""
     seen: dict[bytes, int] = {}
     for number, values in rows:

@@ -12,16 +12,16 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import in_file, text_of, texts_in
+from tf_smoothclir.data.sources.file_source import FileSource
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import PARALLEL, TEXTS, kind_of, read_table
-from tf_smoothclir.data.sources.user_files import UserFiles
 from tf_smoothclir.utils.errors import input_error
 
 _VALIDATION_SHARE, _MOST_VALIDATION = 0.1, 1000  # of the sentences
 
 
-class UnjudgedDirectory(UserFiles):
+class UnjudgedDirectory(FileSource):
     """Documents, and perhaps parallel sentences: a table of two columns, or two files of lines.
 
     Its queries are the sentences in their language, as examples; nobody judged them.

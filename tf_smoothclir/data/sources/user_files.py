@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tf_smoothclir.data.sources.cells import in_file, judgments_in, texts_in
+from tf_smoothclir.data.sources.cells import judgments_in, texts_in
 from tf_smoothclir.data.sources.file_source import FileSource, table_named
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.pairs import (
@@ -17,46 +16,14 @@ from tf_smoothclir.data.sources.pairs import (
     texts_of_column,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.tables import (
-    CLICKS,
-    JUDGMENTS,
-    PAIRS,
-    TEXTS,
-    Role,
-    read_table,
-)
+from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, TEXTS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 STREAMS = ("documents", "queries", "judgments")
 
 
-class UserFiles(FileSource):
-    """Tables whose columns may have other names."""
-
-    def __init__(
-        self,
-        directory: Path,
-        document_language: str,
-        query_language: str = "en",
-        columns: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(directory, document_language, query_language)
-        self.columns = columns or {}
-
-    def _rows(self, stream: str, role: Role, piece: Piece = WHOLE_FILE):
-        """The rows of the file of a stream, and their places."""
-        path = self.paths[stream]
-        return read_table(path, role, self.columns, piece), in_file(path)
-
-    def fingerprint(self) -> str:
-        files = super().fingerprint()
-        if not self.columns:
-            return files
-        return hashlib.sha256(f"{files} {sorted(self.columns.items())}".encode()).hexdigest()
-
-
-class UserDirectory(UserFiles):
+class UserDirectory(FileSource):
     """A directory with documents, queries and judgments, each in a table of any kind.
 
     | file | columns; a TSV file without their names has them in this order |
@@ -81,7 +48,7 @@ class UserDirectory(UserFiles):
         return judgments_in(*self._rows("judgments", JUDGMENTS))
 
 
-class ClicksDirectory(UserFiles):
+class ClicksDirectory(FileSource):
     """A directory with documents, and with clicks: query (its text), document_id, perhaps count.
 
     Clicks of documents that are not there are skipped, up to a share; see `judgments_of_clicks`.
@@ -98,14 +65,13 @@ class ClicksDirectory(UserFiles):
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
         if stream == "documents":
             return texts_in(*self._rows(stream, TEXTS, piece))
-        rows, place = self._rows(stream, CLICKS)
-        return texts_of_column(rows, QUERY, place)
+        return texts_of_column(QUERY, *self._rows(stream, CLICKS))
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         return judgments_of_clicks(*self._rows("judgments", CLICKS))
 
 
-class PairsFile(UserFiles):
+class PairsFile(FileSource):
     """A table of pairs: query and document, their texts, and perhaps grade (without: 1)."""
 
     def __init__(self, path: Path, *languages: str, columns: Mapping[str, str] | None = None):
@@ -115,8 +81,8 @@ class PairsFile(UserFiles):
         self.paths = dict.fromkeys(STREAMS, path)
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        rows, place = self._rows(stream, PAIRS)
-        return texts_of_column(rows, QUERY if stream == "queries" else DOCUMENT, place)
+        column = QUERY if stream == "queries" else DOCUMENT
+        return texts_of_column(column, *self._rows(stream, PAIRS))
 
     def document_pieces(self, size: int) -> Iterator[Piece]:
         return iter([WHOLE_FILE])

@@ -19,11 +19,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tf_smoothclir.data.sources.cells import id_of, in_file, judgments_in
+from tf_smoothclir.data.sources.cells import id_of, judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS, Row, read_table
+from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS, read_table
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
@@ -92,16 +92,13 @@ class WikiClirDirectory(FileSource):
         self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        wanted, place = None, in_file(self.paths[stream])
+        wanted, (rows, place) = None, self._rows(stream, TITLED_TEXTS, piece)
         if stream == "queries" and self._queries_are_shared:
             wanted = self._judged_queries()
-        for line, fields in self._fields(stream, piece):
+        for line, fields in rows:
             if wanted is None or fields[0] in wanted:
                 id_of(fields[0], "id", place, line)
                 yield line, Text(*fields)
-
-    def _fields(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[Row]:
-        return read_table(self.paths[stream], TITLED_TEXTS, piece=piece)
 
     def translated_queries(self) -> Iterator[Text]:
         path = self.paths["documents"].with_name(f"wiki_{self.document_language}.queries")
@@ -118,15 +115,14 @@ class WikiClirDirectory(FileSource):
     def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
         of_others: set[str] = set()
         if self._queries_are_shared:
-            of_others = {id_ for _, (id_, *_) in self._fields("queries")}
+            of_others = {id_ for _, (id_, *_) in self._rows("queries", TITLED_TEXTS)[0]}
             of_others -= self._judged_queries()
         for line, (query_id, split) in super()._splits():
             if query_id not in of_others:
                 yield line, (query_id, split)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        path = self.paths["judgments"]
-        return judgments_in(read_table(path, JUDGMENTS), in_file(path))
+        return judgments_in(*self._rows("judgments", JUDGMENTS))
 
     def fingerprint(self) -> str:
         own = super().fingerprint()
