@@ -151,7 +151,7 @@ def settings_with_data(
     parts = {name: given.pop(name, None) for name in PARTS}
     if parts["parallel"] is not None and not (preset or "retriever" in given):
         preset = "lexical"  # the table alone
-    of_data = {}
+    of_data = {"parallel": ""}  # not that of a run to begin with
     if isinstance(parts["parallel"], (str, os.PathLike)):
         paths = os.fspath(parts.pop("parallel")).split(",")
         of_data["parallel"] = ",".join(os.path.abspath(local_path(path)) for path in paths)

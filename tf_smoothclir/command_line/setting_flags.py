@@ -213,6 +213,8 @@ def _begin_with(path: str) -> RunSettings:
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
+    if FLAGS["data_dir"].present and not FLAGS["parallel"].present:  # another set
+        trained_on = dataclasses.replace(trained_on, parallel="")
     return settings_from_flags(RunSettings(data=trained_on)).data
 
 

@@ -107,7 +107,9 @@ def _open_directory(settings: DataSettings) -> Source:
     elif not kinds and (sentences := table_named(directory, "parallel")):
         parallel = [sentences]
     if len(kinds) > 1:
-        raise input_error(directory, f"there are {' and '.join(kinds)}", "Keep one of them")
+        raise input_error(
+            directory, f"there are {' and '.join(kinds)}", "Keep one of them (--parallel= for none)"
+        )
     if parallel or not (kinds or table_named(directory, "queries")):
         documents = table_named(directory, "documents")
         return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
