@@ -88,7 +88,7 @@ def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tm
     if given == "dictionary":
         words = {f"{query.split()[0]}\t{text.split()[0]}" for query, text in pairs}
         (tmp_path / "words").write_text("\n".join(words))
-        options = {"dictionary": str(tmp_path / "words"), "preset": "lexical"}
+        options = {"dictionary": str(tmp_path / "words")}
     options = {"cache_dir": table["cache_dir"], "output_dir": tmp_path / "run", **options}
     model = sc.train(documents=texts[1], **options)
     assert (model.metrics, model.retriever) == ({}, "lexical")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +18,17 @@ from tf_smoothclir.api.sets import PARTS, Data, directory_holds, given_set
 from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.grades import highest_grade, thresholds_for, with_grades_of_set
+from tf_smoothclir.training.grades import (
+    highest_grade,
+    needs_table_alone,
+    thresholds_for,
+    with_grades_of_set,
+)
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
@@ -149,15 +156,20 @@ def settings_with_data(
     """
     given = with_objects(where, keywords)
     parts = {name: given.pop(name, None) for name in PARTS}
-    if parts["parallel"] is not None and not (preset or "retriever" in given):
-        preset = "lexical"  # the table alone
-    of_data = {"parallel": ""}  # not that of a run to begin with
+    parallel = ""  # not that of a run to begin with
     if isinstance(parts["parallel"], (str, os.PathLike)):
         paths = os.fspath(parts.pop("parallel")).split(",")
-        of_data["parallel"] = ",".join(os.path.abspath(local_path(path)) for path in paths)
+        parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
     chosen = run_settings(preset, given, **beside)
     check(chosen)
     found = given_set(where, data, parts, chosen.data)
+    source = found.source
+    if found.directory is not None and os.path.exists(found.directory):
+        source = source_of(
+            dataclasses.replace(chosen.data, data_dir=found.directory, parallel=parallel)
+        )
+    if source is not None and needs_table_alone(source, preset, given):
+        chosen = run_settings("lexical", given, **beside)
     if found.source is not None or found.directory is not None:
         named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
         if named:
@@ -171,9 +183,9 @@ def settings_with_data(
             if len(thresholds) != len(chosen.model.thresholds):
                 chosen = changed(chosen, {"thresholds": thresholds}, **beside)
         kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
-        return changed(chosen, {"data_dir": str(kept), **of_data}, **beside)
+        return changed(chosen, {"data_dir": str(kept), "parallel": parallel}, **beside)
     if found.directory is not None:
-        chosen = changed(chosen, {"data_dir": found.directory, **of_data}, **beside)
+        chosen = changed(chosen, {"data_dir": found.directory, "parallel": parallel}, **beside)
     return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
 
 

@@ -127,9 +127,6 @@ def preset_settings(
             )
         _check(given)  # before the run is read, which may not be there
         return changed(begin_with(str(path)), given, **beside)
-    if not preset and given.get("parallel"):
-        logging.info("Without judgments there is the translation table alone: --preset=lexical")
-        preset = "lexical"
     if not preset:
         return _best_that_fits(given, **beside)
     of_tower = PAPER_TOWERS.get(given.get("tower"), {}) if preset == "paper" else {}
