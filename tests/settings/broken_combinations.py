@@ -25,6 +25,7 @@ _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
 _SETTINGS = """
 data_dir=here tfds_name=wiki_clir/fr
 ir_dataset=mr-tydi/sw data_dir=here tfds_name
+parallel=here data_dir
 min_ngram=4 max_ngram=3
 token_weights=idf tower=cnn
 position_weights=learned tower=cnn
@@ -95,6 +96,7 @@ remove=ids.txt engine=milvus index_dir=index collection=documents.tsv index_type
 hnsw_neighbours=64 search_effort=9 overwrite=True data_dir=here tfds_name=wiki_clir/fr
 tfds_data_dir=here ir_dataset=mr-tydi/sw query_language=de document_language=sw max_queries=25
 max_train_queries=12 related_per_query=0.5 max_skipped=0.1 toy_entities=900 split_seed=5
+parallel=a.en,a.fr
 """
 
 

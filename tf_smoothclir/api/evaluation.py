@@ -17,7 +17,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.training.evaluated_sets import (
     set_of_other_grades,
     set_of_training,
-    warn_of_known_queries,
+    warn_of_figures,
 )
 from tf_smoothclir.utils.errors import input_error
 
@@ -47,7 +47,7 @@ def evaluate_on(models: ExportedModels, given: GivenSet, split: str, negatives: 
             split = "test"
             everything = np.full_like(retrieval_set.splits, SPLITS.index(split))
             retrieval_set = dataclasses.replace(retrieval_set, splits=everything)
-        warn_of_known_queries(trained_on, num_grades, retrieval_set, split)
+        warn_of_figures(trained_on, num_grades, retrieval_set, split)
     *_, last = models
     retriever = family(last).retriever_over(models, retrieval_set)
     found = evaluate_split(retrieval_set, retriever, split, negatives=negatives)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tf_smoothclir.api.collections import Searches
 from tf_smoothclir.api.evaluation import evaluate_on
-from tf_smoothclir.api.given import Judgments, Texts, one_string, strings, whole_number
+from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import Data, given_set
@@ -238,6 +238,8 @@ class Model:
         queries: Texts | None = None,
         documents: Texts | None = None,
         judgments: Judgments | None = None,
+        clicks: Table | None = None,
+        pairs: Table | None = None,
         split: str = "test",
         negatives: int | None = None,
     ) -> Evaluation:
@@ -251,6 +253,8 @@ class Model:
             queries: As for `train`; all judged ones are evaluated.
             documents: As for `train`.
             judgments: As for `train`.
+            clicks: As for `train`.
+            pairs: As for `train`.
             split: Which queries of `data`, or of the set of training: "test", "validation" or
                 "train".
             negatives: Sampled documents of grade 0 in each candidate list; None for as many as in
@@ -264,8 +268,8 @@ class Model:
             InputError: The data cannot be used.
         """
         trained_on = self._models.manifest.data
-        languages = trained_on.query_language, trained_on.document_language
-        given = given_set("evaluate", data, queries, documents, judgments, languages=languages)
+        parts = {"queries": queries, "documents": documents, "judgments": judgments}
+        given = given_set("evaluate", data, {**parts, "clicks": clicks, "pairs": pairs}, trained_on)
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
         if data is None and given.source is not None:

@@ -157,9 +157,9 @@ def check_export_dir() -> None:
 
 def check_data_dir(data_dir: str) -> None:
     """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load."""
-    from tf_smoothclir.data.sources.line_files import checked_directory
+    from tf_smoothclir.data.sources.file_source import checked_directory
 
-    if data_dir:
+    if data_dir and not Path(data_dir).is_file():
         checked_directory(data_dir)
 
 
@@ -223,6 +223,8 @@ def _begin_with(path: str) -> RunSettings:
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
+    if FLAGS["data_dir"].present and not FLAGS["parallel"].present:  # another set
+        trained_on = dataclasses.replace(trained_on, parallel="")
     return settings_from_flags(RunSettings(data=trained_on)).data
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
+from tf_smoothclir.evaluation.report import metrics_table, rules_list, without_queries
 from tf_smoothclir.plugins import FAMILIES, RERANKERS, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
@@ -131,8 +131,9 @@ def _figures(content: Mapping[str, Any], is_smaller: bool) -> Iterator[str]:
             " of fewer bits, or a part of the run) and may rank worse; `manifest.json` has what was"
             " measured."
         )
-    yield "Means over the test queries, which nothing was trained or chosen on:"
-    yield markdown_table(*metrics_cells(content, ["test"])).rstrip("\n")
+    if content["test"]:
+        yield "Means over the test queries, which nothing was trained or chosen on:"
+    yield from (table.rstrip("\n") for table in metrics_table(content, ["test"]))
     yield from without_queries(content, ["test"])
     yield rules_list(content["rules"])
 

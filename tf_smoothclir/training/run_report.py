@@ -12,6 +12,7 @@ from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
     HITS,
     NEGATIVES_SEED,
+    NOTHING_MEASURED,
     Evaluation,
     by_grade,
     evaluate_splits,
@@ -19,7 +20,7 @@ from tf_smoothclir.evaluation.evaluate import (
 )
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
-from tf_smoothclir.protocols.cut_points import CutPoints, write_cut_points
+from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
 from tf_smoothclir.protocols.scorer import Retriever, without_collection
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
@@ -39,7 +40,7 @@ def evaluate_and_report(
     progress: Progress,
 ) -> dict:
     """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
-    settings = models.settings
+    settings, is_judged = models.settings, tokenized_set.retrieval_set.source.is_judged
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {
         name: evaluate_splits(
@@ -49,10 +50,14 @@ def evaluate_and_report(
             negatives=negatives,
             trec_dir=run.evaluation_of("" if name == chosen else name),
         )
+        if is_judged
+        else {"test": NOTHING_MEASURED}
         for name, retriever in retrievers.items()
     }
     cut_points = {
         name: calibrated_on(tokenized_set, retrievers[name], splits["validation"], negatives)
+        if is_judged
+        else NEVER_RELEVANT
         for name, splits in evaluations.items()
     }
     with run.writing(run.cut_points) as path:
@@ -62,6 +67,8 @@ def evaluate_and_report(
         for name, splits in evaluations.items()
     }
     result = metrics_content(evaluations[chosen], negatives)
+    if not is_judged:
+        result["rules"] = {}
     result["set"] = _sizes(tokenized_set.retrieval_set)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
@@ -84,6 +91,8 @@ def evaluate_and_report(
 
 def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
     """Sizes of a set: numbers of queries, documents and judgments."""
+    if not retrieval_set.source.is_judged:
+        return {"parallel sentences": len(retrieval_set.query_ids)}
     return {
         "queries": len(retrieval_set.query_ids),
         "documents": len(retrieval_set.document_ids),
@@ -146,6 +155,8 @@ def _draw(
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
         )
+    if test.confusion is None:
+        return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
     drawn["Predicted grades, candidate lists, test"] = run.plots / "grades.png"
     plots.confusion(drawn["Predicted grades, candidate lists, test"], test.confusion)
     if test.hits is not None:
@@ -168,7 +179,9 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             f" ({retrieval_set.source.document_language})",
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **_facts_of_models(models, result["training"]),
-            "cut points between grades": _cut_points_fact(result["cut_points"]),
+            "cut points between grades": _cut_points_fact(result["cut_points"])
+            if retrieval_set.source.is_judged
+            else "none: without judgments, predicted grades are 0",
             "peak memory": f"{result['training']['peak_rss_mb']:,.0f} MB",
         },
         content=result,

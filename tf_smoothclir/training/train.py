@@ -23,6 +23,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import copy_file, read_record
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.training.evaluated_sets import warn_near_chance, warn_of_few_queries
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
 from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.run_checks import check_trained
@@ -33,7 +34,7 @@ from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
 
 
 def train(
@@ -72,6 +73,8 @@ def train(
             if processes.is_chief:
                 models, retrievers = learn_models(settings, run, tokenized_set, trained)
                 result = evaluate_and_report(run, models, retrievers, tokenized_set, progress)
+                if tokenized_set.retrieval_set.source.is_judged:
+                    warn_near_chance(result, settings)
                 keep_best(run.checkpoints)
     processes.wait()  # to the others, a process that exits first would look lost
     return result
@@ -94,7 +97,7 @@ def _begin(
         if (initial := initial_run(settings)) is not None:
             check_trained(initial)
         if processes.is_chief:
-            source = source_of(settings.data)
+            source = source_of(settings.data).training
             processes.check_set(source.name)
             held.enter_context(RunDirectory.only_one(output_dir))
             families = map(family, settings.retrieval.families)
@@ -160,11 +163,22 @@ def trainer_of(
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
     """Loads a set and checks it."""
+    if not source.is_judged:
+        splits = [split for split in splits if split == "train"]
+        if settings.retrieval.has_towers or (splits and next(source.queries(), None) is None):
+            raise input_error(
+                source.name,
+                "there are no judgments",
+                "Add judgments, clicks or pairs; or teach the translation table alone, by"
+                " --parallel=FILE or --dictionary=FILE, with --preset=lexical",
+            )
     retrieval_set = RetrievalSet.load(
         source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
     )
     for split in splits:
         retrieval_set.queries_in(split)
+    if "test" in splits:
+        warn_of_few_queries(retrieval_set, "test")
     return retrieval_set
 
 
