@@ -73,7 +73,8 @@ def warn_near_chance(result: dict, settings: RunSettings) -> None:
     by_chance = sum(1 / rank for rank in range(1, min(10, documents) + 1)) / documents
     if found is None or found - by_chance >= _NEAR_CHANCE * (1 - by_chance):
         return
-    others = "" if settings.retrieval.has_lexical_model else "; try --preset=best or lexical"
+    is_table_missing = settings.retrieval.families == (settings.retrieval.with_task,)
+    others = "; try --preset=best or lexical" if is_table_missing else ""
     logging.warning(
         "The model ranks hardly better than chance: full/MRR@10 is %.3f on test queries, %.3f by"
         " chance. Check that the judgments name the right texts, that both languages are what"
