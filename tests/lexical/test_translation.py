@@ -23,7 +23,6 @@ from tf_smoothclir.lexical.words import same_spelling
 from tf_smoothclir.papers.laboratory.translated.translation import (
     by_nearest,
     by_table,
-    inverted,
     literal,
 )
 from tf_smoothclir.utils.errors import InputError
