@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.training.fixtures import tokenized_by
-from tests.training.test_dictionaries import data as data
-from tests.training.test_dictionaries import without_training_pairs
+from tests.training.test_retrievers import data as data
+from tests.training.test_retrievers import without_training_pairs
 from tests.training.tiny_set import QUERIES, WORDS, words_of
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory import translated as translated  # registers it
