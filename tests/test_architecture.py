@@ -194,8 +194,7 @@ def test_only_compat_asks_which_stack_it_is_on():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists")],
+    ("one", "other"), [("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists")]
 )
 def test_both_stacks_have_the_same_names_and_signatures(one, other):
     def interface(module):
