@@ -22,8 +22,7 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.plan import StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated.model import human_queries
-from tf_smoothclir.papers.laboratory.translated.rankers.bm25 import Bm25
-from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import collection_of
+from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError

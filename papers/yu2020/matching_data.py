@@ -15,7 +15,7 @@ from tf_smoothclir.interaction.texts import InteractionTexts, content_words
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
-from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import Collection
+from tf_smoothclir.papers.laboratory.translated.rankers import Collection
 from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, literal
 from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
 from tf_smoothclir.papers.yu2020.vectors import word_vectors

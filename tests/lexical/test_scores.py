@@ -29,10 +29,12 @@ from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
-from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS
-from tf_smoothclir.papers.laboratory.translated.rankers.bm25 import Bm25
-from tf_smoothclir.papers.laboratory.translated.rankers.query_likelihood import QueryLikelihood
-from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import Collection
+from tf_smoothclir.papers.laboratory.translated.rankers import (
+    RANKERS,
+    Bm25,
+    Collection,
+    QueryLikelihood,
+)
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.evidence_levels import NAMES

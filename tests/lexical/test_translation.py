@@ -17,14 +17,10 @@ from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignme
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
 from tf_smoothclir.lexical.related_words import shared_counts, similar_words
+from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import same_spelling
-from tf_smoothclir.papers.laboratory.translated.translation import (
-    by_nearest,
-    by_table,
-    inverted,
-    literal,
-)
+from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, by_table, literal
 from tf_smoothclir.utils.errors import InputError
 
 QUERY_WORDS = ["[PAD]", "[UNK]", "dog", "cat", "the", "html"]

@@ -84,7 +84,11 @@ class RunModels(Mapping):
         check_retriever(self.settings, retriever)
         if retriever == self.settings.retrieval.ranks_with:
             return self
-        settings = changed(self.settings, {"retriever": retriever, "reranker": "none"})
+        # Not checked: what the others were learned with may stay among the settings.
+        retrieval = dataclasses.replace(
+            self.settings.retrieval, retriever=retriever, reranker="none"
+        )
+        settings = dataclasses.replace(self.settings, retrieval=retrieval)
         return RunModels(settings, {name: self[name] for name in settings.retrieval.families})
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:

@@ -17,8 +17,7 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.lexical.word_vectors import WordVectors
 from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
-from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS
-from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import collection_of
+from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS, collection_of
 from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, by_table, literal
 
 # Values of --query_translation.

@@ -14,10 +14,12 @@ from absl import logging
 from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS
-from tf_smoothclir.papers.laboratory.translated.rankers.bm25 import Bm25
-from tf_smoothclir.papers.laboratory.translated.rankers.query_likelihood import QueryLikelihood
-from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import collection_of
+from tf_smoothclir.papers.laboratory.translated.rankers import (
+    RANKERS,
+    Bm25,
+    QueryLikelihood,
+    collection_of,
+)
 from tf_smoothclir.storage.files import (
     new_directory,
     open_to_write,

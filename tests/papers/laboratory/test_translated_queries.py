@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.training.fixtures import tokenized_by
-from tests.training.test_dictionaries import data as data
-from tests.training.test_dictionaries import without_training_pairs
+from tests.training.test_retrievers import data as data
+from tests.training.test_retrievers import without_training_pairs
 from tests.training.tiny_set import QUERIES, WORDS, words_of
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory import translated as translated  # registers it
@@ -16,7 +16,6 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")
-slow = pytest.mark.slow
 
 
 def opened(path):
@@ -34,14 +33,11 @@ def share_translated(path):
     return np.mean(found.argmax(axis=1) == [document_words.index(f"mot{n}") for n in range(WORDS)])
 
 
-@pytest.mark.parametrize(
-    ("ranker", "parameters"), [("bm25", {"k1", "b"}), pytest.param("ql", {"mu"}, marks=slow)]
-)
-def test_a_run_translates_queries_by_its_table_and_says_so(tiny, tmp_path, ranker, parameters):
-    settings = tiny(retriever="translated", ranker=ranker, query_translation="table")
+def test_a_run_translates_queries_by_its_table_and_says_so(tiny, tmp_path):
+    settings = tiny(retriever="translated", ranker="ql", query_translation="table")
     metrics = train(settings, tmp_path / "run")
     assert metrics["lexical"].keys() == {"ranker", "parameters", "query_translation", "seconds"}
-    assert metrics["lexical"]["parameters"].keys() == parameters
+    assert metrics["lexical"]["parameters"].keys() == {"mu"}
     assert share_translated(tmp_path / "run") >= 0.7
     assert "smoothclir-export" not in (tmp_path / "run" / "report.md").read_text()
 

@@ -14,7 +14,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.papers.laboratory.translated.rankers.term_weights import Collection
+from tf_smoothclir.papers.laboratory.translated.rankers import Collection
 from tf_smoothclir.papers.li2018 import opening_queries
 from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, POSITIVES, OpeningQueries
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
