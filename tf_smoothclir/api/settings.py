@@ -15,7 +15,8 @@ from tf_smoothclir.utils.errors import input_error
 
 # Of `train`, `tune` and `HyperModel`, besides settings.
 _ARGUMENTS = (
-    *("data", "queries", "documents", "judgments", "clicks", "pairs", "splits", "preset"),
+    *("data", "queries", "documents", "judgments", "clicks", "pairs", "parallel", "splits"),
+    "preset",
     *(
         "output_dir",
         "overwrite",
