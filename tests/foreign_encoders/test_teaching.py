@@ -5,7 +5,10 @@ import json
 import numpy as np
 import pytest
 
+import tf_smoothclir as sc
+from tests.foreign_encoders import stand_in
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import write_set
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.foreign_encoders.teaching import taught
@@ -80,6 +83,40 @@ def test_what_people_judged_stays_and_alone_is_tested(world, tmp_path):
 def test_a_set_without_unjudged_queries_has_nothing_to_teach(world, tmp_path):
     with pytest.raises(InputError, match="nothing to teach"):
         taught(world, teacher_of(world), settings(tmp_path))
+
+
+def test_a_log_becomes_a_set_whose_run_has_no_test_figures(world, commands, tmp_path):
+    log, taught_set, run = tmp_path / "log", tmp_path / "taught", tmp_path / "run"
+    write_set(Log(), log, None)
+    (log / "judgments.jsonl").unlink()
+    vectors = teacher_of(world)
+    ids = [[text.id for text in texts] for texts in (world.queries(), world.documents())]
+    names = "query_ids", "document_ids", "queries", "documents"
+    arrays = [*ids, vectors.queries, vectors.documents]
+    np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
+    given = f"--data_dir={log}", f"--encoder={tmp_path}/teacher.npz", f"--output_dir={taught_set}"
+    done = commands.run("trainers.teach", *given)
+    assert done.returncode == 0, done.stderr
+    assert "teacher judged 300 queries" in done.stdout
+    given = f"--data_dir={taught_set}", "--preset=lexical", f"--output_dir={run}"
+    done = commands.run("trainers.train", *given, f"--cache_dir={tmp_path}/cache")
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["test"] == {}  # nobody judged what it would be measured by
+    assert metrics["validation"]["full/MRR@10"] > 0.3
+    done = commands.run("trainers.teach", f"--data_dir={log}", f"--output_dir={taught_set}")
+    assert "it is there already" in done.stderr
+
+
+def test_python_teaches_and_trains(world):
+    queries, documents = (
+        {text.id: text.text for text in texts} for texts in (world.queries(), world.documents())
+    )
+    judged = [j for j in world.judgments() if int(j.query_id[1:]) % 10 == 0]
+    found = sc.teach(queries, documents, judgments=judged, encoder=stand_in.encode)
+    model = sc.train(**found, preset="lexical")
+    assert len(model.details["intervals"]["test"])
+    assert model.search(["sea"], k=1) is not None
 
 
 def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):

@@ -88,6 +88,12 @@ class RetrievalSet:
             splits=np.append(self.splits, np.full(number, SPLITS.index("train"), np.int8)),
         )
 
+    @property
+    def has_test(self) -> bool:
+        """Whether a model is to be measured: not where splits are given, and none is "test"."""
+        named = self.source.splits()
+        return self.source.is_judged and (named is None or "test" in named.values())
+
     def queries_in(self, split: str) -> np.ndarray:
         """The rows of the judged queries of a split, sorted."""
         judged = np.zeros(len(self.query_ids), bool)

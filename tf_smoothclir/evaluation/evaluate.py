@@ -76,7 +76,7 @@ class Evaluation:
 
     def graded(self, cut_points: CutPoints | None) -> Evaluation:
         """An evaluation with predicted grades; itself where none are predicted."""
-        if cut_points in (None, NEVER_RELEVANT):
+        if cut_points in (None, NEVER_RELEVANT) or not self.scores_by_grade:
             return self
         num_grades = len(self.scores_by_grade)
         sizes = [len(own) for own in self.scores_by_grade]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
@@ -58,14 +59,13 @@ class EncodedSet:
 
     @classmethod
     def of(
-        cls, encoder: ForeignEncoder | VectorFile, retrieval_set: RetrievalSet, cache_dir: str = ""
+        cls, encoder: ForeignEncoder | VectorFile, source: Source, cache_dir: str = ""
     ) -> EncodedSet:
         """Encodes all texts of a set, or finds their vectors."""
         if isinstance(encoder, VectorFile):
-            ids = retrieval_set.query_ids, retrieval_set.document_ids
+            ids = [[text.id for text in texts] for texts in (source.queries(), source.documents())]
             return cls(encoder.name, encoder.queries(ids[0]), encoder.documents(ids[1]))
         store = VectorStore(encoder, Path(cache_dir or default_cache_dir()))
-        source = retrieval_set.source
         queries = store.queries([text.text for text in source.queries()])
         return cls(
             encoder.name, queries, store.documents([text.text for text in source.documents()])

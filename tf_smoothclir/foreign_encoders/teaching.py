@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from absl import logging
@@ -19,6 +19,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.drawn_splits import drawn_splits
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
+from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.retriever import RowRetriever, query_chunks
@@ -49,6 +50,11 @@ class TaughtSource(Source):
         self.query_language = source.query_language
         self.document_language = source.document_language
         self._source, self._labels, self._grade, self._splits = source, labels, grade, splits
+
+    @property
+    def labelled(self) -> int:
+        """How many queries the teacher judged."""
+        return len(self._labels)
 
     def queries(self) -> Iterator[Text]:
         return self._source.queries()
@@ -99,36 +105,41 @@ class _Teaching:
 
     def __init__(self, source: Source, encoded: EncodedSet, settings: RunSettings):
         self._source, self._encoded, self._settings = source, encoded, settings
-        self._query_ids = [text.id for text in source.queries()]
+        queries = list(source.queries())
+        self._query_ids = [text.id for text in queries]
         self._document_ids = [text.id for text in source.documents()]
         judgments = list(source.judgments())
-        judged = {judgment.query_id for judgment in judgments}
+        ids = {judgment.query_id for judgment in judgments}
+        judged = [text for text in queries if text.id in ids]
         self._grade = max([1, *(judgment.grade for judgment in judgments)])
-        self._rows = np.array(
-            [row for row, id_ in enumerate(self._query_ids) if id_ not in judged], np.int64
-        )
+        # A query with the words of a judged one may be a test query under another id.
+        known = {tuple(tokens_of(text.text)) for text in judged}
+        unjudged = [
+            text.id not in ids and tuple(tokens_of(text.text)) not in known for text in queries
+        ]
+        self._rows = np.flatnonzero(unjudged)
         if not len(self._rows):
             raise input_error(
                 f"--encoder: {encoded.name}",
-                f"all {len(judged)} queries of {source.name} have judgments, so there is nothing to"
+                f"all {len(queries)} queries of {source.name} have judgments: there is nothing to"
                 " teach",
                 "Leave --encoder out, or add queries that nobody judged",
             )
-        self._splits = self._all_splits(sorted(judged))
+        self._splits = self._all_splits(judged)
         logging.info(
-            "%s teaches: %d of %d queries have no judgment",
+            "%s teaches: %d of %d queries have no judgment, nor the words of one that has",
             encoded.name,
             len(self._rows),
             len(self._query_ids),
         )
 
-    def _all_splits(self, judged: list[str]) -> dict[str, str]:
+    def _all_splits(self, judged: Sequence[Text]) -> dict[str, str]:
         seed = self._settings.data.split_seed
         splits = self._source.splits()
         if splits is None:
             places = drawn_splits(judged, seed)
-            splits = {id_: SPLITS[place] for id_, place in zip(judged, places)}
-        splits = {id_: splits[id_] for id_ in judged if id_ in splits}
+            splits = {text.id: SPLITS[place] for text, place in zip(judged, places)}
+        splits = {text.id: splits[text.id] for text in judged if text.id in splits}
         of_teacher = [self._query_ids[row] for row in self._rows]
         share = _VALIDATION_SHARE
         if sum(split == "validation" for split in splits.values()) >= _FEWEST_VALIDATION_QUERIES:

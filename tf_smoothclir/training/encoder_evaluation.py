@@ -39,7 +39,7 @@ def evaluate_encoder(
     retrieval_set = set_of_other_grades(source_of(data), data.split_seed)
     name = re.sub(r"[^\w.-]+", "-", encoder.name).strip("-")
     path = make_directory(output_dir or f"runs/{name}", "--output_dir")
-    encoded = EncodedSet.of(encoder, retrieval_set, data.cache_dir)
+    encoded = EncodedSet.of(encoder, retrieval_set.source, data.cache_dir)
     retriever = encoded.retriever(retrieval_set)
     found = evaluate_splits(retrieval_set, retriever, splits, negatives=negatives, trec_dir=path)
     content = metrics_content(found, negatives)

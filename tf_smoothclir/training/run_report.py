@@ -40,18 +40,18 @@ def evaluate_and_report(
     progress: Progress,
 ) -> dict:
     """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
-    settings, is_judged = models.settings, tokenized_set.retrieval_set.source.is_judged
+    settings, retrieval_set = models.settings, tokenized_set.retrieval_set
+    is_judged = retrieval_set.source.is_judged
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {
-        name: evaluate_splits(
-            tokenized_set.retrieval_set,
+        name: {"test": NOTHING_MEASURED}
+        | evaluate_splits(
+            retrieval_set,
             retriever,
-            EVALUATED_SPLITS,
+            _measured_splits(retrieval_set),
             negatives=negatives,
             trec_dir=run.evaluation_of("" if name == chosen else name),
         )
-        if is_judged
-        else {"test": NOTHING_MEASURED}
         for name, retriever in retrievers.items()
     }
     cut_points = {
@@ -89,6 +89,12 @@ def evaluate_and_report(
     return result
 
 
+def _measured_splits(retrieval_set: RetrievalSet) -> list[str]:
+    """Splits whose queries have judgments: not all sets have test queries, or any."""
+    missing = set() if retrieval_set.has_test else {"test"}
+    return [s for s in EVALUATED_SPLITS if retrieval_set.source.is_judged and s not in missing]
+
+
 def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
     """Sizes of a set: numbers of queries, documents and judgments."""
     if not retrieval_set.source.is_judged:
@@ -97,7 +103,10 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
         "queries": len(retrieval_set.query_ids),
         "documents": len(retrieval_set.document_ids),
         "judgments": len(retrieval_set.grades),
-        **{f"{split} queries": len(retrieval_set.queries_in(split)) for split in EVALUATED_SPLITS},
+        **{
+            f"{split} queries": len(retrieval_set.queries_in(split))
+            for split in _measured_splits(retrieval_set)
+        },
     }
 
 

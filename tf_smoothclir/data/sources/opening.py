@@ -17,6 +17,7 @@ from tf_smoothclir.data.sources.user_files import (
     STREAMS,
     ClicksDirectory,
     PairsFile,
+    QueryLog,
     UserDirectory,
 )
 from tf_smoothclir.data.sources.wikiclir_files import (
@@ -47,6 +48,16 @@ def source_of(settings: DataSettings) -> Source:
         related_per_query=settings.related_per_query,
         seed=settings.split_seed,
     )
+
+
+def query_log_of(settings: DataSettings) -> Source:
+    """Opens a set whose queries need no judgments."""
+    path = Path(local_path(settings.data_dir))
+    is_log = path.is_dir() and bool(table_named(path, "queries"))
+    if not is_log or table_named(path, "judgments") or not table_named(path, "documents"):
+        return source_of(settings)
+    languages = settings.document_language, settings.query_language
+    return QueryLog(path, *languages, columns=columns_of(settings.columns))
 
 
 def _whole(settings: DataSettings) -> Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tf_smoothclir.data.sources.cells import judgments_in, texts_in
@@ -35,9 +35,11 @@ class UserDirectory(FileSource):
     Ids are strings without white space, or whole numbers.
     """
 
+    needed: Sequence[str] = STREAMS
+
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
-        self.paths = {stream: _needed(directory, stream) for stream in STREAMS}
+        self.paths = {stream: _needed(directory, stream) for stream in self.needed}
         if (splits := table_named(directory, "splits")) is not None:
             self.paths["splits"] = splits
 
@@ -46,6 +48,15 @@ class UserDirectory(FileSource):
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         return judgments_in(*self._rows("judgments", JUDGMENTS))
+
+
+class QueryLog(UserDirectory):
+    """A directory with documents and queries, which nobody judged."""
+
+    needed = ("documents", "queries")
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        return iter(())
 
 
 class ClicksDirectory(FileSource):
