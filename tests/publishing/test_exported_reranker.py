@@ -11,6 +11,7 @@ from tests.server.local_server import grpc_server, local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.export_halves import export_halves
