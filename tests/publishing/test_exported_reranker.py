@@ -11,11 +11,12 @@ from tests.server.local_server import grpc_server, local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.publishing import export, export_directory
+from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
@@ -140,7 +141,7 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     def versions(path, role):
         return [] if role == "reranker" else exported_versions(path, role)
 
-    monkeypatch.setattr(export_directory, "exported_versions", versions)
+    monkeypatch.setattr(reranked_family, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             opened(export_dir, retriever=retriever)

@@ -15,13 +15,23 @@ from tf_smoothclir.index.document_collections import Collection, SourceCollectio
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.export_halves import halves_of
 from tf_smoothclir.protocols.text_search import TextSearch
-from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
+
+
+def published_models(path: Path, run: RunDirectory | None) -> ExportedModels:
+    """Models of an export, or those that an export of a run would have."""
+    if run is None:
+        return load_exported_models(path)
+    from tf_smoothclir.publishing.export import models_of_run  # takes a second
+
+    return models_of_run(run)
 
 
 class Searches:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.api.collections import Searches
+from tf_smoothclir.api.collections import Searches, published_models
 from tf_smoothclir.api.evaluation import evaluate_on
 from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
 from tf_smoothclir.api.keywords import PathText
@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.export_directory import latest_manifest
-from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -303,11 +303,7 @@ class Model:
 
     @functools.cached_property
     def _models(self) -> ExportedModels:
-        if self._run is None:
-            return load_exported_models(self.path)
-        from tf_smoothclir.publishing.export import models_of_run
-
-        return models_of_run(self._run)
+        return published_models(self.path, self._run)
 
     @functools.cached_property
     def _searches(self) -> Searches:

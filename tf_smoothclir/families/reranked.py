@@ -7,6 +7,7 @@ import dataclasses
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.lexical import word_vectors
 from tf_smoothclir.plugins import family
+from tf_smoothclir.publishing.export_directory import exported_versions, part_dir
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -79,7 +80,6 @@ class Reranked(Family):
         return {"reranker": ExportedReranker(published)}
 
     def exported(self, models):
-        from tf_smoothclir.publishing.export_directory import exported_versions, part_dir
         from tf_smoothclir.publishing.exported_reranker import load_second_stage
 
         version = models.manifest.version
