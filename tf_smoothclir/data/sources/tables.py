@@ -8,7 +8,7 @@
 | `.parquet` | those of its columns |
 
 All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
-that `--columns` gives; case, `-`, `_` and spaces do not matter. Columns that nobody needs are ignored.
+that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are ignored.
 """
 
 from __future__ import annotations
