@@ -30,6 +30,8 @@ class Frame:
         (Frame(id=["1"], text=["Apfel"], title=["Obst"]), [Text("1", "Obst", "Apfel")]),
         (["a", "b"], [Text("0", "", "a"), Text("1", "", "b")]),  # ids are positions
         (np.array(["a"]), [Text("0", "", "a")]),
+        ([{"qid": 7.0, "Query": "ein Apfel"}, {"id": "d8", "text": "", "title": np.nan}], TEXTS),
+        ([(7, "ein Apfel"), ["d8", ""]], TEXTS),
     ],
 )
 def test_texts(given, texts):
@@ -42,6 +44,7 @@ def test_texts(given, texts):
         (row for row in [["q1", "7", 2.0], ("q1", "d8", np.int32(0))]),
         {"q1": {7: 2, "d8": 0}},
         Frame(query_id=["q1", "q1"], document_id=[7, "d8"], grade=[2.0, 0.0]),
+        Frame(qid=["q1", "q1"], docid=[7.0, "d8"], **{"corpus-ID": [7, "d8"], "label": [2, False]}),
     ],
 )
 def test_judgments(given):
@@ -54,6 +57,11 @@ def test_frames_of_pandas():
     assert texts_of(frame, "documents") == TEXTS
     assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
     assert judgments_of(pandas.DataFrame(JUDGMENTS)) == JUDGMENTS
+    ones = [one._replace(grade=1) for one in JUDGMENTS]
+    assert judgments_of(pandas.DataFrame(JUDGMENTS)[["query_id", "document_id"]]) == ones
+    assert judgments_of({"q1": [7, "d8"]}) == judgments_of([("q1", 7), ("q1", "d8", True)]) == ones
+    titles = pandas.array([pandas.NA, None], dtype="string")
+    assert texts_of(frame.assign(title=titles), "documents") == TEXTS
     frame.loc[1, "text"] = None
     with pytest.raises(InputError, match=r"documents\[1\]: the text of d8 is (None|nan)"):
         texts_of(frame, "documents")

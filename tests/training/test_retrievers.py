@@ -168,7 +168,7 @@ def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path
     assert found == pytest.approx(sc.load(run.path).evaluate(other, negatives=3).metrics)
     assert found["P_mr@5"] > 0
     # Query 19, of the test split, has the words of query 1, of the training split.
-    assert "was trained on 1 of the 4 test queries" in done.stderr
+    assert "was trained on the texts of 1 of the 4 test queries" in done.stderr
     assert found != pytest.approx(read_json(run.metrics)["test"])
 
 

@@ -245,18 +245,13 @@ class Model:
     ) -> Evaluation:
         """Measures the model on judged queries, as `smoothclir-evaluate` does.
 
-        Without data, on the test queries of the set that it was trained on. Queries that it was
-        trained on make figures too good; a warning counts them.
+        Without data, on the test queries of its own set. Queries that it was trained on make
+        figures too good; a warning counts them.
 
         Args:
             data: Directory of a retrieval set, or an open set.
-            queries: As for `train`; all judged ones are evaluated.
-            documents: As for `train`.
-            judgments: As for `train`.
-            clicks: As for `train`.
-            pairs: As for `train`.
-            split: Which queries of `data`, or of the set of training: "test", "validation" or
-                "train".
+            queries: As for `train`, and so are the next four; all judged ones are evaluated.
+            split: Which queries of `data`, or of its own set: "test", "validation" or "train".
             negatives: Sampled documents of grade 0 in each candidate list; None for as many as in
                 training.
 
@@ -269,12 +264,13 @@ class Model:
         """
         trained_on = self._models.manifest.data
         parts = {"queries": queries, "documents": documents, "judgments": judgments}
-        given = given_set("evaluate", data, {**parts, "clicks": clicks, "pairs": pairs}, trained_on)
+        parts |= {"clicks": clicks, "pairs": pairs}
+        found = given_set("evaluate", data, parts, trained_on)
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
-        if data is None and given.source is not None:
+        if data is None and found.source is not None:
             split = ""
-        return evaluate_on(self._models, given, split, whole_number(negatives, "negatives", 0))
+        return evaluate_on(self._models, found, split, whole_number(negatives, "negatives", 0))
 
     @without_retracing_warnings()
     def export(self, directory: PathText, *, search_model: bool = True, depth: int = 10) -> Path:

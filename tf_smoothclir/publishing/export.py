@@ -94,7 +94,8 @@ def export_run(
     try:
         source = source_of(settings.data)
         texts = {
-            "query": _sample(text.text for text in source.queries()),
+            "query": _sample(text.text for text in source.queries())
+            or _made_up_texts(run.vocabulary_tokens("query")),
             "document": _sample(text.text for text in source.documents()),
         }
         if search_model and (number := _collection_size(source, max_search_documents)):

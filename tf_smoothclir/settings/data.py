@@ -49,7 +49,7 @@ class DataSettings(Settings):
         " table of two columns (query, document, or the codes of the languages), or two files of"
         " lines as Moses has them, such as a.en,a.de; also a table parallel.* in --data_dir."
         " Nothing is measured then.",
-        is_path=True,
+        is_path="several",
         has_effect=False,
     )
     tfds_name: str = setting(

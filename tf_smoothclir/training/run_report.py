@@ -99,6 +99,7 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
     """Sizes of a set: numbers of queries, documents and judgments."""
     if not retrieval_set.source.is_judged:
         return {"parallel sentences": len(retrieval_set.query_ids)}
+    known = sum(retrieval_set.known_queries["test"])
     return {
         "queries": len(retrieval_set.query_ids),
         "documents": len(retrieval_set.document_ids),
@@ -107,6 +108,7 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
             f"{split} queries": len(retrieval_set.queries_in(split))
             for split in _measured_splits(retrieval_set)
         },
+        **({"test queries with the words of a training query": known} if known else {}),
     }
 
 

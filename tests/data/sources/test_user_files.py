@@ -25,8 +25,8 @@ JSONL = {
     "judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n'
     '{"query_id": "q1", "document_id": "d-2", "grade": 0}\n',
 }
-MIXED = {name: {**TSV, **JSONL}[name] for name in ("documents.tsv", "queries.jsonl")}
-MIXED["judgments.tsv"] = TSV["judgments.tsv"]
+MIXED = {"documents.tsv": TSV["documents.tsv"], **JSONL}
+del MIXED["documents.jsonl"]
 WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr.rel": "1\t1\t2\n"}
 
 
@@ -38,7 +38,7 @@ def test_all_formats_give_the_same_set(make, files):
     assert list(source.queries()) == [("q1", "", "a liquid")]
     assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
     assert source.splits() is None
-    place = "judgments.jsonl:2" if files is JSONL else "judgments.tsv:2"
+    place = "judgments.tsv:2" if files is TSV else "judgments.jsonl:2"
     assert source.place("judgments", 1).endswith(place)
     assert (source.query_language, source.document_language) == ("en", "fr")
     assert UserDirectory(make({"splits.tsv": "q1\ttest\n"}), "fr").splits() == {"q1": "test"}
@@ -118,13 +118,6 @@ def test_sentences_teach_where_nobody_judged(make, form):
     )
     with pytest.raises(InputError, match=r"a\.0: it has fewer lines"):
         list(short.training.queries())
-
-
-def test_json_titles_and_integer_ids(make):
-    files = {**JSONL, "queries.jsonl": '{"id": 7, "title": "Water", "text": "été\\t\\n😀"}\n'}
-    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "Water", "été\t\n😀")]
-    files["queries.jsonl"] = '{"id": "7", "title": null, "text": ""}\n'
-    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "", "")]
 
 
 def test_names_of_files_in_capitals(make):

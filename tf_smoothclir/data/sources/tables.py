@@ -8,7 +8,7 @@
 | `.parquet` | those of its columns |
 
 All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
-that `--columns` gives; case, and `-` for `_`, do not matter. Columns that nobody needs are ignored.
+that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are ignored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SUFFIXES = tuple(
 )
 # Other usual names of a column.
 _ALIASES = {
-    "id": ("_id", "qid", "query_id", "doc_id", "document_id", "corpus_id", "docno"),
+    "id": ("qid", "query_id", "doc_id", "document_id", "corpus_id", "docno"),
     "text": ("query", "document"),
     "query_id": ("qid", "query", "topic"),
     "document_id": ("doc_id", "corpus_id", "docno", "document"),
@@ -88,7 +88,7 @@ CLICKS = Role(("query", "document_id", "count"), 2)
 PARALLEL = Role(("query", "document"), 2)
 _ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
 COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
-_KNOWN = {*COLUMNS, *itertools.chain(*_ALIASES.values())}
+_KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
 
 
 def read_table(
@@ -167,13 +167,13 @@ def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | No
     by_plain, columns = {_plain(field): field for field in fields}, columns or {}
     if len(fields) < 2:
         return False
-    if by_plain.keys() <= {*_KNOWN, *map(_plain, columns.values())}:
+    if by_plain.keys() <= {*map(_plain, (*_KNOWN, *columns.values()))}:
         return True
     return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
 
 
 def _plain(name: object) -> str:
-    return re.sub("[- ]", "_", str(name).strip().strip('#"').lower())
+    return re.sub(r"[-_\s]", "", str(name).strip().strip('#"').lower())
 
 
 def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str]) -> str | None:
