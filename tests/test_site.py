@@ -11,7 +11,7 @@ from pathlib import Path
 
 import command_pages  # of docs/site
 import pytest
-import sections
+import site_links
 
 import tf_smoothclir
 from tf_smoothclir.extras.distributed.settings import ShardsSettings
@@ -25,8 +25,8 @@ FLAGS = {
 }
 REPRODUCE = "smoothclir-reproduce"
 OF_ABSL = {"flagfile", "help", "helpfull", "verbosity"}
-FOLDERS = ("docs", "papers", "benchmarks", "export")
-PAGES = [*ROOT.glob("*.md"), *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))]
+# Not those of environments, caches and tools, whose folders begin with a dot.
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("[a-z]*/**/*.md")]
 
 
 class _Loaded(html.parser.HTMLParser):
@@ -85,23 +85,42 @@ def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
         assert FLAGS.get(name, set()) <= page.ids
 
 
-def test_every_section_of_the_readme_is_on_a_page():
-    for file in ("README.md", "BUILD.md"):
-        shown = set().union(*(titles for name, titles in sections.PAGES.values() if name == file))
-        there = set(sections.sections_of((ROOT / file).read_text(encoding="utf-8")))
-        assert there - shown == sections.LEFT_OUT.get(file, set()), file
+def anchors(page):
+    """Of the headings of a page, as hosting sites make them."""
+    found = set()
+    for line, is_code in site_links.lines(page.read_text(encoding="utf-8")):
+        if not is_code and (heading := re.match(r"#+ (.*)", line)):
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).lower()
+            found.add(re.sub(r"[^\w\- ]", "", text.strip()).replace(" ", "-"))
+    return found
 
 
-def test_links_between_files_lead_to_files():
+def test_links_between_files_lead_to_files_and_their_headings():
     """On the site, a link to what is not there would be its label alone."""
     missing = []
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#\s:]+)[)#]", page.read_text(encoding="utf-8")):
-            made = os.path.relpath(page.parent / target, ROOT / "docs")
-            is_made = made in sections.PAGES or made.startswith("commands/")
-            if not is_made and not (page.parent / target).exists():
-                missing.append(f"{page.relative_to(ROOT)}: {target}")
+        lines = site_links.lines(page.read_text(encoding="utf-8"))
+        text = "".join(line for line, is_code in lines if not is_code)
+        for target, anchor in re.findall(r"\]\(([^)#\s:]*)(?:#([^)\s]*))?\)", text):
+            file = (page.parent / target).resolve() if target else page
+            if ROOT / "docs" / "commands" in file.parents:  # made from the flags
+                file, anchor = ROOT / "setup.py", ""
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                missing.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
     assert missing == []
+
+
+def test_pages_that_code_names_are_there():
+    for file in ROOT.glob("[a-z]*/**/*.py"):
+        for name in re.findall(r"(?<![\w./])(?:docs|papers)/[\w/]+\.md", file.read_text("utf-8")):
+            assert (ROOT / name).exists(), f"{file.relative_to(ROOT)}: {name}"
+
+
+def test_the_readme_leads_to_every_guide_and_the_site_shows_it():
+    readme, nav = (ROOT.joinpath(name).read_text("utf-8") for name in ("README.md", "mkdocs.yml"))
+    for guide in (ROOT / "docs").glob("*.md"):
+        assert f"(docs/{guide.name}" in readme, guide.name
+        assert f"- {guide.name}" in nav, guide.name
 
 
 def code(page):
