@@ -87,8 +87,7 @@ def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
 
 def prose(page):
     """The lines of a page that are not code."""
-    lines = site_links.lines(page.read_text(encoding="utf-8"))
-    return [line for line, is_code in lines if not is_code]
+    return [line for line, is_code in site_links.lines(page.read_text("utf-8")) if not is_code]
 
 
 def anchors(page):
@@ -107,13 +106,10 @@ def test_links_between_files_lead_to_files_and_their_headings():
                 continue
             if not file.exists() or (anchor and anchor not in anchors(file)):
                 missing.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
-    assert missing == []
-
-
-def test_pages_that_code_names_are_there():
     for file in ROOT.glob("[a-z]*/**/*.py"):
-        for name in re.findall(r"(?<![\w./])(?:docs|papers)/[\w/]+\.md", file.read_text("utf-8")):
-            assert (ROOT / name).exists(), f"{file.relative_to(ROOT)}: {name}"
+        named = re.findall(r"(?<![\w./])(?:docs|papers)/[\w/]+\.md", file.read_text("utf-8"))
+        missing += [f"{file.name}: {name}" for name in named if not (ROOT / name).exists()]
+    assert missing == []
 
 
 def test_the_readme_leads_to_every_guide_and_the_site_shows_it():
@@ -128,9 +124,7 @@ def code(page):
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     spans = re.findall(r"`([^`]+)`", "".join(prose(page)))
-    return [line for block in blocks for line in block.splitlines()] + [
-        " ".join(span.split()) for span in spans
-    ]
+    return [*"\n".join(blocks).splitlines(), *(" ".join(span.split()) for span in spans)]
 
 
 def unknown_in(line, flags):
@@ -145,10 +139,8 @@ def unknown_in(line, flags):
             brought = flags["--plugin"] if "--plugin=" in arguments else set()
             if not {flag, flag.removeprefix("no")} & (flags[name] | brought | OF_ABSL):
                 found.append(f"smoothclir-{name} --{flag}")
-    ours = r"python -m ((?:benchmarks|export|papers|tests|trainers)[\w.]*)"
-    for module in re.findall(ours, line):
-        if importlib.util.find_spec(module) is None:
-            found.append(module)
+    modules = re.findall(r"python -m ((?:benchmarks|export|papers|tests|trainers)[\w.]*)", line)
+    found += [name for name in modules if importlib.util.find_spec(name) is None]
     if line.startswith("make "):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         named = re.findall(r"(?<!\S)[a-z-]+(?!\S)", line.partition("#")[0])[1:]
