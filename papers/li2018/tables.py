@@ -169,7 +169,7 @@ def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) ->
     ways = {}  # kind of towers -> how they are trained, all of a kind alike
     for cell in study.final_cells(study_set, [experiment]):
         settings = cell.cell.settings
-        if settings.retrieval.has_towers:
+        if settings.retrieval.with_task:
             way, rate = settings.training, learning_rate(settings.training, 0)
             kind = "LSTMs" if settings.model.tower == "max_lstm" else "Rows of other towers"
             ways[kind] = (

@@ -55,7 +55,7 @@ def test_frames_of_pandas():
     assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
     assert judgments_of(pandas.DataFrame(JUDGMENTS)) == JUDGMENTS
     frame.loc[1, "text"] = None
-    with pytest.raises(InputError, match=r"documents\['d8'\]: it is (None|nan), "):
+    with pytest.raises(InputError, match=r"documents\[1\]: the text of d8 is (None|nan)"):
         texts_of(frame, "documents")
     assert strings(pandas.Series(["a", "b"]), "texts") == ["a", "b"]
 
@@ -67,10 +67,10 @@ def test_frames_of_pandas():
         (b"bytes", "it is bytes"),
         (7, "it is 7, an int"),
         ([], "queries: it is empty"),
-        (["a", 7], r"queries\['1'\]: it is 7, an int. Give a string there"),
-        ({"a b": "text"}, "the id 'a b' is empty or contains white space"),
-        ({1.5: "text"}, "the id is 1.5, a float"),
-        ({True: "text"}, "the id is True"),
+        (["a", 7], r"queries\[1\]: the text of 1 is 7, an int. Give a string there"),
+        ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
+        ({1.5: "text"}, "id is 1.5, a float"),
+        ({True: "text"}, "id is True"),
         ({"q": "\ud800"}, "half of a surrogate pair"),
     ],
 )
@@ -82,11 +82,11 @@ def test_other_texts_are_errors(given, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([("q1", "d1")], r"judgments\[0\]: it is \('q1', 'd1'\), a tuple, not a triple"),
-        (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not a triple"),
+        ([("q1",)], r"judgments\[0\]: it is \('q1',\), a tuple, not 2 or 3 values"),
+        (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not 2 or 3 values"),
         ([("q1", "d1", 0.5)], "the grade is 0.5, a float"),
-        ([("q1", "d1", True)], "the grade is True, a bool"),
-        ({"q1": ["d1"]}, r"judgments\['q1'\]: it is \['d1'\], a list, not a dictionary"),
+        ([("q1", "d1", None)], "the grade is None. Give whole numbers"),
+        ({"q1": "d1"}, r"judgments\['q1'\]: it is 'd1', a str, not a dictionary or a list"),
         (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),
     ],
 )

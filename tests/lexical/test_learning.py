@@ -13,7 +13,7 @@ from tests.small_world import SmallWorld
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import ranker_learning, retriever, training_pairs
+from tf_smoothclir.lexical import retriever, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
@@ -31,11 +31,11 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
-from tf_smoothclir.lexical.ranker_learning import PARAMETERS, learn_translated_queries
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.papers.laboratory.translated.learning import PARAMETERS, learn_translated_queries
+from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.utils.errors import InputError
 
@@ -144,7 +144,7 @@ def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, b
 
     monkeypatch.setattr(Validation, "__call__", quality)
     assert all(value in PARAMETERS[ranker][name] for name, value in best.items())
-    found = learn_translated_queries(texts, ranker, ranker_learning.NONE, seed=13)
+    found = learn_translated_queries(texts, ranker, "none", seed=13)
     assert dataclasses.asdict(found.ranker).items() >= best.items()
 
 

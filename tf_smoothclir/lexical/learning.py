@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Iterator
 
@@ -54,8 +55,9 @@ def learn_lexical_model(
         time.monotonic() - begin,
     )
     model = dataclasses.replace(model, weights=learner.word_weights(model))
-    model = learner.with_best_length(model)
-    model = dataclasses.replace(model, feedback=learner.best_feedback(model))
+    if texts.retrieval_set.source.is_judged:  # sentences say nothing of documents
+        model = learner.with_best_length(model)
+        model = dataclasses.replace(model, feedback=learner.best_feedback(model))
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     return model
@@ -88,7 +90,6 @@ class _Learner:
         self._texts = texts
         self._psq = psq
         self._seed = seed
-        self._validation = Validation(texts.retrieval_set)
         self._shares = {FLAT: texts.documents.matrix(FLAT)}
         self._pairs = TrainingPairs(texts, self._share)
         learnable = len(self._pairs.mates[0]) > 0
@@ -105,10 +106,14 @@ class _Learner:
         if dictionary is not None:
             self._dictionary = dictionary.table(*texts.vocabularies, self._background)
             if not len(self._training):  # then what the documents are expected to say
-                expected = texts.collection.occurrences @ self._dictionary
+                expected = texts.occurrences @ self._dictionary
                 self._background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades = 0.0
+
+    @functools.cached_property
+    def _validation(self) -> Validation:
+        return Validation(self._texts.retrieval_set)
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
@@ -133,6 +138,8 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
+        if not self._texts.retrieval_set.source.is_judged:
+            return FLAT
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
         for profile in PROFILES:

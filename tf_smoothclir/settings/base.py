@@ -102,6 +102,8 @@ def typed(field: dataclasses.Field, value):
     if isinstance(default, tuple):
         parts = filter(None, map(str.strip, value.split(","))) if isinstance(value, str) else value
         return tuple(_in_type((*default, 0)[0], part) for part in parts)
+    if path and value and "," in value and not os.path.exists(value):  # of several files
+        return ",".join(typed(field, one) for one in value.split(","))
     if path and value and "://" not in (value := local_path(value)):
         value = os.path.abspath(value)  # a run is used from other directories too
         if os.path.exists(value) and not (os.path.isfile(value) or os.path.isdir(value)):

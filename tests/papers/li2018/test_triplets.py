@@ -11,10 +11,10 @@ from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.papers.laboratory.translated.rankers import Collection
 from tf_smoothclir.papers.li2018 import opening_queries
 from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, POSITIVES, OpeningQueries
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations

@@ -1,0 +1,96 @@
+"""A foreign encoder as a teacher, and measured as it is."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.foreign_encoders.opening import EncodedSet
+from tf_smoothclir.foreign_encoders.teaching import taught
+from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.utils.errors import InputError
+
+DIM = 64
+RIGHT = 0.6  # of the first hits of the teacher
+
+
+class Log(ToyWorld):
+    """The toy world without the judgments of its queries, but for some."""
+
+    def __init__(self, judged=frozenset()):
+        super().__init__("fr", "en", 300, 13)
+        self.judged = judged
+
+    def judgments(self):
+        return (one for one in super().judgments() if one.query_id in self.judged)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return ToyWorld("fr", "en", 300, 13)
+
+
+def mates(source):
+    return {j.query_id: j.document_id for j in source.judgments() if j.grade == 2}
+
+
+def teacher_of(world):
+    """Vectors that put a share of the queries nearest to its mate, the others to any document."""
+    random, mate = np.random.default_rng(13), mates(world)
+    queries, ids = list(world.queries()), [text.id for text in world.documents()]
+    documents = random.normal(size=(len(ids), DIM)).astype(np.float32)
+    documents /= np.linalg.norm(documents, axis=1, keepdims=True)
+    rows = [
+        ids.index(mate[text.id]) if random.random() < RIGHT else random.integers(len(ids))
+        for text in queries
+    ]
+    return EncodedSet("teacher", documents[rows], documents)
+
+
+def settings(tmp_path):
+    return changed(preset_settings("lexical"), {"cache_dir": str(tmp_path)})
+
+
+def test_table_and_teacher_together_are_right_where_the_teacher_alone_is_not(world, tmp_path):
+    found = taught(Log(), teacher_of(world), settings(tmp_path))
+    labels = {j.query_id: j.document_id for j in found.judgments()}
+    assert labels.keys() == {text.id for text in world.queries()}
+    share = np.mean([labels[query] == document for query, document in mates(world).items()])
+    assert share > RIGHT + 0.05
+    splits = [found.splits()[query] for query in labels]
+    assert splits.count("validation") == int(0.2 * len(splits))
+    assert "test" not in splits
+    RetrievalSet.load(found, num_grades=2)
+
+
+def test_what_people_judged_stays_and_alone_is_tested(world, tmp_path):
+    source = Log(frozenset(text.id for text in list(world.queries())[:10]))
+    found = taught(source, teacher_of(world), settings(tmp_path))
+    judgments = list(found.judgments())
+    real = list(source.judgments())
+    assert judgments[: len(real)] == real
+    assert not {j.query_id for j in judgments[len(real) :]} & source.judged
+    tested = {query for query, split in found.splits().items() if split == "test"}
+    assert set() < tested < source.judged
+    assert {j.grade for j in judgments[len(real) :]} == {max(j.grade for j in real)}
+
+
+def test_a_set_without_unjudged_queries_has_nothing_to_teach(world, tmp_path):
+    with pytest.raises(InputError, match="nothing to teach"):
+        taught(world, teacher_of(world), settings(tmp_path))
+
+
+def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
+    done = commands.run(
+        "trainers.evaluate",
+        "--encoder=tests.foreign_encoders.stand_in:encode",
+        "--toy_entities=300",
+        f"--cache_dir={tmp_path}/cache",
+        f"--output_dir={tmp_path}/rival",
+    )
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads((tmp_path / "rival" / "metrics.json").read_text())
+    assert 0 < metrics["test"]["full/MRR@10"] < 1
+    assert (tmp_path / "rival" / "test").is_dir()
