@@ -13,7 +13,7 @@ NO_ADVERSARY, SOSL, SOSL_NO_ADVERSARY = "M_adv", "SOSL for matching", "SOSL for 
 # All that learns vectors starts from the same ones, as the paper's model does from word2vec.
 _COMMON = {"epsilon": 0.0, "select_metric": "MAP", "initial_vectors": "bilingual"}
 _ADVERSARIAL = {"objective": "adversarial", **_COMMON}
-# Chosen on validation queries of mdn-en-de: see docs/adversarial.md.
+# Chosen on validation queries of mdn-en-de: see papers/li2018/README.md.
 _LSTM = {
     "tower": "max_lstm",
     "batching": "bucketed",

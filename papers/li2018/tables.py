@@ -180,7 +180,7 @@ def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) ->
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
         f" {text.max_document_tokens}; the best epoch by validation MAP is kept; seeds {seeds}."
         f" {' '.join(ways.values())} What the paper leaves open, and what is taken here:"
-        " docs/adversarial.md."
+        " papers/li2018/README.md."
     )
 
 

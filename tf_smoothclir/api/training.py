@@ -92,7 +92,7 @@ def train(
             teach the translation table alone; nothing is measured then.
         splits: Query id -> "train", "validation" or "test", for every judged query.
         preset: What settings are that are not given: "best", "dense", "lexical", "fast" or "paper";
-            the README compares them. "" is "best" or, where that has other towers than what is
+            docs/presets.md compares them. "" is "best" or, where that has other towers than what is
             given, such as `tower="lstm"`, "fast" with a translation table.
         output_dir: The run directory: models, report, metrics. A set that is given in memory is
             kept in its `data/`. By default a temporary directory, which is deleted with the model.
