@@ -103,7 +103,7 @@ def _impacts(
     documents = collection.documents()
     while part := list(itertools.islice(documents, _DOCUMENTS_AT_ONCE)):
         read = lexical.document_reader.words(text.text for text in part)
-        yield part, lexical.model.impacts(read, lexical.spelling)
+        yield part, lexical.model.document_impacts(read, lexical.spelling)
 
 
 def _records(texts: list[Text], integers: sp.csr_array, words: list[str]) -> Iterator[str]:

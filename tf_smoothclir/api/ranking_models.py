@@ -110,8 +110,12 @@ def _lexical_scores(
     for begin in range(0, len(queries), _TEXTS_PER_CALL):
         some = slice(begin, begin + _TEXTS_PER_CALL)
         words = lexical.query_reader.batch(queries[some]).matrix()
-        read = lexical.document_reader.batch(documents[some])
-        impacts = lexical.model.impacts(read, lexical.spelling)
-        products = words.multiply(impacts).sum(axis=1)
-        scores.append(np.asarray(products, np.float32).ravel())
+        passages = lexical.model.passages(lexical.document_reader.batch(documents[some]))
+        impacts, number = (
+            lexical.model.impacts(passages, lexical.spelling),
+            passages.number_of_each(),
+        )
+        words = words[np.repeat(np.arange(len(number)), number)]
+        products = np.asarray(words.multiply(impacts).sum(axis=1), np.float32).ravel()
+        scores.append(np.maximum.reduceat(products, np.cumsum(number) - number))
     return np.concatenate(scores)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped
+from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.token_cache import (
@@ -21,7 +21,7 @@ from tf_smoothclir.data.token_cache import (
     token_directory,
     vocabulary_directory,
 )
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
+from tf_smoothclir.data.tokenized_set import ROLES, WHOLE, TokenizedSet, ngrams_store
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import make_directory, scratch_directory, sweep_scratch
 from tf_smoothclir.text.batches import text_batches
@@ -81,11 +81,13 @@ def encode_role(
     vocabulary_dir: Path,
 ) -> None:
     """Writes the token store of a role into a directory, with existing vocabularies."""
-    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
-    batches = map(tf.constant, _batches(retrieval_set, role))
+    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.read_tokens(role))
+    batches = map(tf.constant, _batches(retrieval_set, role, settings))
     with RaggedWriter(directory, role, "<i4") as writer:
         for encoded in map_in_threads(on_the_cpu(encoder), batches):
             writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
+    if role == "document":
+        keep_openings(directory, role, WHOLE, settings.max_document_tokens)
 
 
 def _count_and_encode(
@@ -116,6 +118,7 @@ def _count_and_encode(
                     else:
                         ids = counters[role].ids(vocabulary)
                     copy_mapped(numbers, temporary, role, ids)
+                keep_openings(temporary, "document", WHOLE, settings.max_document_tokens)
             logging.info("Token store: written to %s", directory)
     return directory
 
@@ -161,22 +164,23 @@ def _store_numbers(
 ) -> None:
     """Tokenises the texts of a role, counts their tokens and stores their provisional numbers."""
     row, training = 0, retrieval_set.splits == SPLITS.index("train")
-    split = functools.partial(counter.split, max_tokens=settings.max_tokens(role))
+    split = functools.partial(counter.split, max_tokens=settings.read_tokens(role))
     with RaggedWriter(directory, role, "<i4") as writer:
-        for texts in map_in_threads(on_the_cpu(split), _batches(retrieval_set, role)):
+        for texts in map_in_threads(on_the_cpu(split), _batches(retrieval_set, role, settings)):
             end = row + len(texts.lengths)
             numbers = counter.add(texts, training[row:end] if role == "query" else None)
             writer.add(numbers, texts.lengths)
             row = end
 
 
-def _batches(retrieval_set: RetrievalSet, role: str) -> Iterator[list[str]]:
+def _batches(retrieval_set: RetrievalSet, role: str, settings: TextSettings) -> Iterator[list[str]]:
     source = retrieval_set.source
     texts, total, description = {
         "query": (source.queries, len(retrieval_set.query_ids), "Tokenise queries"),
         "document": (source.documents, len(retrieval_set.document_ids), "Tokenise documents"),
     }[role]
     with progress_bar(total, description, "texts") as bar:
-        for batch in text_batches(text.text for text in texts()):
+        read = settings.document_text if role == "document" else lambda title, text: text
+        for batch in text_batches(read(text.title, text.text) for text in texts()):
             yield batch
             bar.update(len(batch))

@@ -10,6 +10,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.text.vocabulary import read_vocabulary
 
 ROLES = ("query", "document")
+WHOLE = "document.whole"  # store of all documents, where `document` cuts any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,11 @@ class TokenizedSet:
         """The token ids of every "query" or "document", by row."""
         elsewhere = self.query_directory if role == "query" else None
         return RaggedStore(elsewhere or self.directory, role, "<i4")
+
+    def whole_documents(self) -> RaggedStore:
+        """The token ids of every document to its end, where the settings have passages."""
+        whole = (self.directory / f"{WHOLE}.values").is_file()
+        return RaggedStore(self.directory, WHOLE if whole else "document", "<i4")
 
     def ngrams(self, role: str) -> RaggedStore | None:
         """The n-gram buckets of every word of a role, by id; None without n-grams."""

@@ -54,10 +54,12 @@ class LexicalNote:
     Attributes:
         impacts: How many there are: pairs of a document and a query word that it may stand for.
         feedback: Whether there are vectors for feedback.
+        passages: How many there are; 0 where each document is one.
     """
 
     impacts: int
     feedback: bool
+    passages: int = 0
 
     def __str__(self):
         return f"{self.impacts} impacts of query words"

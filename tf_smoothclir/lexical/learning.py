@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
+from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
 from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
@@ -34,6 +35,9 @@ _CLEARLY = 0.005
 _FOLDS = 4
 _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
+_PAIRS_AT_ONCE = 256
+_SEVERAL = 2  # passages of a document, on average
+_MOST_ALIGNED = 100_000_000  # words of documents with words of queries, in the first table
 
 
 def learn_lexical_model(
@@ -42,10 +46,16 @@ def learn_lexical_model(
     seed: int,
     dictionary: Dictionary | None = None,
     psq: PsqSettings = DEFAULT,
+    passage_words: Sequence[int] = (),
 ) -> LexicalModel:
-    """Learns a model from the training queries of a set, and chooses on its validation queries."""
+    """Learns a model from the training queries of a set, and chooses on its validation queries.
+
+    Args:
+        passage_words: Lengths of passages to choose from, the longest first; none for whole
+            documents.
+    """
     begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary, psq)
+    learner = _Learner(texts, seed, dictionary, psq, passage_words)
     model = learner.model()
     logging.info(
         "Translation table: %d entries, %s (%.1f s)",
@@ -62,10 +72,14 @@ def learn_lexical_model(
 
 
 def learn_table(
-    texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
+    texts: LexicalTexts,
+    *,
+    seed: int,
+    dictionary: Dictionary | None = None,
+    passage_words: Sequence[int] = (),
 ) -> LexicalModel:
     """Learns a translation table alone, with the profile of positions that ranks best by it."""
-    return _Learner(texts, seed, dictionary).model()
+    return _Learner(texts, seed, dictionary, passage_words=passage_words).model()
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
@@ -84,12 +98,13 @@ class _Learner:
         seed: int,
         dictionary: Dictionary | None,
         psq: PsqSettings = DEFAULT,
+        passage_words: Sequence[int] = (),
     ):
         self._texts = texts
         self._psq = psq
         self._seed = seed
         self._validation = Validation(texts.retrieval_set)
-        self._shares = {FLAT: texts.documents.matrix(FLAT)}
+        self._passages, self._shares = texts.documents, {}
         self._pairs = TrainingPairs(texts, self._share)
         learnable = len(self._pairs.mates[0]) > 0
         if not learnable and dictionary is None:
@@ -108,7 +123,89 @@ class _Learner:
                 expected = texts.collection.occurrences @ self._dictionary
                 self._background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
-        self._lower_grades = 0.0
+        self._lower_grades, self._passage_words = 0.0, 0
+        if passage_words:
+            self._choose_passages(passage_words if learnable else passage_words[:1])
+
+    def _choose_passages(self, lengths: Sequence[int]) -> None:
+        """Cuts documents into passages: shorter ones while that is better beyond chance.
+
+        Shorter ones than the longest are only tried where documents have several of these, so that
+        a few long documents do not change how all others are ranked.
+        """
+        self._passage_words, best = lengths[0], None
+        for longest in lengths:
+            before = self._passages, self._shares, self._pairs
+            if not self._cut(longest) or not self._has_several_passages:
+                return
+            measured = self._measured(FLAT, 0.0)
+            if best is not None and not is_better(measured, best):
+                self._passages, self._shares, self._pairs = before
+                return
+            best, self._passage_words = measured, longest
+
+    @property
+    def _has_several_passages(self) -> bool:
+        documents = len(self._texts.documents.offsets) - 1
+        return len(self._passages.offsets) - 1 > _SEVERAL * documents
+
+    def _cut(self, longest: int) -> bool:
+        """Cuts documents into passages, if any is longer."""
+        passages = self._texts.documents.passages(longest)
+        if passages.firsts is None:
+            return False
+        pairs, rounds = self._pairs, 1
+        if self._passages.firsts is None:
+            queries, documents = self._mates
+            words = max(1, self._texts.queries[queries].nnz)
+            opening = self._texts.documents.of(documents, max(longest, _MOST_ALIGNED // words))
+            pairs, rounds = TrainingPairs(self._texts, opening.matrix, np.arange(len(queries))), 2
+        self._passages, self._shares = passages, {}
+        for _ in range(rounds):
+            pairs = TrainingPairs(self._texts, self._share, self._answers(pairs))
+        self._pairs = pairs
+        return True
+
+    def _answers(self, pairs: TrainingPairs) -> np.ndarray:
+        """The passage of each mate that says most of what its query says, `[pairs]` int.
+
+        Nobody says which one that is. A table of other pairs does: one that was learned from a
+        pair itself would find its words in whatever passage they were first thought to be.
+        """
+        queries, documents = self._mates
+        firsts, rows = self._passages.firsts, np.zeros(len(documents), np.int64)
+        ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
+        half = hash_ids(ids, f"answers {self._seed}") % np.uint64(2)
+        for number in range(2):
+            table = pruned(pairs.table(FLAT, 0.0, self._training[half != number]))
+            held_out = np.flatnonzero(np.isin(queries, self._training[half == number]))
+            for begin in range(0, len(held_out), _PAIRS_AT_ONCE):
+                own = held_out[begin : begin + _PAIRS_AT_ONCE]
+                ranges = [np.arange(*firsts[row : row + 2]) for row in documents[own]]
+                asked = self._texts.queries[np.repeat(queries[own], list(map(len, ranges)))]
+                found = self._impacts_of(self._share(FLAT)[np.concatenate(ranges)], table)
+                scores = np.asarray(asked.multiply(found).sum(axis=1)).ravel()
+                ends = np.cumsum(list(map(len, ranges)))[:-1]
+                best = [of_pair.argmax() for of_pair in np.split(scores, ends)]
+                rows[own] = firsts[documents[own]] + best
+        return rows
+
+    def _best_rows(
+        self, postings: Postings, query_rows: np.ndarray, documents: np.ndarray
+    ) -> np.ndarray:
+        """Rows of the best passages of documents for a query, in the shape of `documents`.
+
+        Args:
+            documents: `[queries, ...]`, document rows.
+        """
+        if postings.firsts is None:
+            return documents
+        rows = np.empty_like(documents)
+        for place, query in enumerate(query_rows):
+            words = self._texts.queries[[query]]
+            of_rows = postings.of_rows(words.indices, words.data)
+            rows[place] = postings.best_rows(of_rows, np.atleast_1d(documents[place])).squeeze()
+        return rows
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
@@ -124,6 +221,7 @@ class _Learner:
             fields,
             weights,
             psq=self._psq,
+            passage_words=self._passage_words,
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,
         )
@@ -133,11 +231,12 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
+        if self._has_several_passages:  # of which the opening is one
+            return FLAT
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
         for profile in PROFILES:
-            found = self._impacts(profile, table)
-            quality[profile] = self._validation(lexical_rows(self._texts.queries, found))
+            quality[profile] = self._validation(self._rows(self._impacts(profile, table)))
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
@@ -156,8 +255,7 @@ class _Learner:
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
         """Measures a learned table alone; returns what `Validation.per_query` does."""
-        found = self._impacts(profile, self._pairs.whole_table(profile, lower_grades))
-        rows = lexical_rows(self._texts.queries, found)
+        rows = self._rows(self._impacts(profile, self._pairs.whole_table(profile, lower_grades)))
         (measured,) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured
 
@@ -168,7 +266,7 @@ class _Learner:
         learned, qualities = self._whole_table(profile), []
         for share in DICTIONARY_SHARES:
             found = self._impacts(profile, mixed(learned, self._dictionary, share))
-            qualities.append(self._validation(lexical_rows(self._texts.queries, found)))
+            qualities.append(self._validation(self._rows(found)))
         share = DICTIONARY_SHARES[int(np.argmax(qualities))]
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share
@@ -200,20 +298,21 @@ class _Learner:
             table = self._pairs.table(model.fields[0], self._lower_grades, others)
             table = self._mixed(pruned(table))
             found = [self._impacts(field, table) for field in model.fields]
-            queries, documents = self._hard_candidates(rows, found[0], candidates)
+            queries, passages = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):
-                field.append(candidate_features(self._texts.queries[queries], own, documents))
+                field.append(candidate_features(self._texts.queries[queries], own, passages))
         joined = [sp.csr_array(sp.vstack(field)) for field in features]
         return learn_word_weights(joined, candidates + 1).astype(np.float32)
 
     def with_best_length(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better."""
-        texts = self._texts
-        lengths = np.diff(texts.documents.offsets)
+        lengths = np.diff(self._passages.offsets)
+        if self._passages.firsts is not None:  # passages of a document are equally long
+            lengths = lengths[self._passages.firsts[:-1]]
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         factors = [one.length_factors(lengths) for one in models]
-        rows = lexical_rows(texts.queries, model.impacts(texts.documents, texts.spelling))
+        rows = self._rows(model.impacts(self._passages, self._texts.spelling))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
@@ -227,8 +326,8 @@ class _Learner:
 
     def best_feedback(self, model: LexicalModel) -> float:
         """The weight of feedback that ranks best."""
-        found = model.impacts(self._texts.documents, self._texts.spelling)
-        rows, feedback = lexical_rows(self._texts.queries, found), self._texts.feedback(1)
+        rows = self._rows(model.impacts(self._passages, self._texts.spelling))
+        feedback = self._texts.feedback(1)
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows))
         )
@@ -238,28 +337,39 @@ class _Learner:
         return self._pairs.whole_table(profile, self._lower_grades)
 
     def _impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
-        spelling = self._texts.spelling
-        return impacts(self._share(profile), table, spelling, self._background, self._psq)
+        return self._impacts_of(self._share(profile), table)
+
+    def _impacts_of(self, shares: sp.csr_array, table: sp.csr_array) -> sp.csr_array:
+        return impacts(shares, table, self._texts.spelling, self._background, self._psq)
 
     def _share(self, profile: PositionProfile) -> sp.csr_array:
         if profile not in self._shares:
-            self._shares[profile] = self._texts.documents.matrix(profile)
+            self._shares[profile] = self._passages.matrix(profile)
         return self._shares[profile]
+
+    def _rows(self, found: sp.csr_array) -> ScoreRows:
+        return lexical_rows(self._texts.queries, found, self._passages.firsts)
 
     def _hard_candidates(
         self, rows: np.ndarray, found: sp.csr_array, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns, for each mate of some queries, the query and `[1 + number]` documents.
+        """Returns, for each mate of some queries, the query and `[1 + number]` rows of impacts.
 
-        The first one is the mate, the others are the best documents that nobody judged.
+        The first one is of the mate, the others are of the best documents that nobody judged, of
+        each the best passage.
         """
         queries, documents = self._mates
         chosen = np.isin(queries, rows)
         with_mates = np.unique(queries[chosen])
-        score_rows = lexical_rows(self._texts.queries, found)
+        score_rows = self._rows(found)
         ranking = unjudged_top(score_rows, self._texts.retrieval_set, with_mates, number)
         place = np.searchsorted(with_mates, queries[chosen])
-        return queries[chosen], np.column_stack([documents[chosen], ranking[place]])
+        queries, found_documents = (
+            queries[chosen],
+            np.column_stack([documents[chosen], ranking[place]]),
+        )
+        postings = Postings.of(found, self._passages.firsts)
+        return queries, self._best_rows(postings, queries, found_documents)
 
 
 def unjudged_top(

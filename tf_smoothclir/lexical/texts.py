@@ -75,7 +75,9 @@ class LexicalTexts:
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
         """A model over the set."""
-        rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
+        passages = model.passages(self.documents)
+        impacts = model.impacts(passages, self.spelling)
+        rows = lexical_rows(self.queries, impacts, passages.firsts)
         return self.with_feedback(rows, model.feedback)
 
     def with_feedback(

@@ -32,6 +32,8 @@ class SearchHit:
         id: Of the document.
         title: Of the document; may be empty.
         text: Of the document.
+        passage: The passage of the text that matched best; None where the text is one passage, or
+            where only vectors rank.
     """
 
     rank: int
@@ -40,6 +42,7 @@ class SearchHit:
     id: str
     title: str
     text: str
+    passage: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -83,7 +83,12 @@ def set_with_pseudo_queries(
         if retrieval.has_lexical_model and retrieval.ranker == "psq":
             model = _lexical_model(settings, run, texts, tokenized_set, None)
         else:
-            model = learn_table(texts, seed=training.seed, dictionary=_dictionary(settings))
+            model = learn_table(
+                texts,
+                seed=training.seed,
+                dictionary=_dictionary(settings),
+                passage_words=settings.text.passage_words,
+            )
         with run.writing(run.pseudo_queries) as path:
             path.mkdir()
             write_pseudo_queries(
@@ -175,7 +180,13 @@ def _lexical_model(
             dictionary = EarlierTable(LexicalModel.load(initial.lexical).table)
         if retrieval.ranker == "psq":
             psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
-            model = learn_lexical_model(texts, seed=seed, dictionary=dictionary, psq=psq)
+            model = learn_lexical_model(
+                texts,
+                seed=seed,
+                dictionary=dictionary,
+                psq=psq,
+                passage_words=settings.text.passage_words,
+            )
         else:
             vectors, translation = None, retrieval.query_translation
             if translation == NEAREST:
