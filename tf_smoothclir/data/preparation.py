@@ -13,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
     caching,
     default_cache_dir,
@@ -180,7 +180,7 @@ def _batches(retrieval_set: RetrievalSet, role: str, settings: TextSettings) -> 
         "document": (source.documents, len(retrieval_set.document_ids), "Tokenise documents"),
     }[role]
     with progress_bar(total, description, "texts") as bar:
-        read = settings.document_text if role == "document" else lambda title, text: text
-        for batch in text_batches(read(text.title, text.text) for text in texts()):
+        titles = settings.reads_titles and role == "document"
+        for batch in text_batches(text_read(text, titles=titles) for text in texts()):
             yield batch
             bar.update(len(batch))

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
+from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.manifest import LexicalNote
 from tf_smoothclir.index.sparse_files import (
@@ -66,8 +67,10 @@ class LexicalHalf:
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
 
-    def encode(self, texts: Sequence[str]) -> LexicalRows:
-        """Impacts of the words of texts on scores."""
+    def encode(self, documents: Sequence[Text]) -> LexicalRows:
+        """Impacts of the words of documents on scores."""
+        titles = self._parts.text.reads_titles
+        texts = [text_read(document, titles=titles) for document in documents]
         words = self._parts.document_reader.batch(texts)
         passages = self._parts.model.passages(words)
         impacts = self._parts.model.impacts(passages, self._parts.spelling)

@@ -361,14 +361,17 @@ class _Learner:
         queries, documents = self._mates
         chosen = np.isin(queries, rows)
         with_mates = np.unique(queries[chosen])
-        score_rows = self._rows(found)
+        asked, postings = self._texts.queries, Postings.of(found, self._passages.firsts)
+
+        def score_rows(query_rows: np.ndarray) -> np.ndarray:
+            return postings.sums(asked[query_rows])
+
         ranking = unjudged_top(score_rows, self._texts.retrieval_set, with_mates, number)
         place = np.searchsorted(with_mates, queries[chosen])
         queries, found_documents = (
             queries[chosen],
             np.column_stack([documents[chosen], ranking[place]]),
         )
-        postings = Postings.of(found, self._passages.firsts)
         return queries, self._best_rows(postings, queries, found_documents)
 
 

@@ -58,9 +58,15 @@ class Postings:
     @classmethod
     def of(cls, impacts: sp.csr_array, firsts: np.ndarray | None = None) -> Postings:
         """Takes `[rows, words]` float32, what a word adds to the score of a row."""
-        rows, words = impacts.shape
-        lengths = np.bincount(impacts.indices, minlength=words)
-        return dataclasses.replace(filled_postings([impacts], lengths, rows), firsts=firsts)
+        by_word = impacts.tocsc()
+        lengths = np.diff(by_word.indptr)
+        is_common = _are_common(lengths, impacts.shape[0])
+        in_rare = np.repeat(~is_common, lengths)
+        ends = np.append(0, np.cumsum(np.where(is_common, 0, lengths)))
+        ids = by_word.indices[in_rare].astype(np.int32, copy=False)
+        common = np.flatnonzero(is_common).astype(np.int32)
+        whole = np.ascontiguousarray(by_word[:, common].toarray().T)
+        return cls(SparseRows(ends, ids, by_word.data[in_rare]), common, whole, firsts)
 
     @property
     def rows(self) -> int:
@@ -131,20 +137,19 @@ def _check_below(ids: np.ndarray, size: int) -> None:
         raise input_error("the inverted lists", f"an id is not below {size}", "Build them again")
 
 
-def _allocated(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    del name
-    return np.zeros(shape, dtype)
+def _are_common(lengths: np.ndarray, rows: int) -> np.ndarray:
+    return lengths > COMMON * rows
 
 
 def filled_postings(
     chunks: Iterable[sp.csr_array],
     lengths: np.ndarray,
     documents: int,
-    allocate: Callable[[str, str, tuple[int, ...]], np.ndarray] = _allocated,
+    allocate: Callable[[str, str, tuple[int, ...]], np.ndarray],
 ) -> Postings:
     """Words by their documents, of chunks of documents by words; `lengths` are by words."""
     places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
-    common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
+    common = np.flatnonzero(_are_common(lengths, documents)).astype(np.int32)
     places[common] = np.arange(len(common))
     ends = np.cumsum([0, *np.where(places < 0, lengths, 0)])
     rare = SparseRows(

@@ -99,12 +99,15 @@ class WordSearch:
         for number in np.flatnonzero(positions < 0):
             positions[number] = self._position(hits[number].id)
         parts = np.stack(asked.parts(positions), axis=1)
-        texts = [hit.text for hit in hits]
+        texts = self.collection.texts_read(hits)
         return self._explainer.explain(asked.query.words, texts, parts, role)
 
     def _with_passages(self, hits: list[SearchHit], numbers: np.ndarray) -> list[SearchHit]:
-        longest = self._passage_words
-        passages = [passage_text(hit.text, n, longest) for hit, n in zip(hits, numbers.tolist())]
+        longest, titles = self._passage_words, self.collection.titles
+        passages = [
+            passage_text(hit.text, number, longest, hit.title if titles else "")
+            for hit, number in zip(hits, numbers.tolist())
+        ]
         return [
             dataclasses.replace(hit, passage=passage) if passage != hit.text else hit
             for hit, passage in zip(hits, passages)

@@ -109,10 +109,6 @@ class TextSettings(Settings):
         """The length limit in tokens of a "query" or "document"."""
         return self.max_query_tokens if role == "query" else self.max_document_tokens
 
-    def document_text(self, title: str, body: str) -> str:
-        """The text that models read of a document."""
-        return f"{title} {body}" if title and self.reads_titles else body
-
     @property
     def reads_titles(self) -> bool:
         """Whether titles are read."""
