@@ -18,11 +18,12 @@ from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
-from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
+from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.retriever import query_chunks
-from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
+from tf_smoothclir.lexical.score_rows import ScoreRows
+from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, TrainingPairs
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.utils.errors import input_error
@@ -35,9 +36,6 @@ _CLEARLY = 0.005
 _FOLDS = 4
 _CANDIDATES = 60
 _QUERIES_FOR_WEIGHTS = 8000
-_PAIRS_AT_ONCE = 256
-_SEVERAL = 2  # passages of a document, on average
-_MOST_ALIGNED = 100_000_000  # words of documents with words of queries, in the first table
 
 
 def learn_lexical_model(
@@ -104,9 +102,9 @@ class _Learner:
         self._psq = psq
         self._seed = seed
         self._validation = Validation(texts.retrieval_set)
-        self._passages, self._shares = texts.documents, {}
-        self._pairs = TrainingPairs(texts, self._share)
-        learnable = len(self._pairs.mates[0]) > 0
+        self._documents = ScoredDocuments(texts, psq)
+        pairs = self._documents.pairs
+        learnable = len(pairs.mates[0]) > 0
         if not learnable and dictionary is None:
             raise input_error(
                 texts.retrieval_set.source.name,
@@ -114,14 +112,13 @@ class _Learner:
                 "Judge some: a translation table is learned from pairs that say the same. Or give"
                 " a --dictionary",
             )
-        self._training, self._mates = self._pairs.training, self._pairs.mates
-        self._background = background(texts.queries[self._training])
+        self._training, self._mates = pairs.training, pairs.mates
         self._dictionary: sp.csr_array | None = None
         if dictionary is not None:
-            self._dictionary = dictionary.table(*texts.vocabularies, self._background)
+            self._dictionary = dictionary.table(*texts.vocabularies, self._documents.background)
             if not len(self._training):  # then what the documents are expected to say
                 expected = texts.collection.occurrences @ self._dictionary
-                self._background = background(sp.csr_array(expected[None]))
+                self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades, self._passage_words = 0.0, 0
         if passage_words:
@@ -135,77 +132,17 @@ class _Learner:
         """
         self._passage_words, best = lengths[0], None
         for longest in lengths:
-            before = self._passages, self._shares, self._pairs
-            if not self._cut(longest) or not self._has_several_passages:
+            cut = self._documents.in_passages(longest, self._seed)
+            if cut is None:
+                return
+            before, self._documents = self._documents, cut
+            if not cut.has_several_passages:
                 return
             measured = self._measured(FLAT, 0.0)
             if best is not None and not is_better(measured, best):
-                self._passages, self._shares, self._pairs = before
+                self._documents = before
                 return
             best, self._passage_words = measured, longest
-
-    @property
-    def _has_several_passages(self) -> bool:
-        documents = len(self._texts.documents.offsets) - 1
-        return len(self._passages.offsets) - 1 > _SEVERAL * documents
-
-    def _cut(self, longest: int) -> bool:
-        """Cuts documents into passages, if any is longer."""
-        passages = self._texts.documents.passages(longest)
-        if passages.firsts is None:
-            return False
-        pairs, rounds = self._pairs, 1
-        if self._passages.firsts is None:
-            queries, documents = self._mates
-            words = max(1, self._texts.queries[queries].nnz)
-            opening = self._texts.documents.of(documents, max(longest, _MOST_ALIGNED // words))
-            pairs, rounds = TrainingPairs(self._texts, opening.matrix, np.arange(len(queries))), 2
-        self._passages, self._shares = passages, {}
-        for _ in range(rounds):
-            pairs = TrainingPairs(self._texts, self._share, self._answers(pairs))
-        self._pairs = pairs
-        return True
-
-    def _answers(self, pairs: TrainingPairs) -> np.ndarray:
-        """The passage of each mate that says most of what its query says, `[pairs]` int.
-
-        Nobody says which one that is. A table of other pairs does: one that was learned from a
-        pair itself would find its words in whatever passage they were first thought to be.
-        """
-        queries, documents = self._mates
-        firsts, rows = self._passages.firsts, np.zeros(len(documents), np.int64)
-        ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
-        half = hash_ids(ids, f"answers {self._seed}") % np.uint64(2)
-        for number in range(2):
-            table = pruned(pairs.table(FLAT, 0.0, self._training[half != number]))
-            held_out = np.flatnonzero(np.isin(queries, self._training[half == number]))
-            for begin in range(0, len(held_out), _PAIRS_AT_ONCE):
-                own = held_out[begin : begin + _PAIRS_AT_ONCE]
-                ranges = [np.arange(*firsts[row : row + 2]) for row in documents[own]]
-                asked = self._texts.queries[np.repeat(queries[own], list(map(len, ranges)))]
-                found = self._impacts_of(self._share(FLAT)[np.concatenate(ranges)], table)
-                scores = np.asarray(asked.multiply(found).sum(axis=1)).ravel()
-                ends = np.cumsum(list(map(len, ranges)))[:-1]
-                best = [of_pair.argmax() for of_pair in np.split(scores, ends)]
-                rows[own] = firsts[documents[own]] + best
-        return rows
-
-    def _best_rows(
-        self, postings: Postings, query_rows: np.ndarray, documents: np.ndarray
-    ) -> np.ndarray:
-        """Rows of the best passages of documents for a query, in the shape of `documents`.
-
-        Args:
-            documents: `[queries, ...]`, document rows.
-        """
-        if postings.firsts is None:
-            return documents
-        rows = np.empty_like(documents)
-        for place, query in enumerate(query_rows):
-            words = self._texts.queries[[query]]
-            of_rows = postings.of_rows(words.indices, words.data)
-            rows[place] = postings.best_rows(of_rows, np.atleast_1d(documents[place])).squeeze()
-        return rows
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
@@ -213,11 +150,11 @@ class _Learner:
         self._lower_grades = self._best_lower_grades(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
         fields = (profile,) if profile.is_flat else (profile, FLAT)
-        weights = np.zeros((len(fields), len(self._background)), np.float32)
+        weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
         return LexicalModel(
             self._mixed(self._whole_table(profile)),
-            self._background,
+            self._documents.background,
             fields,
             weights,
             psq=self._psq,
@@ -231,19 +168,21 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
-        if self._has_several_passages:  # of which the opening is one
+        if self._documents.has_several_passages:  # of which the opening is one
             return FLAT
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
         for profile in PROFILES:
-            quality[profile] = self._validation(self._rows(self._impacts(profile, table)))
+            quality[profile] = self._validation(
+                self._documents.rows(self._documents.impacts(profile, table))
+            )
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
         """Weight of pairs of lower grades: more while that is better beyond chance."""
         chosen = 0.0
-        if not len(self._mates[0]) or not len(self._pairs.lower[0]):
+        if not len(self._mates[0]) or not len(self._documents.pairs.lower[0]):
             return chosen
         best = self._measured(profile, chosen)
         for weight in LOWER_GRADES:
@@ -255,7 +194,11 @@ class _Learner:
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
         """Measures a learned table alone; returns what `Validation.per_query` does."""
-        rows = self._rows(self._impacts(profile, self._pairs.whole_table(profile, lower_grades)))
+        rows = self._documents.rows(
+            self._documents.impacts(
+                profile, self._documents.pairs.whole_table(profile, lower_grades)
+            )
+        )
         (measured,) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured
 
@@ -265,8 +208,8 @@ class _Learner:
             return self._dictionary_share
         learned, qualities = self._whole_table(profile), []
         for share in DICTIONARY_SHARES:
-            found = self._impacts(profile, mixed(learned, self._dictionary, share))
-            qualities.append(self._validation(self._rows(found)))
+            found = self._documents.impacts(profile, mixed(learned, self._dictionary, share))
+            qualities.append(self._validation(self._documents.rows(found)))
         share = DICTIONARY_SHARES[int(np.argmax(qualities))]
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share
@@ -295,9 +238,9 @@ class _Learner:
             if not np.isin(self._mates[0], rows).any():
                 continue  # a fold of a very small set
             others = self._training[fold != number]
-            table = self._pairs.table(model.fields[0], self._lower_grades, others)
+            table = self._documents.pairs.table(model.fields[0], self._lower_grades, others)
             table = self._mixed(pruned(table))
-            found = [self._impacts(field, table) for field in model.fields]
+            found = [self._documents.impacts(field, table) for field in model.fields]
             queries, passages = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):
                 field.append(candidate_features(self._texts.queries[queries], own, passages))
@@ -306,13 +249,11 @@ class _Learner:
 
     def with_best_length(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better."""
-        lengths = np.diff(self._passages.offsets)
-        if self._passages.firsts is not None:  # passages of a document are equally long
-            lengths = lengths[self._passages.firsts[:-1]]
+        lengths = self._documents.lengths
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         factors = [one.length_factors(lengths) for one in models]
-        rows = self._rows(model.impacts(self._passages, self._texts.spelling))
+        rows = self._documents.rows(model.impacts(self._documents.passages, self._texts.spelling))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
@@ -326,7 +267,7 @@ class _Learner:
 
     def best_feedback(self, model: LexicalModel) -> float:
         """The weight of feedback that ranks best."""
-        rows = self._rows(model.impacts(self._passages, self._texts.spelling))
+        rows = self._documents.rows(model.impacts(self._documents.passages, self._texts.spelling))
         feedback = self._texts.feedback(1)
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows))
@@ -334,21 +275,7 @@ class _Learner:
         return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
 
     def _whole_table(self, profile: PositionProfile) -> sp.csr_array:
-        return self._pairs.whole_table(profile, self._lower_grades)
-
-    def _impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
-        return self._impacts_of(self._share(profile), table)
-
-    def _impacts_of(self, shares: sp.csr_array, table: sp.csr_array) -> sp.csr_array:
-        return impacts(shares, table, self._texts.spelling, self._background, self._psq)
-
-    def _share(self, profile: PositionProfile) -> sp.csr_array:
-        if profile not in self._shares:
-            self._shares[profile] = self._passages.matrix(profile)
-        return self._shares[profile]
-
-    def _rows(self, found: sp.csr_array) -> ScoreRows:
-        return lexical_rows(self._texts.queries, found, self._passages.firsts)
+        return self._documents.pairs.whole_table(profile, self._lower_grades)
 
     def _hard_candidates(
         self, rows: np.ndarray, found: sp.csr_array, number: int
@@ -361,18 +288,17 @@ class _Learner:
         queries, documents = self._mates
         chosen = np.isin(queries, rows)
         with_mates = np.unique(queries[chosen])
-        asked, postings = self._texts.queries, Postings.of(found, self._passages.firsts)
-
-        def score_rows(query_rows: np.ndarray) -> np.ndarray:
-            return postings.sums(asked[query_rows])
-
-        ranking = unjudged_top(score_rows, self._texts.retrieval_set, with_mates, number)
-        place = np.searchsorted(with_mates, queries[chosen])
-        queries, found_documents = (
-            queries[chosen],
-            np.column_stack([documents[chosen], ranking[place]]),
+        postings = Postings.of(found, self._documents.passages.firsts)
+        ranking = unjudged_top(
+            lambda query_rows: postings.sums(self._texts.queries[query_rows]),
+            self._texts.retrieval_set,
+            with_mates,
+            number,
         )
-        return queries, self._best_rows(postings, queries, found_documents)
+        place = np.searchsorted(with_mates, queries[chosen])
+        candidates = np.column_stack([documents[chosen], ranking[place]])
+        queries = queries[chosen]
+        return queries, self._documents.best_rows(postings, queries, candidates)
 
 
 def unjudged_top(
