@@ -51,7 +51,8 @@ def tokenize_set(
         vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
         if not is_usable(vocabulary_dir):
             directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
-            return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+            found = TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+            return _with_share_logged(found, settings)
     vocabulary_dir = Path(vocabulary_dir)
     directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
     if is_usable(directory):
@@ -60,7 +61,27 @@ def tokenize_set(
         _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
     else:
         _encode(retrieval_set, settings, directory, vocabulary_dir)
-    return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+    found = TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+    return _with_share_logged(found, settings)
+
+
+def _with_share_logged(found: TokenizedSet, settings: TextSettings) -> TokenizedSet:
+    """The set, once the log says how much of its documents is read."""
+    lengths, most = found.tokens("document").lengths, settings.max_document_tokens
+    if settings.passage_words:
+        words = max(1, found.whole_documents().offsets[-1])
+        share = lengths.sum() / words
+        logging.info(
+            "Documents: lexical models read all %d words, towers %.0f%%", words, 100 * share
+        )
+    elif (cut := np.mean(lengths == most)) > 0:
+        logging.info(
+            "Documents: the first %d words are read; %.0f%% of the documents have as many or more,"
+            " of which --passage_words reads the rest",
+            most,
+            100 * cut,
+        )
+    return found
 
 
 def _encode(
