@@ -41,9 +41,9 @@ class LexicalTexts:
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
         """Similarity of spelling of document words, and of query words, by `related_words`."""
         special = [""] * (UNKNOWN_ID + 1)
-        queries, documents = (
-            similar_words(special + vocabulary[len(special) :]) for vocabulary in self.vocabularies
-        )
+        queries, documents = (vocabulary[len(special) :] for vocabulary in self.vocabularies)
+        shared, documents = queries == documents, similar_words(special + documents)
+        queries = documents.copy() if shared else similar_words(special + queries)
         # Words that only documents have are in no training query.
         queries.resize(self.queries.shape[1], self.queries.shape[1])
         return documents, queries
