@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.preparation import encode_role
+from tf_smoothclir.data.preparation import encode_role, write_title_lengths
 from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.line_files import FileSource, Piece
@@ -74,6 +74,7 @@ class BeamPreparation:
             with caching(directory) as temporary:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
+                write_title_lengths(self._set, self._settings, temporary)
         return TokenizedSet(self._set, directory, vocabulary)
 
     def _write_vocabularies(self, directory: Path) -> None:

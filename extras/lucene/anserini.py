@@ -103,6 +103,9 @@ def _impacts(
     documents, titles = collection.documents(), lexical.text.reads_titles
     while part := list(itertools.islice(documents, _DOCUMENTS_AT_ONCE)):
         read = lexical.document_reader.words(text_read(text, titles=titles) for text in part)
+        if titles:
+            of_titles = lexical.document_reader.words(text.title for text in part)
+            read = read.after_titles(np.diff(of_titles.offsets))
         yield part, lexical.model.document_impacts(read, lexical.spelling)
 
 

@@ -21,13 +21,26 @@ from tf_smoothclir.data.token_cache import (
     token_directory,
     vocabulary_directory,
 )
-from tf_smoothclir.data.tokenized_set import ROLES, WHOLE, TokenizedSet, ngrams_store
+from tf_smoothclir.data.tokenized_set import (
+    ROLES,
+    TITLES,
+    WHOLE,
+    TokenizedSet,
+    ngrams_store,
+)
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.files import make_directory, scratch_directory, sweep_scratch
+from tf_smoothclir.storage.files import (
+    make_directory,
+    open_to_write,
+    scratch_directory,
+    sweep_scratch,
+    write_array,
+)
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
+from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.devices import on_the_cpu
@@ -91,6 +104,7 @@ def _encode(
     with caching(directory) as temporary:
         for role in ROLES:
             encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
+        write_title_lengths(retrieval_set, settings, temporary)
     logging.info("Token store: written to %s", directory)
 
 
@@ -109,6 +123,19 @@ def encode_role(
             writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
     if role == "document":
         keep_openings(directory, role, WHOLE, settings.max_document_tokens)
+
+
+def write_title_lengths(
+    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path
+) -> None:
+    """Writes how many tokens the titles of documents have, if titles are read."""
+    if not settings.reads_titles:
+        return
+    most = settings.read_tokens("document")
+    titles = text_batches(document.title for document in retrieval_set.source.documents())
+    with open_to_write(directory / TITLES) as file:
+        for batch in titles:
+            write_array(file, tokenize(tf.constant(batch), most).row_lengths().numpy(), "<i8")
 
 
 def _count_and_encode(
@@ -140,6 +167,7 @@ def _count_and_encode(
                         ids = counters[role].ids(vocabulary)
                     copy_mapped(numbers, temporary, role, ids)
                 keep_openings(temporary, "document", WHOLE, settings.max_document_tokens)
+                write_title_lengths(retrieval_set, settings, temporary)
             logging.info("Token store: written to %s", directory)
     return directory
 

@@ -71,7 +71,11 @@ class LexicalHalf:
         """Impacts of the words of documents on scores."""
         titles = self._parts.text.reads_titles
         texts = [text_read(document, titles=titles) for document in documents]
-        words = self._parts.document_reader.batch(texts)
+        reader = self._parts.document_reader
+        words = reader.batch(texts)
+        if titles:
+            titles_read = reader.batch([document.title for document in documents])
+            words = words.after_titles(np.diff(titles_read.offsets))
         passages = self._parts.model.passages(words)
         impacts = self._parts.model.impacts(passages, self._parts.spelling)
         return LexicalRows(impacts, words.matrix(), passages.number_of_each())

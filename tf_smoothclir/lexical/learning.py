@@ -16,7 +16,7 @@ from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
+from tf_smoothclir.lexical.positions import FLAT, PROFILES, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.retriever import query_chunks
@@ -146,10 +146,10 @@ class _Learner:
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
-        profile = self._best_profile()
+        profile = self._best_title_weight(self._best_profile())
         self._lower_grades = self._best_lower_grades(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
-        fields = (profile,) if profile.is_flat else (profile, FLAT)
+        fields = (profile,) if profile == FLAT else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
         return LexicalModel(
@@ -178,6 +178,22 @@ class _Learner:
             )
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
+
+    def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
+        """A profile with the weight of words of titles: more while that is better beyond chance.
+
+        They count as any other word at first, and not as the opening of the text.
+        """
+        if self._texts.documents.starts is None or not len(self._mates[0]):
+            return profile
+        best = self._measured(profile, 0.0)
+        for weight in TITLE_WEIGHTS:
+            heavier = dataclasses.replace(profile, title=weight)
+            measured = self._measured(heavier, 0.0)
+            if not is_better(measured, best):
+                break
+            profile, best = heavier, measured
+        return profile
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
         """Weight of pairs of lower grades: more while that is better beyond chance."""

@@ -28,10 +28,16 @@ class Words:
     ids: np.ndarray
     offsets: np.ndarray  # `[texts + 1]` int64, where each text begins and ends
     size: int
-    # Of passages: `[texts]` int64, the place of the first word of each in its document, and
-    # `[documents + 1]` int64, where those of each document begin. None: each text is a document.
+    # `[texts]` int64, the position of the first word of each in its document; below 0 in a title
+    # before it. None for 0.
     starts: np.ndarray | None = None
+    # Of passages: `[documents + 1]` int64, where those of each document begin. None: each text is a
+    # document.
     firsts: np.ndarray | None = None
+
+    def after_titles(self, lengths: np.ndarray) -> Words:
+        """The same words, of which the first `[texts]` so many are titles."""
+        return dataclasses.replace(self, starts=-lengths) if lengths.any() else self
 
     def passages(self, longest: int) -> Words:
         """Passages of texts: windows of `longest` words, each from the middle of the one before.
@@ -47,9 +53,10 @@ class Words:
         firsts = np.append(0, np.cumsum(number))
         texts = np.repeat(np.arange(len(lengths)), number)
         own = np.minimum(lengths, longest)[texts]
-        starts = np.minimum(step * (np.arange(firsts[-1]) - firsts[texts]), lengths[texts] - own)
+        begins = np.minimum(step * (np.arange(firsts[-1]) - firsts[texts]), lengths[texts] - own)
+        starts = begins if self.starts is None else begins + self.starts[texts]
         offsets = np.append(0, np.cumsum(own))
-        ids = self.ids[_ranges(self.offsets[texts] + starts, own)]
+        ids = self.ids[_ranges(self.offsets[texts] + begins, own)]
         return Words(ids, offsets, self.size, starts, firsts)
 
     def number_of_each(self) -> np.ndarray:
@@ -62,7 +69,8 @@ class Words:
         if most is not None:
             lengths = np.minimum(lengths, most)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return Words(self.ids[_ranges(self.offsets[rows], lengths)], offsets, self.size)
+        starts = None if self.starts is None else self.starts[rows]
+        return Words(self.ids[_ranges(self.offsets[rows], lengths)], offsets, self.size, starts)
 
     def positions(self) -> np.ndarray:
         """`[words]` int64, the place of each word in its document, from 0."""
@@ -104,7 +112,9 @@ def document_words(tokenized_set: TokenizedSet) -> Words:
     store = tokenized_set.whole_documents()
     ids = np.asarray(store.values)
     known = np.where((ids > UNKNOWN_ID) & (ids < size), ids, NO_WORD).astype(np.int32)
-    return Words(known, np.asarray(store.offsets), size)
+    words = Words(known, np.asarray(store.offsets), size)
+    titles = tokenized_set.title_lengths()
+    return words if titles is None else words.after_titles(titles)
 
 
 def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:

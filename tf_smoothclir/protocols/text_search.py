@@ -169,6 +169,10 @@ class SearchedCollection:
         """What models read of documents."""
         return [text_read(Text(hit.id, hit.title, hit.text), titles=self.titles) for hit in hits]
 
+    def titles_read(self, hits: Sequence[SearchHit]) -> list[str]:
+        """Their titles, where these are read."""
+        return [hit.title for hit in hits] if self.titles else []
+
 
 class TextSearch(Protocol):
     """Finds documents for queries.

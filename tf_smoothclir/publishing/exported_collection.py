@@ -51,6 +51,7 @@ class Collection:
     ) -> Collection:
         """Encodes documents and reads their words."""
         ids = [document.id for document in documents()]
+        words = None
 
         def texts(what: str) -> Iterator[str]:
             with progress_bar(number, what, "documents") as bar:
@@ -58,11 +59,13 @@ class Collection:
                     yield text_read(document, titles=titles)
                     bar.update(1)
 
-        return cls.of(
-            ids,
-            tower and _encoded(tower, texts("Encode the collection")),
-            reader and reader.words(texts("Read the words of the collection")),
-        )
+        vectors = tower and _encoded(tower, texts("Encode the collection"))
+        if reader is not None:
+            words = reader.words(texts("Read the words of the collection"))
+            if titles:
+                of_titles = reader.words(document.title for document in documents())
+                words = words.after_titles(np.diff(of_titles.offsets))
+        return cls.of(ids, vectors, words)
 
 
 def _encoded(tower: ExportedTower, texts: Iterable[str]) -> np.ndarray:

@@ -38,16 +38,25 @@ class WordExplainer:
         self._lexical = lexical
 
     def explain(
-        self, query: np.ndarray, texts: Sequence[str], parts: np.ndarray, role: str
+        self,
+        query: np.ndarray,
+        texts: Sequence[str],
+        parts: np.ndarray,
+        role: str,
+        titles: Sequence[str] = (),
     ) -> list[Explanation]:
         """Explains the scores of documents.
 
         Args:
             query: `[words]` int32, as `QueryReader` numbers them.
             parts: `[documents, 3]`, what words, towers and feedback add to the score of each.
+            titles: What the texts begin with, if that is read.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
         read = self._lexical.plain_document_reader.batch(texts)
+        if len(titles):
+            of_titles = self._lexical.plain_document_reader.batch(titles)
+            read = read.after_titles(np.diff(of_titles.offsets))
         read = self._lexical.model.passages(read)
         met, places = np.unique(read.ids, return_inverse=True)
         probabilities = self._probabilities(words, met)

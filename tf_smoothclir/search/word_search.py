@@ -100,7 +100,8 @@ class WordSearch:
             positions[number] = self._position(hits[number].id)
         parts = np.stack(asked.parts(positions), axis=1)
         texts = self.collection.texts_read(hits)
-        return self._explainer.explain(asked.query.words, texts, parts, role)
+        titles = self.collection.titles_read(hits)
+        return self._explainer.explain(asked.query.words, texts, parts, role, titles)
 
     def _with_passages(self, hits: list[SearchHit], numbers: np.ndarray) -> list[SearchHit]:
         longest, titles = self._passage_words, self.collection.titles
