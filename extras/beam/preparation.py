@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.preparation import encode_role
-from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
+from tf_smoothclir.data.preparation import encode_role, write_title_lengths
+from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.file_source import FileSource
 from tf_smoothclir.data.sources.line_files import Piece
-from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
     caching,
     default_cache_dir,
@@ -28,7 +28,7 @@ from tf_smoothclir.data.token_cache import (
     token_directory,
     vocabulary_directory,
 )
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import WHOLE, TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import make_directory, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
@@ -75,6 +75,7 @@ class BeamPreparation:
             with caching(directory) as temporary:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
+                write_title_lengths(self._set, self._settings, temporary)
         return TokenizedSet(self._set, directory, vocabulary)
 
     def _write_vocabularies(self, directory: Path) -> None:
@@ -98,7 +99,7 @@ class BeamPreparation:
     def _most_frequent(self, result: Path, more: dict[bytes, int]) -> list[str]:
         """The vocabulary of the tokens of all documents and of `more`, token -> count."""
         beam, settings, least = load_beam(), self._settings, self._settings.min_count
-        count = functools.partial(_counted_tokens, self._files, settings.max_document_tokens)
+        count = functools.partial(_counted_tokens, self._files, settings)
         with new_pipeline(self._options) as pipeline:
             of_documents = self._on_pieces(pipeline) | "Count" >> beam.FlatMap(count)
             others = pipeline | "Others" >> beam.Create(list(more.items()))
@@ -119,12 +120,13 @@ class BeamPreparation:
         return [PADDING, UNKNOWN, *tokens]
 
     def _encode_documents(self, directory: Path, vocabulary: Path) -> None:
-        beam, limit = load_beam(), self._settings.max_document_tokens
+        beam = load_beam()
         paths = os.fspath(vocabulary), os.fspath(directory)
         with new_pipeline(self._options) as pipeline:
-            encode = functools.partial(_encode_piece, self._files, limit, *paths)
+            encode = functools.partial(_encode_piece, self._files, self._settings, *paths)
             _ = self._on_pieces(pipeline) | "Encode" >> beam.Map(encode)
         join_stores(directory, [_part(number) for number, _ in self._pieces], "document", "<i4")
+        keep_openings(directory, "document", WHOLE, self._settings.max_document_tokens)
 
     def _on_pieces(self, pipeline):
         beam = load_beam()
@@ -147,17 +149,19 @@ def new_pipeline(options: Sequence[str]):
         raise input_error("--beam", reason, "Give pipeline options of Apache Beam") from None
 
 
-def _texts(source: FileSource, piece: Piece) -> Iterator[list[str]]:
-    return text_batches(document.text for _, document in source.documents_in(piece))
+def _texts(source: FileSource, settings: TextSettings, piece: Piece) -> Iterator[list[str]]:
+    titles = settings.reads_titles
+    documents = source.documents_in(piece)
+    return text_batches(text_read(document, titles=titles) for _, document in documents)
 
 
 def _counted_tokens(
-    source: FileSource, max_tokens: int, numbered: tuple[int, Piece]
+    source: FileSource, settings: TextSettings, numbered: tuple[int, Piece]
 ) -> Iterator[tuple[bytes, int]]:
     """Yields (token, count) for the tokens of a piece."""
     counter = TokenCounter()
-    for texts in _texts(source, numbered[1]):
-        counter.add(counter.split(texts, max_tokens))
+    for texts in _texts(source, settings, numbered[1]):
+        counter.add(counter.split(texts, settings.read_tokens("document")))
     yield from counter.counts().items()
 
 
@@ -167,17 +171,17 @@ def _write(tokens: list[tuple[int, bytes]], path: str, different: int) -> None:
 
 def _encode_piece(
     source: FileSource,
-    max_tokens: int,
+    settings: TextSettings,
     vocabulary: str,
     directory: str,
     numbered: tuple[int, Piece],
 ) -> None:
     """Writes a store of the documents of a piece; a second attempt replaces the first one."""
     number, piece = numbered
-    encoder = _encoder(vocabulary, max_tokens)
+    encoder = _encoder(vocabulary, settings.read_tokens("document"))
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
         with RaggedWriter(temporary, "document", "<i4") as writer:
-            for texts in _texts(source, piece):
+            for texts in _texts(source, settings, piece):
                 encoded = encoder(tf.constant(texts))
                 writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
         for file in Path(temporary).iterdir():

@@ -19,7 +19,7 @@ from tf_smoothclir.data import preparation
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.data.tokenized_set import ROLES, WHOLE
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text import batches
@@ -65,6 +65,23 @@ def vocabulary_by_hand(role, settings):
     kept = [word for word, count in counts.items() if count >= settings.min_count]
     kept.sort(key=lambda word: (-counts[word], word.encode()))
     return [PADDING, UNKNOWN, *kept][: settings.vocabulary_size]
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS, CUT])
+def test_documents_have_stores_to_their_ends_and_with_titles_where_these_are_read(
+    settings, small_set, tmp_path
+):
+    short = dataclasses.replace(settings, max_document_tokens=3)
+    asked = dataclasses.replace(short, passage_words=(4,), text_fields=("title", "body"))
+    found = tokenize_set(small_set, asked, tmp_path)
+    whole, cut, vocabulary = found.whole_documents(), found.tokens("document"), {}
+    for row, document in enumerate(small_set.source.documents()):
+        words = tokenize(tf.constant([f"{document.title} {document.text}"]), 1000).to_list()[0]
+        assert cut[row].tolist() == whole[row][:3].tolist()
+        assert len(whole[row]) == len(words)
+        for word, id_ in zip(words, whole[row].tolist()):
+            assert vocabulary.setdefault(word, id_) == id_
+    assert not (tokenize_set(small_set, short, tmp_path).directory / f"{WHOLE}.values").exists()
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS, CUT, dataclasses.replace(CUT, **SHARED)])

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from tests.text.test_tokenizer import SCRIPTS, tokens
 from tf_smoothclir.encoder.ngram_buckets import fingerprints, ngram_buckets
-from tf_smoothclir.encoder.tokenizer import _class, _lower_case, _tables, has_letters, tokens_of
+from tf_smoothclir.encoder.tokenizer import (
+    _class,
+    _lower_case,
+    _tables,
+    has_letters,
+    passage_text,
+    tokens_of,
+)
 from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
@@ -51,6 +58,19 @@ def test_any_bytes_and_chunks_between_spaces_have_the_tokens_of_the_graph(rows):
     found = [tokens_of(text) for text in texts]
     assert found == tokens_in_graph(rows)
     assert found == [[one for part in text.split(" ") for one in tokens_of(part)] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "passages"),
+    [
+        ("Ein Haus, das alt ist", "", ["Ein Haus, das", "Haus, das alt ist"]),
+        ("日本語です", "", ["日本語で", "本語です"]),
+        ("alt und neu", "Das Haus", ["alt und", "alt und neu"]),
+        ("alt", "", ["alt"]),
+    ],
+)
+def test_passages_are_shown_in_whole_words(text, title, passages):
+    assert [passage_text(text, n, 4, title) for n in range(len(passages))] == passages
 
 
 def test_long_texts():

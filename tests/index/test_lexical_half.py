@@ -22,14 +22,15 @@ from tf_smoothclir.utils.errors import InputError
 
 def arrays(postings):
     rare = postings.rare
-    return rare.ends, rare.ids, rare.values, postings.common, postings.common_values
+    parts = rare.ends, rare.ids, rare.values, postings.common, postings.common_values
+    return *parts, postings.firsts
 
 
 @pytest.fixture(scope="module")
 def index(ranking_exports, tmp_path_factory):
     """An index whose lexical half has feedback; read-only."""
     parts, manifest = load_lexical(ranking_exports["lexical"])
-    model = dataclasses.replace(parts.model, feedback=5.0)
+    model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     path = tmp_path_factory.mktemp("index") / "index"
     build_index(path, SourceCollection(source_of(manifest.data)), [half], manifest)
@@ -41,7 +42,7 @@ def index(ranking_exports, tmp_path_factory):
     "file",
     [
         *("impacts.ids", "impacts.common", "impacts.ends", "vectors.values", "vectors.offsets"),
-        *("terms.ids", "../documents/text.offsets", "../documents/hashes"),
+        *("passages", "terms.ids", "../documents/text.offsets", "../documents/hashes"),
     ],
 )
 def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, file, value):
@@ -72,7 +73,7 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
     monkeypatch.setattr(encoding, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
     parts, manifest = load_lexical(ranking_exports["lexical"])
-    model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0})
+    model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0, "passage_words": 2})
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     collection = SourceCollection(source_of(manifest.data))
     build_index(tmp_path / "index", collection, [half], manifest)
@@ -80,9 +81,11 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
 
     texts = [text.text for text in collection.documents()]
     words = parts.document_reader.batch(texts)
-    impacts = model.impacts(words, parts.spelling)
-    for found, expected in zip(arrays(index.lexical.postings), arrays(Postings.of(impacts))):
-        np.testing.assert_array_equal(found, expected)
+    passages = model.passages(words)
+    expected = Postings.of(model.impacts(passages, parts.spelling), passages.firsts)
+    assert expected.rows > 2 * expected.documents - 2  # documents of three words
+    for found, own in zip(arrays(index.lexical.postings), arrays(expected)):
+        np.testing.assert_array_equal(found, own)
     scores = np.random.default_rng(1).random((3, len(texts)), np.float32)
     expected = Feedback.of(tf_idf(words.matrix()), 5.0).added_to(scores)
     np.testing.assert_array_equal(index.lexical.feedback(5.0).added_to(scores), expected)

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from tests.lexical.helpers import tokenized
 from tests.small_world import SmallWorld
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
+from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.lexical import retriever, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
@@ -36,7 +38,9 @@ from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.papers.laboratory.translated.learning import PARAMETERS, learn_translated_queries
 from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -89,6 +93,23 @@ def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, ga
         _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + found[weight])
     )
     assert _Learner(texts, 13, None).model().lower_grades == chosen
+
+
+def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
+    world = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
+    texts = LexicalTexts(tokenize_set(world, TextSettings(), tmp_path), 200)
+    number = len(texts.documents.offsets) - 1
+    rows = (np.arange(number)[:, None] + [-3, 0, 3]).ravel() % number  # each between two others
+    joined = texts.documents.of(rows)
+    texts.documents = dataclasses.replace(joined, offsets=joined.offsets[::3])
+    learner = _Learner(texts, 13, None, passage_words=(60, 30))
+    found, pairs = learner._documents.passages, learner._documents.pairs
+    documents, chosen = pairs.mates[1], pairs._mate_rows
+    assert (np.searchsorted(found.firsts, chosen, side="right") - 1 == documents).all()
+    middle = found.starts[chosen] + np.diff(found.offsets)[chosen] / 2
+    begins, ends = (joined.offsets[place::3] - joined.offsets[:-1:3] for place in (1, 2))
+    assert ((middle >= begins[documents]) & (middle <= ends[documents])).mean() > 0.95
+    assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
 @pytest.mark.parametrize("power", [0.0, -0.05, -0.15])

@@ -1,5 +1,6 @@
 """Words of raw texts, what models keep on disk, and scores by all ways of counting words."""
 
+import itertools
 import json
 import math
 import pickle
@@ -25,6 +26,7 @@ from tf_smoothclir.lexical.postings import Postings, filled_postings, highest
 from tf_smoothclir.lexical.psq import PsqSettings, impacts
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.score_rows import lexical_rows
+from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
@@ -267,7 +269,8 @@ IMPACTS[5, 4] = 9
 @pytest.mark.parametrize("size", [1, 3, 8])
 def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product(size):
     chunks = [sp.csr_array(IMPACTS[begin : begin + size]) for begin in range(0, 8, size)]
-    in_chunks = filled_postings(chunks, np.count_nonzero(IMPACTS, axis=0), 8)
+    lengths = np.count_nonzero(IMPACTS, axis=0)
+    in_chunks = filled_postings(chunks, lengths, 8, lambda name, kind, shape: np.zeros(shape, kind))
     queries = np.vstack([np.diag([0, 2, 3, 1, 1]), [0, 2, 1, 1, 3]]).astype(np.float32)
     for postings in (in_chunks, Postings.of(sp.csr_array(IMPACTS))):
         assert postings.common.tolist() == [1, 3]
@@ -280,6 +283,38 @@ def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product
         assert found.tolist() == (queries @ IMPACTS.T).tolist()  # quarters: every sum is exact
     impacts = np.array([[1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]], np.float32).T
     assert Postings.of(sp.csr_array(impacts)).common.tolist() == [0]  # 3 / 8, and 2 / 8
+
+
+@pytest.mark.parametrize("longest", [2, 5, 6])
+def test_passages_overlap_by_half_end_with_their_text_and_the_best_one_counts(longest):
+    texts = [[1, 2, 3, 4, 5, 6, 7], [], [8], [3, 4, 5, 6, 1], [7, 7]]
+    documents, step, expected, begins = words(*texts, size=9), longest // 2, [], []
+    for text in texts:
+        last = max(0, len(text) - longest)
+        begins.append([*range(0, last, step), last])
+        expected.append([text[begin : begin + longest] for begin in begins[-1]])
+    passages = documents.passages(longest)
+    found = np.split(passages.ids, passages.offsets[1:-1])
+    assert [own.tolist() for own in found] == [*itertools.chain(*expected)]
+    assert passages.starts.tolist() == [*itertools.chain(*begins)]
+    assert passages.number_of_each().tolist() == list(map(len, expected))
+    for whole in (documents.passages(0), documents.passages(7)):
+        assert whole is documents
+        assert whole.number_of_each().tolist() == [1] * 5
+    profile = PositionProfile(3.0, 2.0)
+    shares = passages.matrix(profile).toarray()
+    weights = profile(np.arange(begins[0][-1], 7))  # of places in the document
+    assert shares[len(begins[0]) - 1, 7] == pytest.approx(weights[-1] / weights.sum())
+    postings = Postings.of(sp.csr_array(shares), passages.firsts)
+    asked = np.array([[0, 0, 0, 0, 1, 2, 0, 1, 0]], np.float32)
+    scores = np.split((asked @ shares.T)[0], passages.firsts[1:-1])
+    assert postings.sums(sp.csr_array(asked))[0] == pytest.approx([own.max() for own in scores])
+    of_rows = postings.of_rows([4, 5, 7], [1, 2, 1])
+    best = postings.best_rows(of_rows, np.arange(5)) - passages.firsts[:-1]
+    assert best.tolist() == [int(own.argmax()) for own in scores]
+    largest = largest_of_groups(sp.csr_array(shares), passages.firsts).toarray()
+    groups = np.split(shares, passages.firsts[1:-1])
+    assert largest.tolist() == [own.max(axis=0).tolist() for own in groups]
 
 
 @settings(max_examples=200)

@@ -46,6 +46,7 @@ KINDS = {
     "lexical": {},
     "lexical with feedback": {"feedback": 30.0},
     "lexical by length": {"length_power": -0.3},
+    "lexical in passages": {"passage_words": 13, "length_power": -0.3, "feedback": 30.0},
     "hybrid": {"fusion": FUSION},
     # The fusion decides; feedback of the lexical model alone does not count.
     "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
@@ -179,7 +180,9 @@ def house_scores(parts, towers, documents=DOCUMENTS):
     else:
         words, feedback = parts.document_reader.words(documents), parts.feedback
         asked = parts.query_reader.words(readable(QUERIES)).matrix()
-        rows = lexical_rows(asked, parts.model.impacts(words, parts.spelling))
+        passages = parts.model.passages(words)
+        impacts = parts.model.impacts(passages, parts.spelling)
+        rows = lexical_rows(asked, impacts, passages.firsts)
         if parts.fusion is not None:
             rows = parts.fusion.rows(rows, lambda chosen: dense[chosen])
         scores = RowRetriever(rows, np.arange(len(documents))).scores(np.arange(len(QUERIES)))
@@ -309,10 +312,12 @@ def test_pairs_score_as_in_a_search_without_feedback(built, parts, towers, kind)
     vectors = vectors_of(towers, "query", queries), vectors_of(towers, "document", documents)
     expected, own = np.sum(vectors[0] * vectors[1], axis=1), parts(kind)
     if own is not None:
-        words = own.document_reader.words(readable(documents))
-        impacts = own.model.impacts(words, own.spelling)
+        words = own.model.passages(own.document_reader.words(readable(documents)))
+        number = words.number_of_each()
         asked = own.query_reader.words(readable(queries)).matrix()
-        lexical = impacts.multiply(asked).sum(axis=1)
+        asked = asked[np.repeat(np.arange(len(number)), number)]
+        lexical = own.model.impacts(words, own.spelling).multiply(asked).sum(axis=1)
+        lexical = np.array([own.max() for own in np.split(lexical, np.cumsum(number)[:-1])])
         # A pair has no rank.
         expected = lexical if own.fusion is None else own.fusion.of_pairs.added(lexical, expected)
     np.testing.assert_allclose(found["score"], expected, rtol=1e-5, atol=1e-5)

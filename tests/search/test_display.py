@@ -27,6 +27,8 @@ def test_one_line_per_hit_with_shares_below_and_carrying_words_bold_on_a_termina
     assert lines[1] == "apple"
     assert lines[3].split() == ["1", "0.500", "1", "d1", "Obst:", "Ein", "Apfel"]
     assert lines[4].split() == ["2", "0.200", "-", "d2", "x" * 19 + "…"]
+    print_hits("apple", [dataclasses.replace(first, passage="rot")])
+    assert "Obst: … rot …" in capsys.readouterr().out
     for bold, text in ((False, "Ein Apfel"), (True, "Ein \033[1mApfel\033[0m")):
         print_hits("apple", [first], explanations=[explanation], bold=bold)
         shown = capsys.readouterr().out

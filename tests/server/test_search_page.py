@@ -56,7 +56,8 @@ class Words(Documents):
     """Explains scores by words that met words of the query."""
 
     def search(self, queries, depth):
-        return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.")]]
+        passage = "pomme Rouge." if queries == ["passage"] else None
+        return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.", passage)]]
 
     def explain(self, query, results):
         met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
@@ -92,10 +93,15 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     (result,) = answer["results"]
     assert result["grade"] is None
     # A tenth of what words add is 0.2: "une" has less. Punctuation is never marked.
-    assert result["parts"] == [("Une pomme ", None), ("Rouge", 2.0), (".", None)]
+    parts = [("Une pomme ", None), ("Rouge", 2.0), (".", None)]
+    assert result["parts"] == parts
     assert result["matches"] == {"rouge": [("red", 0.75), ("apple", 0.125)]}
     assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0, "reranker": 0.5}
     assert result["pairs"] == [("apple", "pomme", 0.875)]  # punctuation says nothing
+    assert result["whole"] is None
+    (result,) = SearchPage(Words()).search({"q": "passage"})["results"]
+    shown = [("… ", None), ("pomme ", None), ("Rouge", 2.0), (".", None), (" …", None)]
+    assert (result["parts"], result["whole"]) == (shown, parts)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped
+from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
     caching,
     default_cache_dir,
@@ -21,13 +21,26 @@ from tf_smoothclir.data.token_cache import (
     token_directory,
     vocabulary_directory,
 )
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet, ngrams_store
+from tf_smoothclir.data.tokenized_set import (
+    ROLES,
+    TITLES,
+    WHOLE,
+    TokenizedSet,
+    ngrams_store,
+)
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.files import make_directory, scratch_directory, sweep_scratch
+from tf_smoothclir.storage.files import (
+    make_directory,
+    open_to_write,
+    scratch_directory,
+    sweep_scratch,
+    write_array,
+)
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
+from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.devices import on_the_cpu
@@ -51,7 +64,8 @@ def tokenize_set(
         vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
         if not is_usable(vocabulary_dir):
             directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
-            return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+            found = TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+            return _with_share_logged(found, settings)
     vocabulary_dir = Path(vocabulary_dir)
     directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
     if is_usable(directory):
@@ -60,7 +74,27 @@ def tokenize_set(
         _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
     else:
         _encode(retrieval_set, settings, directory, vocabulary_dir)
-    return TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+    found = TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
+    return _with_share_logged(found, settings)
+
+
+def _with_share_logged(found: TokenizedSet, settings: TextSettings) -> TokenizedSet:
+    """The set, once the log says how much of its documents is read."""
+    lengths, most = found.tokens("document").lengths, settings.max_document_tokens
+    if settings.passage_words:
+        words = max(1, found.whole_documents().offsets[-1])
+        share = lengths.sum() / words
+        logging.info(
+            "Documents: lexical models read all %d words, towers %.0f%%", words, 100 * share
+        )
+    elif (cut := np.mean(lengths == most)) > 0:
+        logging.info(
+            "Documents: the first %d words are read; %.0f%% of the documents have as many or more,"
+            " of which --passage_words reads the rest",
+            most,
+            100 * cut,
+        )
+    return found
 
 
 def _encode(
@@ -70,6 +104,7 @@ def _encode(
     with caching(directory) as temporary:
         for role in ROLES:
             encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
+        write_title_lengths(retrieval_set, settings, temporary)
     logging.info("Token store: written to %s", directory)
 
 
@@ -81,11 +116,26 @@ def encode_role(
     vocabulary_dir: Path,
 ) -> None:
     """Writes the token store of a role into a directory, with existing vocabularies."""
-    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.max_tokens(role))
-    batches = map(tf.constant, _batches(retrieval_set, role))
+    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.read_tokens(role))
+    batches = map(tf.constant, _batches(retrieval_set, role, settings))
     with RaggedWriter(directory, role, "<i4") as writer:
         for encoded in map_in_threads(on_the_cpu(encoder), batches):
             writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
+    if role == "document":
+        keep_openings(directory, role, WHOLE, settings.max_document_tokens)
+
+
+def write_title_lengths(
+    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path
+) -> None:
+    """Writes how many tokens the titles of documents have, if titles are read."""
+    if not settings.reads_titles:
+        return
+    most = settings.read_tokens("document")
+    titles = text_batches(document.title for document in retrieval_set.source.documents())
+    with open_to_write(directory / TITLES) as file:
+        for batch in titles:
+            write_array(file, tokenize(tf.constant(batch), most).row_lengths().numpy(), "<i8")
 
 
 def _count_and_encode(
@@ -122,6 +172,8 @@ def _count_and_encode(
                     else:
                         ids = counters[role].ids(vocabulary)
                     copy_mapped(numbers, temporary, role, ids)
+                keep_openings(temporary, "document", WHOLE, settings.max_document_tokens)
+                write_title_lengths(retrieval_set, settings, temporary)
             logging.info("Token store: written to %s", directory)
     return directory
 
@@ -167,22 +219,23 @@ def _store_numbers(
 ) -> None:
     """Tokenises the texts of a role, counts their tokens and stores their provisional numbers."""
     row, training = 0, retrieval_set.splits == SPLITS.index("train")
-    split = functools.partial(counter.split, max_tokens=settings.max_tokens(role))
+    split = functools.partial(counter.split, max_tokens=settings.read_tokens(role))
     with RaggedWriter(directory, role, "<i4") as writer:
-        for texts in map_in_threads(on_the_cpu(split), _batches(retrieval_set, role)):
+        for texts in map_in_threads(on_the_cpu(split), _batches(retrieval_set, role, settings)):
             end = row + len(texts.lengths)
             numbers = counter.add(texts, training[row:end] if role == "query" else None)
             writer.add(numbers, texts.lengths)
             row = end
 
 
-def _batches(retrieval_set: RetrievalSet, role: str) -> Iterator[list[str]]:
+def _batches(retrieval_set: RetrievalSet, role: str, settings: TextSettings) -> Iterator[list[str]]:
     source = retrieval_set.source
     texts, total, description = {
         "query": (source.queries, len(retrieval_set.query_ids), "Tokenise queries"),
         "document": (source.documents, len(retrieval_set.document_ids), "Tokenise documents"),
     }[role]
     with progress_bar(total, description, "texts") as bar:
-        for batch in text_batches(text.text for text in texts()):
+        titles = settings.reads_titles and role == "document"
+        for batch in text_batches(text_read(text, titles=titles) for text in texts()):
             yield batch
             bar.update(len(batch))

@@ -12,6 +12,7 @@ import numpy as np
 from tf_smoothclir.storage.files import copy_file, open_to_write, write_array
 
 _VALUES_PER_PIECE = 1 << 22
+_ROWS_PER_PIECE = 1 << 14
 
 
 class RaggedStore:
@@ -80,6 +81,22 @@ def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, d
             writer.add(store.values, store.lengths)
             for suffix in ("values", "offsets"):
                 Path(directory, f"{part}.{suffix}").unlink()
+
+
+def keep_openings(directory: str | os.PathLike, name: str, whole: str, most: int) -> None:
+    """Cuts the rows of a store to `most` values; if any is longer, `whole` keeps all of them."""
+    store = RaggedStore(directory, name, "<i4")
+    if store.lengths.max(initial=0) <= most:
+        return
+    for suffix in ("values", "offsets"):
+        os.replace(Path(directory, f"{name}.{suffix}"), Path(directory, f"{whole}.{suffix}"))
+    with RaggedWriter(directory, name, store.dtype) as writer:
+        for begin in range(0, len(store), _ROWS_PER_PIECE):
+            offsets = store.offsets[begin : begin + _ROWS_PER_PIECE + 1]
+            lengths = np.diff(offsets)
+            places = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1], lengths)
+            values = store.values[offsets[0] : offsets[-1]]
+            writer.add(values[places + offsets[0] < most], np.minimum(lengths, most))
 
 
 def copy_mapped(

@@ -44,11 +44,13 @@ def vocabulary_directory(retrieval_set: RetrievalSet, settings: TextSettings, ca
     counting = dataclasses.asdict(settings)
     for name in _NGRAM_SETTINGS:
         del counting[name]
+    for name in ("passage_words", "text_fields"):
+        del counting[name]
     for name in _VOCABULARY_FILES:
         path = counting.pop(name)
         if path:
             counting[name] = vocabulary_digest(path)
-    key = _key([source.fingerprint(), _digest(splits), counting])
+    key = _key([source.fingerprint(), _digest(splits), counting, *_documents_read(settings)])
     return cache / f"{source.name}-vocabulary-{key}"
 
 
@@ -58,11 +60,17 @@ def token_directory(
     """The directory of the tokens of a set, encoded with these vocabularies."""
     source = retrieval_set.source
     parts = [source.fingerprint(), settings.max_query_tokens, settings.max_document_tokens]
+    parts += _documents_read(settings)
     parts += [file_digest(vocabulary_dir / f"{role}.txt") for role in ROLES]
     if settings.ngram_buckets:
         parts.append([getattr(settings, name) for name in _NGRAM_SETTINGS])
         parts.append(settings.shared_vocabulary)  # decides if both roles share the ids of new words
     return cache / f"{source.name}-tokens-{_key(parts)}"
+
+
+def _documents_read(settings: TextSettings) -> list:
+    """What is read of documents besides their first words."""
+    return ["whole"] * bool(settings.passage_words) + ["titles"] * settings.reads_titles
 
 
 @contextlib.contextmanager

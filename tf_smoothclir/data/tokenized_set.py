@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+
 from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.text.vocabulary import read_vocabulary
 
 ROLES = ("query", "document")
+TITLES = "document.titles"  # the lengths of titles, where these are read
+WHOLE = "document.whole"  # store of all documents, where `document` cuts any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +32,16 @@ class TokenizedSet:
         """The token ids of every "query" or "document", by row."""
         elsewhere = self.query_directory if role == "query" else None
         return RaggedStore(elsewhere or self.directory, role, "<i4")
+
+    def whole_documents(self) -> RaggedStore:
+        """The token ids of every document to its end, where the settings have passages."""
+        whole = (self.directory / f"{WHOLE}.values").is_file()
+        return RaggedStore(self.directory, WHOLE if whole else "document", "<i4")
+
+    def title_lengths(self) -> np.ndarray | None:
+        """`[documents]` int64, how many of their first tokens are the title; None for none."""
+        path = self.directory / TITLES
+        return np.fromfile(path, "<i8") if path.is_file() else None
 
     def ngrams(self, role: str) -> RaggedStore | None:
         """The n-gram buckets of every word of a role, by id; None without n-grams."""

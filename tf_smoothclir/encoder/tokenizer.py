@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import re
 import tomllib
 from importlib import resources
@@ -27,6 +28,23 @@ def tokens_of(text: str) -> list[str]:
         text = "".join(_lower_sigmas(text))
     text = text.translate(_replacements())
     return _unspaced().sub(r" \g<0> ", text).split()
+
+
+def passage_text(text: str, number: int, longest: int, title: str = "") -> str:
+    """A passage of a text, as `lexical.words.Words.passages` cuts it, in whole words.
+
+    Args:
+        number: From 0.
+        longest: Tokens of a passage.
+        title: What stands before the text, and is counted too.
+    """
+    words = list(_word().finditer(text))
+    first = len(tokens_of(title))
+    ends = list(itertools.accumulate((len(tokens_of(word[0])) for word in words), initial=first))
+    begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
+    own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
+    own = words[max(0, own.start) : own.stop]
+    return text[own[0].start() : own[-1].end()] if own else text
 
 
 def has_letters(token: str) -> bool:
@@ -122,6 +140,11 @@ def _replacements() -> _Replacements:
 @functools.cache
 def _unspaced() -> re.Pattern:
     return re.compile(f"{_class('unspaced').pattern()}{_class('mark').pattern()}*")
+
+
+@functools.cache
+def _word() -> re.Pattern:
+    return re.compile(rf"{_unspaced().pattern}|(?:(?!{_class('unspaced').pattern()})\S)+")
 
 
 @functools.cache

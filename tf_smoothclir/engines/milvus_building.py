@@ -61,6 +61,7 @@ def build_collection(
         data=data,
         halves=tuple(half.name for half in halves),
         settings=_resolved(settings, documents),
+        titles=export.titles,
     )
     building = f"{name}_building"
     client = milvus.client
@@ -153,8 +154,7 @@ def _write(
     replace: bool,
 ) -> None:
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], dict]:
-        texts = [document.text for document in batch]
-        return batch, {half.name: field_values(half.name, half.encode(texts)) for half in halves}
+        return batch, {half.name: field_values(half.name, half.encode(batch)) for half in halves}
 
     batches = text_batches(documents, size=_TEXTS_PER_CALL, text=operator.attrgetter("text"))
     with progress_bar(count, "Write the collection", "documents") as bar:

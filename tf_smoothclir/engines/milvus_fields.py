@@ -11,6 +11,7 @@ from tf_smoothclir.engines.milvus import CollectionNote, Milvus
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 
 MOST_BYTES = 65_535  # of a string
@@ -39,7 +40,12 @@ def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[
 def field_values(half: str, rows: Any) -> list:
     """Values of the field of a half, one for each document."""
     if half == LexicalHalf.name:
-        return [sparse_value(*row) for row in _rows(rows.impacts)]
+        # Milvus has one vector for each document.
+        firsts = (
+            np.append(0, np.cumsum(rows.passages)) if rows.passages.max(initial=0) > 1 else None
+        )
+        impacts = largest_of_groups(rows.impacts, firsts)
+        return [sparse_value(*row) for row in _rows(impacts)]
     return list(rows)
 
 

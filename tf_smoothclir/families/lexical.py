@@ -48,7 +48,13 @@ class Lexical(GraphFamily):
         retrieval, seed = over.settings.retrieval, over.settings.training.seed
         psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
         dictionary = _earlier_table(over.settings) or read_dictionary(over.settings)
-        return learn_lexical_model(texts_of(over), seed=seed, dictionary=dictionary, psq=psq)
+        return learn_lexical_model(
+            texts_of(over),
+            seed=seed,
+            dictionary=dictionary,
+            psq=psq,
+            passage_words=over.settings.text.passage_words,
+        )
 
     def save(self, model, path):
         model.save(path)
@@ -117,9 +123,14 @@ class Lexical(GraphFamily):
         for begin in range(0, len(queries), _PAIRS_PER_CALL):
             some = slice(begin, begin + _PAIRS_PER_CALL)
             words = parts.query_reader.batch(queries[some]).matrix()
-            read = parts.document_reader.batch(documents[some])
-            products = words.multiply(parts.model.impacts(read, parts.spelling)).sum(axis=1)
-            scores.append(np.asarray(products, np.float32).ravel())
+            passages = parts.model.passages(parts.document_reader.batch(documents[some]))
+            impacts, number = (
+                parts.model.impacts(passages, parts.spelling),
+                passages.number_of_each(),
+            )
+            asked = words[np.repeat(np.arange(len(number)), number)]
+            of_passages = np.asarray(asked.multiply(impacts).sum(axis=1), np.float32).ravel()
+            scores.append(np.maximum.reduceat(of_passages, np.cumsum(number) - number))
         return np.concatenate(scores)
 
     def explanation(self, models, query, document, role):
@@ -199,7 +210,12 @@ def table_of(settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedS
     if "lexical" in retrieval.families:
         return learned("lexical", run, over)
     dictionary = read_dictionary(settings)
-    return learn_table(texts_of(over), seed=settings.training.seed, dictionary=dictionary)
+    return learn_table(
+        texts_of(over),
+        seed=settings.training.seed,
+        dictionary=dictionary,
+        passage_words=settings.text.passage_words,
+    )
 
 
 def word_vectors(over: ModelsOverSet) -> WordVectors:

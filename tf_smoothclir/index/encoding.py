@@ -28,8 +28,7 @@ def encode_collection(
     """Writes `documents/` and, in a directory of its own, what each half makes of the texts."""
 
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list]:
-        texts = [document.text for document in batch]
-        return batch, [half.encode(texts) for half in halves]
+        return batch, [half.encode(batch) for half in halves]
 
     text = operator.attrgetter("text")
     batches = text_batches(collection.documents(), size=_TEXTS_PER_CALL, text=text)

@@ -1,6 +1,6 @@
 """Halves of an index: each keeps one kind of evidence about the documents, such as vectors.
 
-An index has a directory for each half, next to `documents/`, which they share. A half encodes texts
+An index has a directory for each half, next to `documents/`, which they share. A half encodes them
 into rows, writes the rows, and turns them into what is searched.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
 
 
@@ -30,8 +31,8 @@ class Half(Protocol):
 
     name: str
 
-    def encode(self, texts: Sequence[str]) -> Any:
-        """A row for each text. Called in several threads."""
+    def encode(self, documents: Sequence[Text]) -> Any:
+        """A row for each document. Called in several threads."""
 
     def writer(self, directory: Path) -> contextlib.AbstractContextManager[RowWriter]:
         """Writer of the rows of all documents into a new directory."""

@@ -1,12 +1,14 @@
 """The lexical half of an index: impacts of query words on the scores of documents.
 
 A directory with the postings `impacts` and, if anything ranks with feedback, the TF-IDF vectors of
-the documents, as rows `vectors` and as postings `terms`.
+the documents, as rows `vectors` and as postings `terms`. Where the model searches passages, and any
+document has several, `passages` (int32) says how many each has; the impacts are those of passages.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
+from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.manifest import LexicalNote
 from tf_smoothclir.index.sparse_files import (
@@ -24,12 +27,15 @@ from tf_smoothclir.index.sparse_files import (
     matrices,
     open_postings,
     open_rows,
+    unfit,
     write_postings,
 )
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.storage.files import open_to_write, write_array
 
+_PASSAGES = "passages"
 _IMPACTS, _VECTORS, _TERMS = "impacts", "vectors", "terms"
 _IMPACT_ROWS, _COUNT_ROWS = "impact_rows", "count_rows"  # while an index is built
 
@@ -38,12 +44,14 @@ class LexicalRows(NamedTuple):
     """Some documents as the lexical half keeps them.
 
     Attributes:
-        impacts: `[documents, query words]` float32.
+        impacts: `[passages, query words]` float32.
         counts: `[documents, document words]` float32.
+        passages: `[documents]` int, how many each has.
     """
 
     impacts: sp.csr_array
     counts: sp.csr_array
+    passages: np.ndarray
 
 
 class LexicalHalf:
@@ -59,10 +67,18 @@ class LexicalHalf:
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
 
-    def encode(self, texts: Sequence[str]) -> LexicalRows:
-        """Impacts of the words of texts on scores."""
-        words = self._parts.document_reader.batch(texts)
-        return LexicalRows(self._parts.model.impacts(words, self._parts.spelling), words.matrix())
+    def encode(self, documents: Sequence[Text]) -> LexicalRows:
+        """Impacts of the words of documents on scores."""
+        titles = self._parts.text.reads_titles
+        texts = [text_read(document, titles=titles) for document in documents]
+        reader = self._parts.document_reader
+        words = reader.batch(texts)
+        if titles:
+            titles_read = reader.batch([document.title for document in documents])
+            words = words.after_titles(np.diff(titles_read.offsets))
+        passages = self._parts.model.passages(words)
+        impacts = self._parts.model.impacts(passages, self._parts.spelling)
+        return LexicalRows(impacts, words.matrix(), passages.number_of_each())
 
     def writer(self, directory: Path) -> LexicalWriter:
         """Writer of impacts."""
@@ -73,14 +89,24 @@ class LexicalHalf:
         words = len(self._parts.model.background)
         impacts = open_rows(directory, _IMPACT_ROWS)
         lengths = column_lengths(impacts, words)
-        logging.info("Indexing %d documents: %d impacts", len(documents), lengths.sum())
+        logging.info(
+            "Indexing %d documents, read up to %d words, in %d passages: %d impacts",
+            len(documents),
+            self._parts.text.read_tokens("document"),
+            len(impacts),
+            lengths.sum(),
+        )
         chunks = matrices(impacts, words)
-        write_postings(directory, _IMPACTS, chunks, lengths, len(documents))
+        write_postings(directory, _IMPACTS, chunks, lengths, len(impacts))
+        has_passages = len(impacts) > len(documents)
+        if not has_passages:
+            (directory / _PASSAGES).unlink()
         if self._feedback:
             self._write_vectors(directory, documents)
         for name in (_IMPACT_ROWS, _COUNT_ROWS):
             delete_rows(directory, name)
-        return LexicalNote(int(lengths.sum()), self._feedback)
+        passages = len(impacts) if has_passages else 0
+        return LexicalNote(int(lengths.sum()), self._feedback, passages)
 
     def _write_vectors(self, directory: Path, documents: DocumentStore) -> None:
         words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)
@@ -104,18 +130,21 @@ class LexicalWriter:
         directory.mkdir()
         self._impacts = SparseWriter(directory, _IMPACT_ROWS)
         self._counts = SparseWriter(directory, _COUNT_ROWS) if counts else None
+        self._passages = open_to_write(directory / _PASSAGES)
 
     def __enter__(self) -> LexicalWriter:
         return self
 
     def __exit__(self, *exc) -> None:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.closing(self._passages))
             for writer in filter(None, (self._impacts, self._counts)):
                 stack.push(writer)
 
     def add(self, rows: LexicalRows) -> None:
         """Appends documents."""
         self._impacts.add(rows.impacts)
+        write_array(self._passages, rows.passages, "<i4")
         if self._counts is not None:
             self._counts.add(rows.counts)
 
@@ -126,7 +155,16 @@ class LexicalIndex:
     def __init__(self, directory: Path, note: LexicalNote, hashes: np.ndarray):
         """Opens the files; `hashes` are those of the ids, `[documents]` uint64."""
         self._hashes, documents = hashes, len(hashes)
-        self.postings: Postings = open_postings(directory, _IMPACTS, documents)
+        firsts = None
+        if note.passages:
+            firsts = np.append(
+                0, np.cumsum(np.fromfile(directory / _PASSAGES, "<i4"), dtype=np.int64)
+            )
+            wrong = len(firsts) != documents + 1 or (np.diff(firsts) < 1).any()
+            if wrong or firsts[-1] != note.passages:
+                raise unfit(directory / _PASSAGES)
+        postings = open_postings(directory, _IMPACTS, note.passages or documents)
+        self.postings: Postings = dataclasses.replace(postings, firsts=firsts)
         self._vectors: tuple[SparseRows, Postings] | None = None
         if note.feedback:
             terms = open_postings(directory, _TERMS, documents)
@@ -138,10 +176,22 @@ class LexicalIndex:
         Args:
             words: `[words]` int, of a query, as `QueryReader` numbers them.
         """
-        different, counts = np.unique(words[words > 0], return_counts=True)
-        scores = np.zeros(self.postings.documents, np.float32)
-        self.postings.add_to(scores, different, counts)
-        return scores
+        return self.postings.best(self._of_rows(words))
+
+    @property
+    def has_passages(self) -> bool:
+        """Whether any document has several passages."""
+        return self.postings.firsts is not None
+
+    def best_passages(self, words: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """The best passage of some documents for a query, by its number from 0."""
+        if self.postings.firsts is None:
+            return np.zeros(len(documents), np.int64)
+        rows = self.postings.best_rows(self._of_rows(words), documents)
+        return rows - self.postings.firsts[documents]
+
+    def _of_rows(self, words: np.ndarray) -> np.ndarray:
+        return self.postings.of_rows(*np.unique(words[words > 0], return_counts=True))
 
     def feedback(self, weight: float) -> Feedback | None:
         """Feedback over the documents; None for weight 0."""

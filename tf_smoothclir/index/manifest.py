@@ -55,10 +55,12 @@ class LexicalNote:
     Attributes:
         impacts: How many there are: pairs of a document and a query word that it may stand for.
         feedback: Whether there are vectors for feedback.
+        passages: How many there are; 0 where each document is one.
     """
 
     impacts: int
     feedback: bool
+    passages: int = 0
 
     def __str__(self):
         return f"{self.impacts} impacts of query words"
@@ -93,6 +95,7 @@ class IndexManifest:
     plugins: tuple[str, ...] = ()
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
+    titles: bool = False  # whether titles are read
     role: ClassVar[str] = INDEX
 
     @classmethod

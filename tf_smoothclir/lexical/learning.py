@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,12 +17,14 @@ from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
-from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background, impacts
+from tf_smoothclir.lexical.positions import FLAT, PROFILES, TITLE_WEIGHTS, PositionProfile
+from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.retriever import query_chunks
-from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
+from tf_smoothclir.lexical.score_rows import ScoreRows
+from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, TrainingPairs
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.utils.errors import input_error
@@ -43,10 +45,16 @@ def learn_lexical_model(
     seed: int,
     dictionary: Dictionary | None = None,
     psq: PsqSettings = DEFAULT,
+    passage_words: Sequence[int] = (),
 ) -> LexicalModel:
-    """Learns a model from the training queries of a set, and chooses on its validation queries."""
+    """Learns a model from the training queries of a set, and chooses on its validation queries.
+
+    Args:
+        passage_words: Lengths of passages to choose from, the longest first; none for whole
+            documents.
+    """
     begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary, psq)
+    learner = _Learner(texts, seed, dictionary, psq, passage_words)
     model = learner.model()
     logging.info(
         "Translation table: %d entries, %s (%.1f s)",
@@ -64,10 +72,14 @@ def learn_lexical_model(
 
 
 def learn_table(
-    texts: LexicalTexts, *, seed: int, dictionary: Dictionary | None = None
+    texts: LexicalTexts,
+    *,
+    seed: int,
+    dictionary: Dictionary | None = None,
+    passage_words: Sequence[int] = (),
 ) -> LexicalModel:
     """Learns a translation table alone, with the profile of positions that ranks best by it."""
-    return _Learner(texts, seed, dictionary).model()
+    return _Learner(texts, seed, dictionary, passage_words=passage_words).model()
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
@@ -86,13 +98,14 @@ class _Learner:
         seed: int,
         dictionary: Dictionary | None,
         psq: PsqSettings = DEFAULT,
+        passage_words: Sequence[int] = (),
     ):
         self._texts = texts
         self._psq = psq
         self._seed = seed
-        self._shares = {FLAT: texts.documents.matrix(FLAT)}
-        self._pairs = TrainingPairs(texts, self._share)
-        learnable = len(self._pairs.mates[0]) > 0
+        self._documents = ScoredDocuments(texts, psq)
+        pairs = self._documents.pairs
+        learnable = len(pairs.mates[0]) > 0
         if not learnable and dictionary is None:
             raise input_error(
                 texts.retrieval_set.source.name,
@@ -100,16 +113,37 @@ class _Learner:
                 "Judge some: a translation table is learned from pairs that say the same. Or give"
                 " a --dictionary",
             )
-        self._training, self._mates = self._pairs.training, self._pairs.mates
-        self._background = background(texts.queries[self._training])
+        self._training, self._mates = pairs.training, pairs.mates
         self._dictionary: sp.csr_array | None = None
         if dictionary is not None:
-            self._dictionary = dictionary.table(*texts.vocabularies, self._background)
+            self._dictionary = dictionary.table(*texts.vocabularies, self._documents.background)
             if not len(self._training):  # then what the documents are expected to say
                 expected = texts.occurrences @ self._dictionary
-                self._background = background(sp.csr_array(expected[None]))
+                self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
-        self._lower_grades = 0.0
+        self._lower_grades, self._passage_words = 0.0, 0
+        if passage_words:
+            self._choose_passages(passage_words if learnable else passage_words[:1])
+
+    def _choose_passages(self, lengths: Sequence[int]) -> None:
+        """Cuts documents into passages: shorter ones while that is better beyond chance.
+
+        Shorter ones than the longest are only tried where documents have several of these, so that
+        a few long documents do not change how all others are ranked.
+        """
+        self._passage_words, best = lengths[0], None
+        for longest in lengths:
+            cut = self._documents.in_passages(longest, self._seed)
+            if cut is None:
+                return
+            before, self._documents = self._documents, cut
+            if not cut.has_several_passages:
+                return
+            measured = self._measured(FLAT, 0.0)
+            if best is not None and not is_better(measured, best):
+                self._documents = before
+                return
+            best, self._passage_words = measured, longest
 
     @functools.cached_property
     def _validation(self) -> Validation:
@@ -117,18 +151,19 @@ class _Learner:
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
-        profile = self._best_profile()
+        profile = self._best_title_weight(self._best_profile())
         self._lower_grades = self._best_lower_grades(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
-        fields = (profile,) if profile.is_flat else (profile, FLAT)
-        weights = np.zeros((len(fields), len(self._background)), np.float32)
+        fields = (profile,) if profile == FLAT else (profile, FLAT)
+        weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
         return LexicalModel(
             self._mixed(self._whole_table(profile)),
-            self._background,
+            self._documents.background,
             fields,
             weights,
             psq=self._psq,
+            passage_words=self._passage_words,
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,
         )
@@ -138,20 +173,38 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
-        if not self._texts.retrieval_set.source.is_judged:
+        is_judged = self._texts.retrieval_set.source.is_judged
+        if not is_judged or self._documents.has_several_passages:  # of which the opening is one
             return FLAT
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
         for profile in PROFILES:
-            found = self._impacts(profile, table)
-            quality[profile] = self._validation(lexical_rows(self._texts.queries, found))
+            quality[profile] = self._validation(
+                self._documents.rows(self._documents.impacts(profile, table))
+            )
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
+
+    def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
+        """A profile with the weight of words of titles: more while that is better beyond chance.
+
+        They count as any other word at first, and not as the opening of the text.
+        """
+        if self._texts.documents.starts is None or not len(self._mates[0]):
+            return profile
+        best = self._measured(profile, 0.0)
+        for weight in TITLE_WEIGHTS:
+            heavier = dataclasses.replace(profile, title=weight)
+            measured = self._measured(heavier, 0.0)
+            if not is_better(measured, best):
+                break
+            profile, best = heavier, measured
+        return profile
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
         """Weight of pairs of lower grades: more while that is better beyond chance."""
         chosen = 0.0
-        if not len(self._mates[0]) or not len(self._pairs.lower[0]):
+        if not len(self._mates[0]) or not len(self._documents.pairs.lower[0]):
             return chosen
         best = self._measured(profile, chosen)
         for weight in LOWER_GRADES:
@@ -163,8 +216,11 @@ class _Learner:
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
         """Measures a learned table alone; returns what `Validation.per_query` does."""
-        found = self._impacts(profile, self._pairs.whole_table(profile, lower_grades))
-        rows = lexical_rows(self._texts.queries, found)
+        rows = self._documents.rows(
+            self._documents.impacts(
+                profile, self._documents.pairs.whole_table(profile, lower_grades)
+            )
+        )
         (measured,) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured
 
@@ -174,8 +230,8 @@ class _Learner:
             return self._dictionary_share
         learned, qualities = self._whole_table(profile), []
         for share in DICTIONARY_SHARES:
-            found = self._impacts(profile, mixed(learned, self._dictionary, share))
-            qualities.append(self._validation(lexical_rows(self._texts.queries, found)))
+            found = self._documents.impacts(profile, mixed(learned, self._dictionary, share))
+            qualities.append(self._validation(self._documents.rows(found)))
         share = DICTIONARY_SHARES[int(np.argmax(qualities))]
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share
@@ -204,23 +260,22 @@ class _Learner:
             if not np.isin(self._mates[0], rows).any():
                 continue  # a fold of a very small set
             others = self._training[fold != number]
-            table = self._pairs.table(model.fields[0], self._lower_grades, others)
+            table = self._documents.pairs.table(model.fields[0], self._lower_grades, others)
             table = self._mixed(pruned(table))
-            found = [self._impacts(field, table) for field in model.fields]
-            queries, documents = self._hard_candidates(rows, found[0], candidates)
+            found = [self._documents.impacts(field, table) for field in model.fields]
+            queries, passages = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):
-                field.append(candidate_features(self._texts.queries[queries], own, documents))
+                field.append(candidate_features(self._texts.queries[queries], own, passages))
         joined = [sp.csr_array(sp.vstack(field)) for field in features]
         return learn_word_weights(joined, candidates + 1).astype(np.float32)
 
     def with_best_length(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better."""
-        texts = self._texts
-        lengths = np.diff(texts.documents.offsets)
+        lengths = self._documents.lengths
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         factors = [one.length_factors(lengths) for one in models]
-        rows = lexical_rows(texts.queries, model.impacts(texts.documents, texts.spelling))
+        rows = self._documents.rows(model.impacts(self._documents.passages, self._texts.spelling))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
@@ -234,39 +289,38 @@ class _Learner:
 
     def best_feedback(self, model: LexicalModel) -> float:
         """The weight of feedback that ranks best."""
-        found = model.impacts(self._texts.documents, self._texts.spelling)
-        rows, feedback = lexical_rows(self._texts.queries, found), self._texts.feedback(1)
+        rows = self._documents.rows(model.impacts(self._documents.passages, self._texts.spelling))
+        feedback = self._texts.feedback(1)
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows))
         )
         return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
 
     def _whole_table(self, profile: PositionProfile) -> sp.csr_array:
-        return self._pairs.whole_table(profile, self._lower_grades)
-
-    def _impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
-        spelling = self._texts.spelling
-        return impacts(self._share(profile), table, spelling, self._background, self._psq)
-
-    def _share(self, profile: PositionProfile) -> sp.csr_array:
-        if profile not in self._shares:
-            self._shares[profile] = self._texts.documents.matrix(profile)
-        return self._shares[profile]
+        return self._documents.pairs.whole_table(profile, self._lower_grades)
 
     def _hard_candidates(
         self, rows: np.ndarray, found: sp.csr_array, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns, for each mate of some queries, the query and `[1 + number]` documents.
+        """Returns, for each mate of some queries, the query and `[1 + number]` rows of impacts.
 
-        The first one is the mate, the others are the best documents that nobody judged.
+        The first one is of the mate, the others are of the best documents that nobody judged, of
+        each the best passage.
         """
         queries, documents = self._mates
         chosen = np.isin(queries, rows)
         with_mates = np.unique(queries[chosen])
-        score_rows = lexical_rows(self._texts.queries, found)
-        ranking = unjudged_top(score_rows, self._texts.retrieval_set, with_mates, number)
+        postings = Postings.of(found, self._documents.passages.firsts)
+        ranking = unjudged_top(
+            lambda query_rows: postings.sums(self._texts.queries[query_rows]),
+            self._texts.retrieval_set,
+            with_mates,
+            number,
+        )
         place = np.searchsorted(with_mates, queries[chosen])
-        return queries[chosen], np.column_stack([documents[chosen], ranking[place]])
+        candidates = np.column_stack([documents[chosen], ranking[place]])
+        queries = queries[chosen]
+        return queries, self._documents.best_rows(postings, queries, candidates)
 
 
 def unjudged_top(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
-from tf_smoothclir.lexical.sparse_tables import entry_rows
+from tf_smoothclir.lexical.sparse_tables import entry_rows, largest_of_groups
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.storage.files import (
     new_directory,
@@ -40,6 +40,7 @@ class _Choices:
     lower_grades: float
     length_power: float
     mean_length: float
+    passage_words: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,19 +62,33 @@ class LexicalModel:
     # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
     # scores as they are.
     length_power: float = 0.0
-    # Mean number of words of a document of the collection it was learned on.
+    # Mean number of words of a document, or passage, of the collection it was learned on.
     mean_length: float = 1.0
+    # Documents of more words are searched as passages of so many; 0 for whole documents.
+    passage_words: int = 0
     name: ClassVar[str] = "translation table"
 
-    def impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
-        """What each query word adds to each score, `[documents, query words]` float32."""
-        return weighted_sum(self.field_impacts(documents, spelling), self.weights)
+    def passages(self, documents: Words) -> Words:
+        """Documents as they are scored."""
+        return documents.passages(self.passage_words)
 
-    def field_impacts(self, documents: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
+    def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
+        """What each query word adds to each score, `[passages, query words]` float32."""
+        return weighted_sum(self.field_impacts(passages, spelling), self.weights)
+
+    def document_impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
+        """The largest impact of each word in any passage, `[documents, query words]` float32.
+
+        For engines that know no passages; scores are upper bounds of those of the best passage.
+        """
+        passages = self.passages(documents)
+        return largest_of_groups(self.impacts(passages, spelling), passages.firsts)
+
+    def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
         """Impacts of each field, without the weights."""
-        factors = self.length_factors(np.diff(documents.offsets))
+        factors = self.length_factors(np.diff(passages.offsets))
         found = [
-            impacts(documents.matrix(field), self.table, spelling, self.background, self.psq)
+            impacts(passages.matrix(field), self.table, spelling, self.background, self.psq)
             for field in self.fields
         ]
         for field in found:
@@ -126,6 +141,7 @@ class LexicalModel:
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
             "length_power": self.length_power,
+            "passage_words": self.passage_words,
             "feedback": self.feedback,
             "seconds": self.seconds,
         }
@@ -135,6 +151,8 @@ class LexicalModel:
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
         length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
+        if self.passage_words:
+            length += f"; passages of {self.passage_words} words"
         chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",

@@ -13,21 +13,26 @@ class PositionProfile:
 
         weight(position) = 1 + height exp(-position / decay)
 
+    Words of a title stand before the text, at positions below 0, and weigh `title` each.
+
     The first sentence of an article often says what a query about it says; how much the opening
     counts is chosen on validation queries, and a height of 0, all positions alike, is one choice.
     """
 
     height: float = 0.0  # what the first position has above the rest; 0 for a flat profile
     decay: float = 1.0  # positions after which that has fallen to 1/e
+    title: float = 1.0
 
     def __call__(self, positions: np.ndarray) -> np.ndarray:
-        """The weight of each position, from 0, in the same shape."""
-        return 1 + self.height * np.exp(-np.asarray(positions) / self.decay)
+        """The weight of each position in the same shape."""
+        weights = 1 + self.height * np.exp(-np.maximum(positions, 0) / self.decay)
+        return np.where(np.asarray(positions) < 0, self.title, weights)
 
     def __str__(self):
+        title = f", words of titles {self.title:g}" if self.title != 1 else ""
         if self.is_flat:
-            return "all positions alike"
-        return f"positions weigh 1 + {self.height:g} exp(-position / {self.decay:g})"
+            return f"all positions alike{title}"
+        return f"positions weigh 1 + {self.height:g} exp(-position / {self.decay:g}){title}"
 
     @property
     def is_flat(self) -> bool:
@@ -45,3 +50,5 @@ PROFILES = (
         for decay in (8.0, 15.0, 40.0)
     ),
 )
+# Weights of words of titles that validation chooses from, rising.
+TITLE_WEIGHTS = (3.0, 10.0, 30.0, 100.0)

@@ -45,47 +45,79 @@ class Postings:
     Attributes:
         rare: A row for each word, its documents in ascending order; empty for common words.
         common: `[common]` int32, ascending, the words whose rows are stored whole.
-        common_values: `[common, documents]` float32, these rows.
+        common_values: `[common, rows]` float32, these rows.
+        firsts: Where the rows of the matrix are passages, `[documents + 1]` int64, where those of
+            each document begin; None where they are documents.
     """
 
     rare: SparseRows
     common: np.ndarray
     common_values: np.ndarray
+    firsts: np.ndarray | None = None
 
     @classmethod
-    def of(cls, impacts: sp.csr_array) -> Postings:
-        """Takes `[documents, words]` float32, what a word adds to the score of a document."""
-        documents, words = impacts.shape
-        lengths = np.bincount(impacts.indices, minlength=words)
-        return filled_postings([impacts], lengths, documents)
+    def of(cls, impacts: sp.csr_array, firsts: np.ndarray | None = None) -> Postings:
+        """Takes `[rows, words]` float32, what a word adds to the score of a row."""
+        by_word = impacts.tocsc()
+        lengths = np.diff(by_word.indptr)
+        is_common = _are_common(lengths, impacts.shape[0])
+        in_rare = np.repeat(~is_common, lengths)
+        ends = np.append(0, np.cumsum(np.where(is_common, 0, lengths)))
+        ids = by_word.indices[in_rare].astype(np.int32, copy=False)
+        common = np.flatnonzero(is_common).astype(np.int32)
+        whole = np.ascontiguousarray(by_word[:, common].toarray().T)
+        return cls(SparseRows(ends, ids, by_word.data[in_rare]), common, whole, firsts)
+
+    @property
+    def rows(self) -> int:
+        """Number of documents, or of passages."""
+        return self.common_values.shape[1]
 
     @property
     def documents(self) -> int:
         """Number of documents."""
-        return self.common_values.shape[1]
+        return self.rows if self.firsts is None else len(self.firsts) - 1
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
-        """Σ_w n(w, q) impact(w, d) of all documents, `[queries, documents]` float32."""
+        """The scores of all documents, `[queries, documents]` float32."""
         sums = np.zeros((queries.shape[0], self.documents), np.float32)
         for row, begin, end in zip(sums, queries.indptr[:-1], queries.indptr[1:]):
-            self.add_to(row, queries.indices[begin:end], queries.data[begin:end])
+            of_rows = self.of_rows(queries.indices[begin:end], queries.data[begin:end])
+            row[:] = self.best(of_rows)
+        return sums
+
+    def best(self, of_rows: np.ndarray) -> np.ndarray:
+        """Scores of documents, each that of its best passage, `[documents]` float32."""
+        return of_rows if self.firsts is None else np.maximum.reduceat(of_rows, self.firsts[:-1])
+
+    def best_rows(self, of_rows: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """The row of the best passage of some documents; of equal ones the first."""
+        if self.firsts is None:
+            return documents
+        bounds = zip(self.firsts[documents].tolist(), self.firsts[documents + 1].tolist())
+        return np.array([begin + of_rows[begin:end].argmax() for begin, end in bounds], np.int64)
+
+    def of_rows(self, words: Sequence[int], weights: Sequence[float]) -> np.ndarray:
+        """Σ_w n(w, q) impact(w, d) of all rows, `[rows]` float32."""
+        sums = np.zeros(self.rows, np.float32)
+        self.add_to(sums, words, weights)
         return sums
 
     def add_to(self, scores: np.ndarray, words: Sequence[int], weights: Sequence[float]) -> None:
-        """Adds the words of one query to `[documents]` float32, each times its weight.
+        """Adds the words of one query to `[rows]` float32, each times its weight.
 
-        Each document gets its sum in the same order, so equal documents have equal sums.
+        Each row gets its sum in the same order, so equal documents have equal sums.
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
         _check_below(words.astype(np.uint64), len(self.rare))
         places = np.searchsorted(self.common, words)
         # -1, which is no word, stands after the last one for words beyond it.
         is_common = np.append(self.common, -1)[places] == words
-        part = np.empty(self.documents, np.float32)
+        part = np.empty(self.rows, np.float32)
         for place, weight in zip(places[is_common].tolist(), weights[is_common]):
             row = self.common_values[place]
             scores += row if weight == 1 else np.multiply(row, weight, out=part)
-        # The lists of the rare words are the columns of one matrix, `[documents, rare words]`.
+        # The lists of the rare words are the columns of one matrix, `[rows, rare words]`.
         rows = [self.rare.row(word) for word in words[~is_common].tolist()]
         ends = np.cumsum([0, *(row.stop - row.start for row in rows)])
         if ends[-1]:
@@ -94,8 +126,8 @@ class Postings:
                 for array in (self.rare.values, self.rare.ids)
             ]
             # Compiled code writes wherever they say.
-            _check_below(found[1].view(np.uint32), self.documents)
-            of_words = sp.csc_array((*found, ends), shape=(self.documents, len(rows)))
+            _check_below(found[1].view(np.uint32), self.rows)
+            of_words = sp.csc_array((*found, ends), shape=(self.rows, len(rows)))
             scores += of_words @ weights[~is_common]
 
 
@@ -105,20 +137,19 @@ def _check_below(ids: np.ndarray, size: int) -> None:
         raise input_error("the inverted lists", f"an id is not below {size}", "Build them again")
 
 
-def _allocated(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    del name
-    return np.zeros(shape, dtype)
+def _are_common(lengths: np.ndarray, rows: int) -> np.ndarray:
+    return lengths > COMMON * rows
 
 
 def filled_postings(
     chunks: Iterable[sp.csr_array],
     lengths: np.ndarray,
     documents: int,
-    allocate: Callable[[str, str, tuple[int, ...]], np.ndarray] = _allocated,
+    allocate: Callable[[str, str, tuple[int, ...]], np.ndarray],
 ) -> Postings:
     """Words by their documents, of chunks of documents by words; `lengths` are by words."""
     places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
-    common = np.flatnonzero(lengths > COMMON * documents).astype(np.int32)
+    common = np.flatnonzero(_are_common(lengths, documents)).astype(np.int32)
     places[common] = np.arange(len(common))
     ends = np.cumsum([0, *np.where(places < 0, lengths, 0)])
     rare = SparseRows(

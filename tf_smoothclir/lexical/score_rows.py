@@ -13,7 +13,12 @@ from tf_smoothclir.lexical.postings import Postings
 ScoreRows = Callable[[np.ndarray], np.ndarray]
 
 
-def lexical_rows(queries: sp.csr_array, impacts: sp.csr_array) -> ScoreRows:
-    """Scorer by sums over `[queries, words]` counts and `[documents, words]` impacts."""
-    postings = Postings.of(impacts)
+def lexical_rows(
+    queries: sp.csr_array, impacts: sp.csr_array, firsts: np.ndarray | None = None
+) -> ScoreRows:
+    """Scorer by sums over `[queries, words]` counts and `[documents, words]` impacts.
+
+    With `firsts` of `Words`, impacts are those of passages, and the best one counts.
+    """
+    postings = Postings.of(impacts, firsts)
     return lambda query_rows: postings.sums(queries[query_rows])

@@ -17,6 +17,23 @@ def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     return sp.csr_array((table.data[kept], places), shape=table.shape)
 
 
+def largest_of_groups(table: sp.csr_array, firsts: np.ndarray | None) -> sp.csr_array:
+    """The largest entry of each column in each group of rows, `[groups, columns]`.
+
+    Args:
+        firsts: `[groups + 1]`, where the rows of each group begin; None for groups of one row.
+    """
+    if firsts is None:
+        return table
+    groups = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))[entry_rows(table)]
+    order = np.lexsort((table.data, table.indices, groups))
+    groups, columns = groups[order], table.indices[order]
+    last = np.append((np.diff(groups) != 0) | (np.diff(columns) != 0), len(order) > 0)[: len(order)]
+    places = groups[last], columns[last]
+    shape = len(firsts) - 1, table.shape[1]
+    return sp.csr_array((table.data[order][last], places), shape=shape)
+
+
 def rows_of_1(table: sp.csr_array) -> sp.csr_array:
     """A table whose rows are scaled to a sum of 1, but for empty ones; float32."""
     sums = np.asarray(table.sum(axis=1, dtype=np.float64)).ravel()

@@ -39,9 +39,9 @@ class LexicalTexts:
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
         """Similarity of spelling of document words, and of query words, by `related_words`."""
         special = [""] * (UNKNOWN_ID + 1)
-        queries, documents = (
-            similar_words(special + vocabulary[len(special) :]) for vocabulary in self.vocabularies
-        )
+        queries, documents = (vocabulary[len(special) :] for vocabulary in self.vocabularies)
+        shared, documents = queries == documents, similar_words(special + documents)
+        queries = documents.copy() if shared else similar_words(special + queries)
         # Words that only documents have are in no training query.
         queries.resize(self.queries.shape[1], self.queries.shape[1])
         return documents, queries
@@ -63,7 +63,9 @@ class LexicalTexts:
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
         """A model over the set."""
-        rows = lexical_rows(self.queries, model.impacts(self.documents, self.spelling))
+        passages = model.passages(self.documents)
+        impacts = model.impacts(passages, self.spelling)
+        rows = lexical_rows(self.queries, impacts, passages.firsts)
         return self.with_feedback(rows, model.feedback)
 
     def with_feedback(

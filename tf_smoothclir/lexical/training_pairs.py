@@ -36,8 +36,18 @@ class TrainingPairs:
         lower: The same of lower grades above 0.
     """
 
-    def __init__(self, texts: LexicalTexts, shares: Callable[[PositionProfile], sp.csr_array]):
-        """Finds the pairs; `shares` makes p(t | d), `[documents, document words]`, by a profile."""
+    def __init__(
+        self,
+        texts: LexicalTexts,
+        shares: Callable[[PositionProfile], sp.csr_array],
+        mate_rows: np.ndarray | None = None,
+    ):
+        """Finds the pairs.
+
+        Args:
+            shares: Makes p(t | d), `[documents or passages, document words]`, by a profile.
+            mate_rows: `[pairs]` int, the row in it of each mate; None for its document row.
+        """
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
         of_training = retrieval_set.splits[rows] == SPLITS.index("train")
@@ -51,6 +61,7 @@ class TrainingPairs:
             )
         )
         self._texts, self._shares = texts, shares
+        self._mate_rows = self.mates[1] if mate_rows is None else mate_rows
         self._whole_tables: dict[tuple[PositionProfile, float], sp.csr_array] = {}
         self._latest: tuple[tuple | None, Alignments | None] = None, None
 
@@ -90,8 +101,7 @@ class TrainingPairs:
         return self._latest[1]
 
     def _of_mates(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
-        queries, documents = self.mates
-        return self._known_words(queries), self._shares(profile)[documents]
+        return self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]
 
     def _of_lower_grades(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
         queries, documents = self.lower

@@ -28,6 +28,40 @@ class Words:
     ids: np.ndarray
     offsets: np.ndarray  # `[texts + 1]` int64, where each text begins and ends
     size: int
+    # `[texts]` int64, the position of the first word of each in its document; below 0 in a title
+    # before it. None for 0.
+    starts: np.ndarray | None = None
+    # Of passages: `[documents + 1]` int64, where those of each document begin. None: each text is a
+    # document.
+    firsts: np.ndarray | None = None
+
+    def after_titles(self, lengths: np.ndarray) -> Words:
+        """The same words, of which the first `[texts]` so many are titles."""
+        return dataclasses.replace(self, starts=-lengths) if lengths.any() else self
+
+    def passages(self, longest: int) -> Words:
+        """Passages of texts: windows of `longest` words, each from the middle of the one before.
+
+        The last one ends where its text ends, so all of a text are equally long. Texts that are
+        not longer stay as they are, and so does everything if all are, or for a length of 0.
+        """
+        lengths = np.diff(self.offsets)
+        if not longest or lengths.max(initial=0) <= longest:
+            return self
+        step = max(1, longest // 2)
+        number = 1 + np.maximum(0, -(-(lengths - longest) // step))
+        firsts = np.append(0, np.cumsum(number))
+        texts = np.repeat(np.arange(len(lengths)), number)
+        own = np.minimum(lengths, longest)[texts]
+        begins = np.minimum(step * (np.arange(firsts[-1]) - firsts[texts]), lengths[texts] - own)
+        starts = begins if self.starts is None else begins + self.starts[texts]
+        offsets = np.append(0, np.cumsum(own))
+        ids = self.ids[_ranges(self.offsets[texts] + begins, own)]
+        return Words(ids, offsets, self.size, starts, firsts)
+
+    def number_of_each(self) -> np.ndarray:
+        """`[documents]` int64, the number of passages of each."""
+        return np.ones(len(self.offsets) - 1, int) if self.firsts is None else np.diff(self.firsts)
 
     def of(self, rows: np.ndarray, most: int | None = None) -> Words:
         """The words of some texts, of each the first `most`."""
@@ -35,12 +69,13 @@ class Words:
         if most is not None:
             lengths = np.minimum(lengths, most)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
-        return Words(self.ids[places], offsets, self.size)
+        starts = None if self.starts is None else self.starts[rows]
+        return Words(self.ids[_ranges(self.offsets[rows], lengths)], offsets, self.size, starts)
 
     def positions(self) -> np.ndarray:
-        """`[words]` int64, the place of each word in its text, from 0."""
-        return np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        """`[words]` int64, the place of each word in its document, from 0."""
+        begins = self.offsets[:-1] if self.starts is None else self.offsets[:-1] - self.starts
+        return np.arange(len(self.ids)) - np.repeat(begins, np.diff(self.offsets))
 
     def matrix(self, weights: Callable[[np.ndarray], np.ndarray] | None = None) -> sp.csr_array:
         """Counts the words of each text.
@@ -65,13 +100,21 @@ class Words:
         return matrix
 
 
+def _ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers of ranges, one range after the other."""
+    offsets = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(begins - offsets, lengths)
+
+
 def document_words(tokenized_set: TokenizedSet) -> Words:
     """The words of every document, by row."""
     size = len(tokenized_set.vocabulary("document"))
-    store = tokenized_set.tokens("document")
+    store = tokenized_set.whole_documents()
     ids = np.asarray(store.values)
     known = np.where((ids > UNKNOWN_ID) & (ids < size), ids, NO_WORD).astype(np.int32)
-    return Words(known, np.asarray(store.offsets), size)
+    words = Words(known, np.asarray(store.offsets), size)
+    titles = tokenized_set.title_lengths()
+    return words if titles is None else words.after_titles(titles)
 
 
 def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:

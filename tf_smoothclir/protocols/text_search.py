@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Protocol
 
+from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.settings.data import DataSettings
 
 # What to tell people where a query is not understood by its words.
@@ -32,6 +33,8 @@ class SearchHit:
         id: Of the document.
         title: Of the document; may be empty.
         text: Of the document.
+        passage: The passage of the text that matched best; None where the text is one passage, or
+            where only vectors rank.
     """
 
     rank: int
@@ -40,6 +43,7 @@ class SearchHit:
     id: str
     title: str
     text: str
+    passage: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +154,7 @@ class SearchedCollection:
         data: The set that the documents come from; None where they come from plain files.
         documents: How many there are; None where that is not known.
         retrievers: What may rank them, the one that does first.
+        titles: Whether the models read titles.
     """
 
     query_language: str
@@ -158,6 +163,15 @@ class SearchedCollection:
     data: DataSettings | None
     documents: int | None = None
     retrievers: tuple[str, ...] = ()
+    titles: bool = False
+
+    def texts_read(self, hits: Sequence[SearchHit]) -> list[str]:
+        """What models read of documents."""
+        return [text_read(Text(hit.id, hit.title, hit.text), titles=self.titles) for hit in hits]
+
+    def titles_read(self, hits: Sequence[SearchHit]) -> list[str]:
+        """Their titles, where these are read."""
+        return [hit.title for hit in hits] if self.titles else []
 
 
 class TextSearch(Protocol):

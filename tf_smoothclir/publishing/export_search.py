@@ -42,6 +42,7 @@ class SearchedSource:
     vector_type: str
     cut_points: CutPoints
     depth: int
+    titles: bool  # whether titles are read
 
 
 def search_model_of(
@@ -49,7 +50,8 @@ def search_model_of(
 ) -> tuple[SearchModel, VectorQuality | None]:
     """Encodes a collection; returns its search model, and what narrow vectors cost."""
     reader, documents = lexical and lexical.document_reader, searched.source.documents
-    collection = Collection.read(documents, searched.documents, towers.get("document"), reader)
+    models = towers.get("document"), reader
+    collection = Collection.read(documents, searched.documents, *models, titles=searched.titles)
     vectors = quality = None
     if searched.vector_type != EXACT:
         exact = collection.vectors

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.publishing.exported_tower import ExportedTower
@@ -46,21 +46,26 @@ class Collection:
         number: int,
         tower: ExportedTower | None = None,
         reader: DocumentReader | None = None,
+        *,
+        titles: bool = False,
     ) -> Collection:
         """Encodes documents and reads their words."""
         ids = [document.id for document in documents()]
+        words = None
 
         def texts(what: str) -> Iterator[str]:
             with progress_bar(number, what, "documents") as bar:
                 for document in documents():
-                    yield document.text
+                    yield text_read(document, titles=titles)
                     bar.update(1)
 
-        return cls.of(
-            ids,
-            tower and _encoded(tower, texts("Encode the collection")),
-            reader and reader.words(texts("Read the words of the collection")),
-        )
+        vectors = tower and _encoded(tower, texts("Encode the collection"))
+        if reader is not None:
+            words = reader.words(texts("Read the words of the collection"))
+            if titles:
+                of_titles = reader.words(document.title for document in documents())
+                words = words.after_titles(np.diff(of_titles.offsets))
+        return cls.of(ids, vectors, words)
 
 
 def _encoded(tower: ExportedTower, texts: Iterable[str]) -> np.ndarray:

@@ -66,7 +66,7 @@ class LexicalParts:
         """Reads documents."""
         from tf_smoothclir.lexical.text_reader import DocumentReader
 
-        return DocumentReader(self.vocabulary_dir, self.text.max_document_tokens)
+        return DocumentReader(self.vocabulary_dir, self.text.read_tokens("document"))
 
     @functools.cached_property
     def plain_query_reader(self) -> PlainReader:
@@ -76,7 +76,7 @@ class LexicalParts:
     @functools.cached_property
     def plain_document_reader(self) -> PlainReader:
         """Reads a few documents, as `document_reader` does."""
-        return PlainReader(self._vocabularies[1:], self.text.max_document_tokens)
+        return PlainReader(self._vocabularies[1:], self.text.read_tokens("document"))
 
     @property
     def _vocabularies(self) -> list[Path]:

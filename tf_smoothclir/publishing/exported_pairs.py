@@ -13,6 +13,7 @@ from tf_smoothclir.publishing.exported_postings import SparseLists, owners
 from tf_smoothclir.text.tokens import Tokens
 
 _PAIRS_PER_STEP = 32
+_DECAYED = 4000  # positions after which all count alike in any profile
 
 
 class LexicalPairs(tf.Module):
@@ -31,7 +32,8 @@ class LexicalPairs(tf.Module):
         odds = (1 - psq.alpha) / psq.alpha / model.background
         self._odds = tf.Variable(odds.astype(np.float32), trainable=False)
         self._weights = tf.Variable(model.weights.astype(np.float32), trainable=False)
-        positions = np.arange(parts.text.max_document_tokens)
+        self._passage_words = model.passage_words
+        positions = np.arange(parts.text.max_document_tokens + _DECAYED)
         self._length_power, self._mean_length = model.length_power, model.mean_length
         self._profiles = [tf.constant(field(positions)) for field in model.fields]
 
@@ -52,19 +54,26 @@ class LexicalPairs(tf.Module):
         return scores
 
     def _scores(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        keys, counts = self._query_words(self._read_query(queries))
+        asked, read = self._read_query(queries), self._read_document(documents)
+        starts, owner = tf.zeros_like(read.lengths), tf.range(tf.size(documents))
+        if self._passage_words:
+            read, starts, owner = _passages(read, self._passage_words)
+            begins = tf.cumsum(asked.lengths, exclusive=True)
+            asked = _ranges(asked, tf.gather(begins, owner), tf.gather(asked.lengths, owner))
+        keys, counts = self._query_words(asked)
         words = tf.cast(keys % self._translations.width, tf.int32)
-        scores = tf.zeros(tf.shape(queries))
-        read = self._read_document(documents)
-        for shares, weights in zip(self._probabilities(keys, read), tf.unstack(self._weights)):
+        scores = tf.zeros(tf.shape(owner))
+        found = self._probabilities(keys, read, starts)
+        for shares, weights in zip(found, tf.unstack(self._weights)):
             impacts = tf.math.log1p(shares * tf.gather(self._odds, words))
             scores += tf.math.unsorted_segment_sum(
                 impacts * tf.gather(weights, words) * counts,
                 keys // self._translations.width,
-                tf.size(queries),
+                tf.size(owner),
             )
         lengths = tf.cast(tf.maximum(read.lengths, 1), tf.float32)
-        return scores * tf.pow(lengths / self._mean_length, self._length_power)
+        scores *= tf.pow(lengths / self._mean_length, self._length_power)
+        return tf.math.segment_max(scores, owner)
 
     def _query_words(self, tokens: Tokens) -> tuple[tf.Tensor, tf.Tensor]:
         """Ascending keys of the different words of each query, and their counts."""
@@ -73,9 +82,9 @@ class LexicalPairs(tf.Module):
         keys, _, counts = tf.unique_with_counts(tf.sort(keys))
         return keys, tf.cast(counts, tf.float32)
 
-    def _probabilities(self, keys: tf.Tensor, tokens: Tokens) -> list[tf.Tensor]:
+    def _probabilities(self, keys: tf.Tensor, tokens: Tokens, starts: tf.Tensor) -> list[tf.Tensor]:
         """P(w | d) of each word of the queries, for each field, `[keys]` float32."""
-        shares = [self._shares(profile, tokens) for profile in self._profiles]
+        shares = [self._shares(profile, tokens, starts) for profile in self._profiles]
         known = tokens.ids != NO_WORD
         ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
         words, values = self._translations.entries(ids)
@@ -93,14 +102,34 @@ class LexicalPairs(tf.Module):
             for share in shares
         ]
 
-    def _shares(self, profile: tf.Tensor, tokens: Tokens) -> tf.Tensor:
+    def _shares(self, profile: tf.Tensor, tokens: Tokens, starts: tf.Tensor) -> tf.Tensor:
         """Share of each occurrence of a word in p(t | d), by its position."""
-        begins = tf.cumsum(tokens.lengths, exclusive=True)
+        begins = tf.cumsum(tokens.lengths, exclusive=True) - starts
         positions = tf.range(tf.size(tokens.ids)) - tf.gather(begins, tokens.texts)
-        weights = tf.gather(profile, positions)
+        weights = tf.gather(profile, tf.minimum(positions, tf.size(profile) - 1))
         sums = tf.math.unsorted_segment_sum(weights, tokens.texts, tf.size(tokens.lengths))
         return tf.cast(weights / tf.gather(sums, tokens.texts), tf.float32)
 
     def _keys(self, texts: tf.Tensor, words: tf.Tensor) -> tf.Tensor:
         """Key of each text and word, int64."""
         return tf.cast(texts, tf.int64) * self._translations.width + tf.cast(words, tf.int64)
+
+
+def _passages(tokens: Tokens, longest: int) -> tuple[Tokens, tf.Tensor, tf.Tensor]:
+    """Passages as `Words.passages` cuts them, where each starts, and the text of each, int32."""
+    step = max(1, longest // 2)
+    number = 1 + tf.maximum(0, -(-(tokens.lengths - longest) // step))
+    owner = owners(tf.cast(number, tf.int64))
+    place = tf.range(tf.size(owner)) - tf.gather(tf.cumsum(number, exclusive=True), owner)
+    of_text = tf.gather(tokens.lengths, owner)
+    lengths = tf.minimum(of_text, longest)
+    starts = tf.minimum(step * place, of_text - lengths)
+    begins = tf.gather(tf.cumsum(tokens.lengths, exclusive=True), owner)
+    return _ranges(tokens, begins + starts, lengths), starts, owner
+
+
+def _ranges(tokens: Tokens, begins: tf.Tensor, lengths: tf.Tensor) -> Tokens:
+    """Ranges of the ids of some texts as texts of their own."""
+    places = tf.ragged.range(begins, begins + lengths)
+    texts = tf.cast(places.value_rowids(), tf.int32)
+    return Tokens(tf.gather(tokens.ids, places.flat_values), lengths, texts)

@@ -43,13 +43,18 @@ class LexicalScorer(tf.Module):
     def __init__(self, parts: LexicalParts, words: Words):
         super().__init__(name="lexical")
         self.pairs = LexicalPairs(parts)
-        impacts = collection_impacts(parts, words)
+        impacts, passages = collection_impacts(parts, words)
         postings = Postings.of(impacts)
+        self._documents = None  # the document of each passage
+        if len(passages) < postings.rows:
+            owners = np.repeat(np.arange(len(passages), dtype=np.int32), passages)
+            self._documents = tf.Variable(owners, trainable=False)
         places = np.full(impacts.shape[1], -1, np.int32)
         places[postings.common] = np.arange(len(postings.common))
         self._common_places = tf.Variable(places, trainable=False)
         self._common = tf.Variable(postings.common_values, trainable=False)
-        self._rare = PostingSums(postings.rare, postings.documents)
+        self._rare = PostingSums(postings.rare, postings.rows)
+        self._shape = [None, len(passages)]
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
@@ -65,7 +70,11 @@ class LexicalScorer(tf.Module):
             num_segments=number,
         )
         words, rows = tf.boolean_mask(words, ~common), tf.boolean_mask(rows, ~common)
-        return scores + self._rare(words, None, rows, number)
+        scores += self._rare(words, None, rows, number)
+        if self._documents is None:
+            return scores
+        best = tf.math.segment_max(tf.transpose(scores), self._documents)
+        return tf.ensure_shape(tf.transpose(best), self._shape)
 
 
 class FusedScorer(tf.Module):
@@ -104,12 +113,14 @@ def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:
 _POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
 
 
-def collection_impacts(parts: LexicalParts, words: Words) -> sp.csr_array:
-    """Impacts of query words on the scores of documents, some documents at a time."""
+def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array, np.ndarray]:
+    """Impacts of query words on the scores of passages, and how many each document has."""
     number = len(words.offsets) - 1
     rows = [
         np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))
         for begin in range(0, number, _DOCUMENTS_PER_STEP)
     ]
-    some = [parts.model.impacts(words.of(own), parts.spelling) for own in rows]
-    return sp.csr_array(sp.vstack(some, format="csr"))
+    passages = [parts.model.passages(words.of(own)) for own in rows]
+    some = [parts.model.impacts(own, parts.spelling) for own in passages]
+    number = np.concatenate([own.number_of_each() for own in passages])
+    return sp.csr_array(sp.vstack(some, format="csr")), number

@@ -61,6 +61,7 @@ class PairInfo:
     quality: TableQuality | None = None
     # What the narrow vectors of the search model cost; None for exact ones.
     vectors: VectorQuality | None = None
+    titles: bool = False  # whether titles of documents are read
 
 
 def publish_version(
@@ -120,6 +121,7 @@ def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest
         plugins=info.plugins,
         tables=info.quality,
         vectors=info.vectors,
+        titles=info.titles,
         parts=ranking,
     )
 

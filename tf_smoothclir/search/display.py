@@ -32,7 +32,7 @@ def print_hits(
     bold: bool = False,
     reading: QueryReading = _UNDERSTOOD,
 ) -> None:
-    """Prints a query and its hits: rank, score, predicted grade, id, start of the text."""
+    """Prints a query and its hits: rank, score, grade, id, start of the text or best passage."""
     print(f"\n{visible(query)}")
     for line in remarks(reading, hits):
         print(f"  {visible(line)}")
@@ -40,7 +40,8 @@ def print_hits(
         return
     print("  rank   score  grade  id")
     for number, hit in enumerate(hits):
-        text = visible(f"{hit.title}: {hit.text}" if hit.title else hit.text)
+        text = hit.text if hit.passage is None else f"… {hit.passage} …"
+        text = visible(f"{hit.title}: {text}" if hit.title else text)
         shown = text if len(text) <= width else text[: width - 1] + "…"
         if explanations and bold:
             shown = highlighted(shown, carrying_words(explanations[number]))

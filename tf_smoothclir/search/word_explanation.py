@@ -38,28 +38,47 @@ class WordExplainer:
         self._lexical = lexical
 
     def explain(
-        self, query: np.ndarray, texts: Sequence[str], parts: np.ndarray, role: str
+        self,
+        query: np.ndarray,
+        texts: Sequence[str],
+        parts: np.ndarray,
+        role: str,
+        titles: Sequence[str] = (),
     ) -> list[Explanation]:
         """Explains the scores of documents.
 
         Args:
             query: `[words]` int32, as `QueryReader` numbers them.
             parts: `[documents, 3]`, what words, towers and feedback add to the score of each.
+            titles: What the texts begin with, if that is read.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
         read = self._lexical.plain_document_reader.batch(texts)
+        if len(titles):
+            of_titles = self._lexical.plain_document_reader.batch(titles)
+            read = read.after_titles(np.diff(of_titles.offsets))
+        read = self._lexical.model.passages(read)
         met, places = np.unique(read.ids, return_inverse=True)
         probabilities = self._probabilities(words, met)
-        profiles = self._profiles(int(np.diff(read.offsets).max()))
+        fields, positions = self._lexical.model.fields, read.positions()
         of_query = [self._query_word(word) for word in words]
         of_texts = [self._vocabularies[1][word] for word in met]
         explanations = []
+        ends = np.cumsum(read.number_of_each())
         for number, (of_words, towers, feedback) in enumerate(parts.tolist()):
-            document = places[read.offsets[number] : read.offsets[number + 1]]
-            own = np.flatnonzero(np.bincount(document, minlength=len(met)))
-            found = probabilities[:, own]
-            frequencies = [_frequencies(document, profile, len(met))[own] for profile in profiles]
-            shares = self._shares(words, counts, found, frequencies)
+            best = None  # of the passages of the document
+            for row in range(ends[number - 1] if number else 0, ends[number]):
+                passage = slice(*read.offsets[row : row + 2])
+                own = np.flatnonzero(np.bincount(places[passage], minlength=len(met)))
+                found = probabilities[:, own]
+                frequencies = [
+                    _frequencies(places[passage], field(positions[passage]), len(met))[own]
+                    for field in fields
+                ]
+                shares = self._shares(words, counts, found, frequencies)
+                if best is None or shares.sum() > best[0].sum():
+                    best = shares, own, found
+            shares, own, found = best
             shares *= of_words / (shares.sum() or 1.0)
             of_document = [of_texts[word] for word in own]
             if role == "query":
@@ -70,10 +89,6 @@ class WordExplainer:
             remainder = score - towers - feedback - math.fsum(word.share for word in explained)
             explanations.append(Explanation(score, explained, remainder, towers, feedback))
         return explanations
-
-    def _profiles(self, length: int) -> list[np.ndarray]:
-        """The weights of the first positions of a document in each field, `[length]`."""
-        return [field(np.arange(length)) for field in self._lexical.model.fields]
 
     def _shares(
         self,
@@ -131,9 +146,8 @@ class WordExplainer:
         return own[word] if word < len(own) else other[word - len(own)]
 
 
-def _frequencies(document: np.ndarray, profile: np.ndarray, words: int) -> np.ndarray:
-    """P(t | d), `[words]`, where the positions of a document count as a profile says."""
-    weights = profile[: len(document)]
+def _frequencies(document: np.ndarray, weights: np.ndarray, words: int) -> np.ndarray:
+    """P(t | d), `[words]`, where the positions of a document have some weights."""
     return np.bincount(document, weights, words) / max(1, weights.sum())
 
 

@@ -90,6 +90,10 @@ class AskedQuery:
         order = np.lexsort((hashes, -scores))[:depth]
         return positions[order], scores[order]
 
+    def best_passages(self, positions: np.ndarray) -> np.ndarray:
+        """The passage that matches best by its words, `[positions]` int, from 0."""
+        return self._ranker.index.lexical.best_passages(self.query.words, positions)
+
     def parts(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Shares of words, towers and feedback in scores, `[positions]` float32 each."""
         dense = fed = np.zeros(len(positions), np.float32)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.encoder.tokenizer import passage_text
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
@@ -48,6 +50,7 @@ class WordSearch:
     ):
         self.collection = collection
         self._index, self._read = index, lexical.plain_query_reader
+        self._passage_words = lexical.model.passage_words if index.lexical.has_passages else 0
         fusion = lexical.ranking(with_towers=encode_queries is not None)
         self._ranker = ranker_of(index, fusion)
         halves = [] if encode_queries is None else [DenseHalf.name]
@@ -65,8 +68,12 @@ class WordSearch:
                 continue
             asked = self._ranker.ask(query)
             positions, scores = asked.rank(depth)
-            found.append(self._index.hits(positions, scores, self._cut_points))
-            places = dict(zip((hit.id for hit in found[-1]), positions[scores != 0].tolist()))
+            positions, scores = positions[scores != 0], scores[scores != 0]
+            hits = self._index.hits(positions, scores, self._cut_points)
+            places = dict(zip((hit.id for hit in hits), positions.tolist()))
+            if self._passage_words:
+                hits = self._with_passages(hits, asked.best_passages(positions))
+            found.append(hits)
             self._latest = _Answer(text, asked, places)  # because hits are explained right after
         return found
 
@@ -92,8 +99,20 @@ class WordSearch:
         for number in np.flatnonzero(positions < 0):
             positions[number] = self._position(hits[number].id)
         parts = np.stack(asked.parts(positions), axis=1)
-        texts = [hit.text for hit in hits]
-        return self._explainer.explain(asked.query.words, texts, parts, role)
+        texts = self.collection.texts_read(hits)
+        titles = self.collection.titles_read(hits)
+        return self._explainer.explain(asked.query.words, texts, parts, role, titles)
+
+    def _with_passages(self, hits: list[SearchHit], numbers: np.ndarray) -> list[SearchHit]:
+        longest, titles = self._passage_words, self.collection.titles
+        passages = [
+            passage_text(hit.text, number, longest, hit.title if titles else "")
+            for hit, number in zip(hits, numbers.tolist())
+        ]
+        return [
+            dataclasses.replace(hit, passage=passage) if passage != hit.text else hit
+            for hit, passage in zip(hits, passages)
+        ]
 
     def _as_queries(self, queries: Sequence[str]) -> tuple[list[QueryReading], list[Query]]:
         """Evidence of queries, and queries as both kinds of models see them."""

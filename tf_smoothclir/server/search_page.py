@@ -73,7 +73,8 @@ class SearchPage:
 
         * `rank`, `score`, `id`, `title`, and `grade`, which is null where none is predicted;
         * `parts`: pairs of a piece of the text and its share of the score, which is null for pieces
-          that are not highlighted; a long text is cut to what surrounds the first such word;
+          that are not highlighted; of a long text they are its best passage, or else what surrounds
+          the first such word;
         * `whole`: where it was cut, the same of the whole text, up to 20,000 characters; else null;
         * `matches`: for each highlighted word, in lower case, pairs of a word of the query that it
           met and the probability by which it stands for it, largest share first; empty where only
@@ -199,8 +200,11 @@ def _result(
             for pair in explanation.pairs
             if any(map(str.isalnum, pair.query_word))
         ][:_MOST_PAIRS]
-    parts, whole = text_parts(hit.text, shares, pattern=pattern), None
-    if len(hit.text) > _LONGEST_TEXT:
+    shown, whole = hit.text if hit.passage is None else hit.passage, None
+    parts = text_parts(shown, shares, pattern=pattern)
+    if hit.passage is not None:
+        parts = [("… ", None), *parts, (" …", None)]
+    if len(hit.text) > min(_LONGEST_TEXT, len(shown)):
         whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE, pattern)
     return {
         **fields,

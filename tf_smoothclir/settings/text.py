@@ -18,6 +18,7 @@ def one_file_for_both(kind: str) -> Rule:
     )
 
 
+WHOLE_DOCUMENT = 1 << 20  # tokens: the first million of a document
 RULES = (
     Rule(
         lambda min_ngram, max_ngram: max_ngram < min_ngram,
@@ -36,8 +37,19 @@ class TextSettings(Settings):
     max_document_tokens: int = setting(
         200, "Cut documents after this many tokens (paper: 200).", minimum=1
     )
+    passage_words: tuple[int, ...] = setting(
+        (),
+        "Lexical models read whole documents, and search those of more words as overlapping"
+        " passages, of which the best one counts. Lengths to choose from on validation, falling:"
+        " the first one is for all, the others where most documents have several passages. Empty:"
+        " what follows --max_document_tokens is not read (paper). Towers read no more in any case.",
+    )
     vocabulary_size: int = setting(
         100_000, "Largest number of entries in each vocabulary (paper: 100,000).", minimum=3
+    )
+    text_fields: tuple[str, ...] = setting(
+        ("body",),
+        "What is read of a document: body, or title,body, where titles stand before the text.",
     )
     shared_vocabulary: bool = setting(
         False,
@@ -74,6 +86,19 @@ class TextSettings(Settings):
         5, "Length in characters of the longest n-gram of --ngram_buckets.", minimum=1
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        lengths = self.passage_words
+        if any(length < 2 for length in lengths) or list(lengths) != sorted({*lengths})[::-1]:
+            raise ValueError(
+                "--passage_words must be falling numbers from 2 on, such as 200,100,50, but is"
+                f" {','.join(map(str, lengths))}."
+            )
+        if self.text_fields not in (("body",), ("title", "body")):
+            raise ValueError(
+                f"--text_fields must be body or title,body, but is {','.join(self.text_fields)}."
+            )
+
     def ngram_rows(self, words: int) -> int:
         """The rows of the table of n-grams beside a vocabulary of so many words."""
         if not self.ngram_rows_per_word:
@@ -83,6 +108,16 @@ class TextSettings(Settings):
     def max_tokens(self, role: str) -> int:
         """The length limit in tokens of a "query" or "document"."""
         return self.max_query_tokens if role == "query" else self.max_document_tokens
+
+    @property
+    def reads_titles(self) -> bool:
+        """Whether titles are read."""
+        return "title" in self.text_fields
+
+    def read_tokens(self, role: str) -> int:
+        """The same as lexical models read it."""
+        whole = role == "document" and self.passage_words
+        return WHOLE_DOCUMENT if whole else self.max_tokens(role)
 
     def given_vocabulary(self, role: str) -> str:
         """The file with the vocabulary of a "query" or "document"; empty for none."""

@@ -19,6 +19,11 @@ class Text(NamedTuple):
     text: str
 
 
+def text_read(document: Text, *, titles: bool) -> str:
+    """What models read of a document: its text, after its title if they read titles."""
+    return f"{document.title} {document.text}" if titles and document.title else document.text
+
+
 class Judgment(NamedTuple):
     """The relevance grade of one document for one query; pairs that are not listed have grade 0."""
 

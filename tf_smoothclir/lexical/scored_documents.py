@@ -1,0 +1,123 @@
+"""Documents of a set as tables score them: whole, or in passages, of which the best one counts."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import scipy.sparse as sp
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.lexical.ibm_model_1 import pruned
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
+from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
+from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
+from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.training_pairs import TrainingPairs
+from tf_smoothclir.lexical.words import Words
+
+_PAIRS_AT_ONCE = 256
+_SEVERAL = 2  # passages of a document, on average
+_MOST_ALIGNED = 100_000_000  # words of documents with words of queries, in the first table
+
+
+class ScoredDocuments:
+    """Documents of a set, and the training pairs of queries and what answers them.
+
+    Attributes:
+        passages: The documents or passages that have scores.
+        pairs: What tables are learned from.
+        background: `[query words]` float32, P(w).
+    """
+
+    def __init__(self, texts: LexicalTexts, psq: PsqSettings):
+        self._texts, self._psq = texts, psq
+        self.passages: Words = texts.documents
+        self._shares: dict[PositionProfile, sp.csr_array] = {}
+        self.pairs = TrainingPairs(texts, self.share)
+        self.background = background(texts.queries[self.pairs.training])
+
+    @property
+    def has_several_passages(self) -> bool:
+        """Whether most documents have."""
+        documents = len(self._texts.documents.offsets) - 1
+        return len(self.passages.offsets) - 1 > _SEVERAL * documents
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """`[documents]` int, the words of a document, or of each of its passages."""
+        lengths, firsts = np.diff(self.passages.offsets), self.passages.firsts
+        return lengths if firsts is None else lengths[firsts[:-1]]
+
+    def share(self, profile: PositionProfile) -> sp.csr_array:
+        """Shares p(t | d) of words by a profile, `[passages, document words]` float32."""
+        if profile not in self._shares:
+            self._shares[profile] = self.passages.matrix(profile)
+        return self._shares[profile]
+
+    def impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
+        """Impacts by a table, `[passages, query words]` float32."""
+        return self._impacts(self.share(profile), table)
+
+    def rows(self, found: sp.csr_array) -> ScoreRows:
+        """Scorer of documents by impacts."""
+        return lexical_rows(self._texts.queries, found, self.passages.firsts)
+
+    def best_rows(
+        self, found: Postings, query_rows: np.ndarray, documents: np.ndarray
+    ) -> np.ndarray:
+        """Rows of impacts of the best passages for queries, in the shape of `documents`.
+
+        Args:
+            documents: `[queries, documents]`, document rows.
+        """
+        if found.firsts is None:
+            return documents
+        words = (self._texts.queries[[query]] for query in query_rows)
+        scores = (found.of_rows(query.indices, query.data) for query in words)
+        return np.stack([found.best_rows(*of_query) for of_query in zip(scores, documents)])
+
+    def in_passages(self, longest: int, seed: int) -> ScoredDocuments | None:
+        """The documents in passages; None if no document is longer than one."""
+        passages = self._texts.documents.passages(longest)
+        if passages.firsts is None:
+            return None
+        pairs, rounds, cut = self.pairs, 1, copy.copy(self)
+        if self.passages.firsts is None:  # tables of whole documents know little, and cost most
+            queries, documents = pairs.mates
+            words = max(1, self._texts.queries[queries].nnz)
+            opening = self._texts.documents.of(documents, max(longest, _MOST_ALIGNED // words))
+            pairs, rounds = TrainingPairs(self._texts, opening.matrix, np.arange(len(queries))), 2
+        cut.passages, cut._shares = passages, {}
+        for _ in range(rounds):
+            pairs = TrainingPairs(self._texts, cut.share, cut._answers(pairs, seed))
+        cut.pairs = pairs
+        return cut
+
+    def _answers(self, pairs: TrainingPairs, seed: int) -> np.ndarray:
+        """The passage of each mate that says most of what its query says, `[pairs]` int.
+
+        Nobody says which one that is. A table of other pairs does: one that was learned from a
+        pair itself would find its words in whatever passage they were first thought to be.
+        """
+        queries, documents = pairs.mates
+        firsts, rows = self.passages.firsts, np.zeros(len(documents), np.int64)
+        ids = [self._texts.retrieval_set.query_ids[row] for row in pairs.training]
+        half = hash_ids(ids, f"answers {seed}") % np.uint64(2)
+        for number in range(2):
+            table = pruned(pairs.table(FLAT, 0.0, pairs.training[half != number]))
+            held_out = np.flatnonzero(np.isin(queries, pairs.training[half == number]))
+            for begin in range(0, len(held_out), _PAIRS_AT_ONCE):
+                own = held_out[begin : begin + _PAIRS_AT_ONCE]
+                ranges = [np.arange(*firsts[row : row + 2]) for row in documents[own]]
+                lengths = list(map(len, ranges))
+                found = self._impacts(self.share(FLAT)[np.concatenate(ranges)], table)
+                asked = self._texts.queries[np.repeat(queries[own], lengths)]
+                scores = np.asarray(asked.multiply(found).sum(axis=1)).ravel()
+                of_pairs = np.split(scores, np.cumsum(lengths)[:-1])
+                rows[own] = firsts[documents[own]] + [of_pair.argmax() for of_pair in of_pairs]
+        return rows
+
+    def _impacts(self, shares: sp.csr_array, table: sp.csr_array) -> sp.csr_array:
+        return impacts(shares, table, self._texts.spelling, self.background, self._psq)
