@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.source import Source, text_read
 from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
@@ -68,7 +68,9 @@ class EncodedSet:
         store = VectorStore(encoder, Path(cache_dir or default_cache_dir()))
         queries = store.queries([text.text for text in source.queries()])
         return cls(
-            encoder.name, queries, store.documents([text.text for text in source.documents()])
+            encoder.name,
+            queries,
+            store.documents([text_read(text, titles=True) for text in source.documents()]),
         )
 
     def retriever(self, retrieval_set: RetrievalSet) -> DenseRetriever:
