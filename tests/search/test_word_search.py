@@ -119,7 +119,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     search, path = opened("hybrid"), ranking_exports["hybrid"]
     lexical, manifest = load_lexical(path)
     with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
-    halves = [export_halves(path).halves[0], LexicalHalf(with_feedback)]
+    halves = [export_halves(path)[0][0], LexicalHalf(with_feedback)]
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"
     build_index(index_dir, SourceCollection(source_of(manifest.data)), halves, manifest)
     index = DocumentIndex(index_dir)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,25 +148,15 @@ class Lexical(GraphFamily):
         return word_search(models[self.name], index, collection)
 
 
-@dataclasses.dataclass(frozen=True)
-class _EarlierTable:
-    """The translation table of an initial run, in the place of a `Dictionary`."""
-
-    found: Any  # `[document words, query words]`, T(w | t)
-
-    def table(self, *vocabularies_and_background: object) -> Any:
-        """The table; the vocabularies are the same."""
-        del vocabularies_and_background
-        return self.found
-
-
-def _earlier_table(settings: RunSettings) -> _EarlierTable | None:
-    """The table of an initial run, which is mixed into the new one."""
+def _earlier_table(settings: RunSettings) -> Any:
+    """The table of an initial run, in the place of a `Dictionary`; None for none."""
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.training.initial_run import initial_run
 
-    initial = initial_run(settings)
-    return None if initial is None else _EarlierTable(LexicalModel.load(initial.lexical).table)
+    if (initial := initial_run(settings)) is None:
+        return None
+    found = LexicalModel.load(initial.lexical).table  # the vocabularies are the same
+    return types.SimpleNamespace(table=lambda *vocabularies_and_background: found)
 
 
 def read_dictionary(settings: RunSettings) -> Dictionary | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import NamedTuple
 
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.vector_index import IndexSettings
@@ -14,27 +13,19 @@ from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.utils.errors import input_error
 
 
-class ExportHalves(NamedTuple):
-    """Halves and manifest that an index of an export is built with.
-
-    Attributes:
-        halves: Those of the families that rank.
-        manifest: The manifest of the export: of one of its parts; without cut points and re-ranker
-            where only a part of what it ranks with is wanted.
-    """
-
-    halves: list[Half]
-    manifest: ExportManifest
-
-
 def export_halves(
     export_dir: str | os.PathLike,
     settings: IndexSettings | None = None,
     *,
     version: int | None = None,
     retriever: str = "",
-) -> ExportHalves:
-    """Loads the models of an export that encode documents."""
+) -> tuple[list[Half], ExportManifest]:
+    """Loads the models of an export that encode documents.
+
+    Returns:
+        The halves of the families that rank, and the manifest of the export: of one of its parts;
+        without cut points and re-ranker where only a part of what it ranks with is wanted.
+    """
     models = load_exported_models(export_dir, version)
     manifest, retriever = models.manifest, retriever or models.retriever
     if retriever not in with_parts(models.retriever):
@@ -46,7 +37,7 @@ def export_halves(
     if retriever != models.retriever:  # its grades and its re-ranker are those of the whole
         parts = tuple(part for part in manifest.parts if part != "reranker")
         manifest = dataclasses.replace(manifest, cut_points=None, retriever=retriever, parts=parts)
-    return ExportHalves(halves_of(models, settings, retriever), manifest)
+    return halves_of(models, settings, retriever), manifest
 
 
 def halves_of(
