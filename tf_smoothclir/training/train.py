@@ -165,7 +165,7 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
     """Loads a set and checks it."""
     if not source.is_judged:
         splits = [split for split in splits if split == "train"]
-        if settings.retrieval.has_towers or (splits and next(source.queries(), None) is None):
+        if settings.retrieval.with_task or (splits and next(source.queries(), None) is None):
             raise input_error(
                 source.name,
                 "there are no judgments",
