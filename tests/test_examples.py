@@ -31,7 +31,7 @@ def executed(parts, monkeypatch, directory):
     """The names that parts of code leave, one after the other in a directory."""
     monkeypatch.chdir(directory)
     monkeypatch.setenv("XDG_CACHE_HOME", str(directory / "cache"))
-    names: dict = {}
+    names = {"__name__": "__main__"}
     for number, part in enumerate(parts, start=1):
         exec(compile(part, f"part {number}", "exec"), names)
     return names
