@@ -11,7 +11,8 @@ from tf_smoothclir.api.sets import GivenSet
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS, Source, text_read
+from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
@@ -73,7 +74,7 @@ def _retriever(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
         return first
     return TwoStageRetriever(
         first,
-        stage.scorer(retrieval_set.source, titles=models.models.manifest.titles),
+        stage.scorer(retrieval_set.source),
         retrieval_set,
         ranks=stage.settings.depth,
         weight=stage.reranker.weight,
@@ -84,12 +85,8 @@ def _first_stage(models: RankingModels, retrieval_set: RetrievalSet) -> Retrieve
     vectors, lexical = {}, models.models.lexical
     if lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1]):
         source = retrieval_set.source
-        titles = models.models.manifest.titles
-        texts = {
-            "query": [text.text for text in source.queries()],
-            "document": [text_read(text, titles=titles) for text in source.documents()],
-        }
-        vectors = {role: models.vectors(role, own) for role, own in texts.items()}
+        streams = zip(ROLES, (source.queries, source.documents))
+        vectors = {role: models.vectors(role, [t.text for t in texts()]) for role, texts in streams}
     if lexical is None:
         return retriever_of_parts(retrieval_set, vectors)
     cache_dir = models.models.manifest.data.cache_dir

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tf_smoothclir.api.ranking_models import RankingModels
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.text_search import Explanation
 from tf_smoothclir.search.explanation import SavedTower, explain
@@ -24,4 +25,4 @@ def explain_pair(models: RankingModels, query: str, document: str, role: str) ->
     of_words, of_towers = models.parts_of_scores([query], [document])
     parts = np.stack([of_words, of_towers, np.zeros_like(of_words)]).T
     read = lexical.plain_query_reader.batch([query]).ids
-    return WordExplainer(lexical).explain(read, [document], parts, role)[0]
+    return WordExplainer(lexical).explain(read, [Text("", "", document)], parts, role)[0]

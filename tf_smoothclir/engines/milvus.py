@@ -44,7 +44,6 @@ class CollectionNote:
     settings: IndexSettings
     cut_points: CutPoints
     parts: tuple[str, ...]
-    titles: bool = False  # whether titles are read
     role: ClassVar[str] = "collection"
 
     @property

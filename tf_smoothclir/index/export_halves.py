@@ -71,7 +71,7 @@ def halves_of(models: ExportedModels, settings: IndexSettings | None = None) -> 
     if models.towers:
         encode, manifest = models.towers["document"]
         asked = functools.partial(training_query_vectors, models)
-        halves.append(DenseHalf(encode, manifest.dim, settings, asked, titles=manifest.titles))
+        halves.append(DenseHalf(encode, manifest.dim, settings, asked))
     if models.lexical is not None:
         halves.append(LexicalHalf(models.lexical))
     return halves

@@ -90,7 +90,6 @@ class IndexManifest:
     parts: tuple[str, ...]
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
-    titles: bool = False  # whether titles are read
     role: ClassVar[str] = INDEX
 
     @classmethod

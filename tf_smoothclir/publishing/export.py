@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Source, text_read
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.protocols.cut_points import CutPoints
@@ -80,13 +80,12 @@ def export_run(
         source = source_of(settings.data)
         texts = {
             "query": _sample(text.text for text in source.queries()),
-            "document": _sample(text_read(text, titles=info.titles) for text in source.documents()),
+            "document": _sample(text.text for text in source.documents()),
         }
         if search_model and (number := _collection_size(source, max_search_documents)):
             tower, reader = towers.get("document"), lexical and lexical.document_reader
-            collection = Collection.read(
-                source.documents, number, tower, reader, titles=info.titles
-            )
+            titles = settings.text.reads_titles
+            collection = Collection.read(source.documents, number, tower, reader, titles=titles)
             vectors = None
             if vector_type != EXACT:
                 vectors = collection_vectors(collection.vectors, vector_type)
@@ -163,8 +162,7 @@ def _pair_info(
     dim, epsilon = 0, 0.0
     if models.towers is not None:
         dim, epsilon = settings.model.dim, settings.model.epsilon
-    titles = settings.text.reads_titles
-    return PairInfo(dim, epsilon, thresholds, settings.data, cut_points, titles=titles)
+    return PairInfo(dim, epsilon, thresholds, settings.data, cut_points)
 
 
 def _towers(run: RunDirectory, models: RunModels, table_type: str) -> dict[str, ExportedTower]:

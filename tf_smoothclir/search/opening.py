@@ -155,7 +155,6 @@ def search_in(
         document_language=data.document_language,
         num_grades=len(index.manifest.thresholds) + 1,
         data=index.manifest.data,
-        titles=models.manifest.titles,
     )
     if retriever in (AUTO, RERANKED):
         whole = ranked_by(models.retriever, index.manifest)
@@ -227,7 +226,6 @@ def _searched(
         data=data if manifest.data else None,
         documents=getattr(manifest, "documents", None),  # an engine's collection changes
         retrievers=tuple(dict.fromkeys([retriever, *others])),
-        titles=manifest.titles,
     )
 
 
