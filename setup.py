@@ -26,6 +26,7 @@ COMMANDS = {
     "quickstart": "trainers.quickstart",
     "train": "trainers.train",
     "evaluate": "trainers.evaluate",
+    "teach": "trainers.teach",
     "compare": "trainers.compare",
     "tune": "trainers.tune",
     "reproduce": "papers.reproduce",

@@ -215,8 +215,8 @@ def measure(
 def candidates(run_dir: str, queries: int) -> list[dict]:
     """A table of what few candidates of each half find, for a hybrid run."""
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.training.retrievers import load_models
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.run_models import load_models
     from tf_smoothclir.training.train import tokenized_set_of
 
     run = RunDirectory.load(run_dir)
@@ -225,7 +225,7 @@ def candidates(run_dir: str, queries: int) -> list[dict]:
     rows = tokenized_set.retrieval_set.queries_in("test")
     rows = np.sort(np.random.default_rng(0).permutation(rows)[:queries])
     retrievers = models.retrievers(tokenized_set)
-    of_words, of_vectors = models.fusion.weights
+    of_words, of_vectors = models["hybrid"].weights
     lexical = of_words * retrievers["lexical"].rows(rows)
     dense = np.zeros_like(lexical)
     begin = 0

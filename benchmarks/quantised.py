@@ -25,18 +25,17 @@ _DEPTH = 100
 def encode(export_dir: str, split: str, directory: str) -> dict[str, float]:
     """Writes the vectors of a set: those of documents as an index has them, and `queries.npy`."""
     from tf_smoothclir.index.dense_half import VectorWriter
-    from tf_smoothclir.index.encoding import encode_texts
     from tf_smoothclir.publishing.exported_models import load_exported_models
 
-    towers = load_exported_models(export_dir).towers
+    towers = load_exported_models(export_dir)["dense"]
     found = retrieval_set(export_dir)
     queries = [text.text for text in found.source.queries()]
     asked = [queries[row] for row in found.queries_in(split)]
     documents = [text.text for text in found.source.documents()]
-    vectors = encode_texts(towers["document"].encode, documents)
+    vectors = towers.vectors("document", documents)
     with VectorWriter(Path(directory, "vectors")) as writer:
         writer.add(vectors)
-    np.save(Path(directory, "queries.npy"), encode_texts(towers["query"].encode, asked))
+    np.save(Path(directory, "queries.npy"), towers.vectors("query", asked))
     return dict(zip(("documents", "dim"), vectors.shape))
 
 

@@ -70,13 +70,16 @@ class Sets(Given):
         "jsonl/documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2"}\n',
         "jsonl/queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
         "jsonl/judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
+        "pairs/pairs.csv": 'query,Document\na,"un\nliquide"\n"b ""c""",une pierre\n',
+        "clicks/documents.csv": "id;text;title\n1;un liquide;\n2;une pierre;x\n",
+        "clicks/clicks.tsv": "query\tdocument_id\tcount\na\t1\t3\nb\t2\t1\n",
         "wiki/wiki_en.queries": "1\ta\tb\n",
         "wiki/wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
         "wiki/en2fr.rel": "1\t1\t2\n1\t2\t1\n",
     }
 
     def open(self, root):
-        for layout in ("beir", "tsv", "jsonl", "wiki"):
+        for layout in ("beir", "tsv", "jsonl", "pairs", "clicks", "wiki"):
             settings = DataSettings(data_dir=str(root / layout), document_language="fr")
             RetrievalSet.load(source_of(settings))
 
@@ -117,10 +120,11 @@ class Python(Given):
             return  # no Python object
         if isinstance(parts, list) and len(parts) == 3:
             queries, documents, judgments = parts
+            named = {"queries": queries, "documents": documents, "judgments": judgments}
             texts_of(queries, "queries")
             texts_of(documents, "documents")
             judgments_of(judgments)
-            given = given_set("train", None, *parts, languages=("en", "fr"))
+            given = given_set("train", None, named, DataSettings())
             RetrievalSet.load(given.source)
 
 

@@ -28,7 +28,7 @@ CORE = {  # modules -> their tests
     "evaluation/metrics.py evaluation/calibration.py": "tests/evaluation tests/test_choices.py",
     "evaluation/significance.py": "tests/evaluation/test_compare.py",
     "lexical/ibm_model_1.py lexical/psq.py lexical/feedback.py": "tests/lexical",
-    "lexical/learning.py lexical/ranker_learning.py": "tests/lexical",
+    "lexical/learning.py": "tests/lexical",
     "hybrid/*.py": "tests/hybrid",
     "data/hashing.py data/candidate_lists.py data/judgments.py": "tests/data tests/test_golden.py",
     "data/sources/drawn_splits.py data/sources/named_splits.py": "tests/data",

@@ -25,8 +25,8 @@ from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
@@ -99,7 +99,7 @@ def reranked(tiny, tmp_path_factory):
     path, depth = tmp_path_factory.mktemp("reranked"), RERANKED_DEPTH
     train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=depth), path / "run")
     run = RunDirectory.load(path / "run")
-    reranker = load_models(run).reranker.chosen(weight=30.0)
+    reranker = load_models(run)["reranked"].chosen(weight=30.0)
     shutil.rmtree(run.reranker)
     with run.writing(run.reranker) as temporary:
         reranker.save(temporary)
@@ -178,7 +178,8 @@ def grades_of_hits(scores, cut_points):
 
 
 def encode(signature, texts):
-    """Vectors of texts by a loaded signature."""
+    """Vectors of texts by a loaded signature, or by that of a loaded tower."""
+    signature = getattr(signature, "signatures", {}).get("serving_default", signature)
     return signature(text=tf.constant(texts, tf.string))["vector"].numpy()
 
 

@@ -24,12 +24,11 @@ MAX_LINES_OF_A_MAIN = 60
 ORDER = (
     *("utils", "storage", "plugins", "settings", "encoder", "_compat", "ops", "text", "data"),
     *("losses", "optimizers", "protocols", "evaluation", "lexical", "towers", "two_tower"),
-    *("hybrid", "interaction", "training", "tuning", "publishing", "index", "engines", "client"),
-    *("search", "server", "command_line", "api"),
+    *("foreign_encoders", "hybrid", "interaction", "training", "tuning", "publishing", "index"),
+    *("engines", "client", "search", "families", "server", "command_line", "api"),
 )
-FAMILIES = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid", "interaction"}
-# The modules of training that know the families of models.
-KNOWING = ("retrievers", "run_models", "set_retrievers", "tasks")
+KINDS_OF_MODELS = {"losses", "optimizers", "lexical", "towers", "two_tower", "hybrid"}
+KINDS_OF_MODELS |= {"interaction"}
 STACK_MODULES = (
     *("_compat.keras_api", "_compat.lists", "_compat.quiet", "ops.intraop_threads", "ops.row_sums"),
     "ops.row_updates",
@@ -91,10 +90,6 @@ def importing(modules, wanted):
     return {name for name, path in modules.items() if any(map(wanted, imports(path)))}
 
 
-def of_training(names):
-    return {f"tf_smoothclir.training.{name}" for name in names}
-
-
 def test_every_module_has_its_place_in_the_order():
     assert {piece(name) for name in LIBRARY} - {""} == set(ORDER)
 
@@ -142,17 +137,16 @@ def test_papers_do_not_import_each_other():
     assert across == set()
 
 
-def test_training_knows_the_families_of_models_where_it_trains_and_where_it_ranks():
+def test_families_are_known_by_the_registry_alone():
+    knowing = importing(LIBRARY, lambda module: piece(module) == "families")
+    assert {piece(name) for name in knowing} == {"", "families"}  # "": the public name `Family`
     of_all = "tf_smoothclir.optimizers.gradients"  # sums of gradients of any family
     training = {name: path for name, path in LIBRARY.items() if piece(name) == "training"}
-    knowing = importing(training, lambda module: piece(module) in FAMILIES and module != of_all)
-    assert knowing == of_training((*KNOWING, "rerankers"))
-
-
-def test_publishing_knows_the_families_of_models_in_exports_alone():
+    knowing = importing(training, lambda m: piece(m) in KINDS_OF_MODELS and m != of_all)
+    assert knowing == {"tf_smoothclir.training.tasks"}  # where towers are trained
     publishing = {name: path for name, path in LIBRARY.items() if piece(name) == "publishing"}
     knowing = importing(publishing, lambda m: piece(m) in {"lexical", "towers", "hybrid"})
-    assert {name for name in knowing if not name.split(".")[-1].startswith("export")} == set()
+    assert all(name.split(".")[-1].startswith("export") for name in knowing)
 
 
 def test_modules_are_short():
@@ -200,8 +194,7 @@ def test_only_compat_asks_which_stack_it_is_on():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists")],
+    ("one", "other"), [("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists")]
 )
 def test_both_stacks_have_the_same_names_and_signatures(one, other):
     def interface(module):

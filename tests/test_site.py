@@ -11,12 +11,13 @@ from pathlib import Path
 
 import command_pages  # of docs/site
 import pytest
-import sections
+import site_links
 
 import tf_smoothclir
 from tf_smoothclir.extras.distributed.settings import ShardsSettings
 from tf_smoothclir.papers import li2018
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
+from tf_smoothclir.papers.laboratory.translated import TranslatedQueriesSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = {
@@ -25,8 +26,8 @@ FLAGS = {
 }
 REPRODUCE = "smoothclir-reproduce"
 OF_ABSL = {"flagfile", "help", "helpfull", "verbosity"}
-FOLDERS = ("docs", "papers", "benchmarks", "export")
-PAGES = [*ROOT.glob("*.md"), *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))]
+# Not those of environments, caches and tools, whose folders begin with a dot.
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("[a-z]*/**/*.md")]
 
 
 class _Loaded(html.parser.HTMLParser):
@@ -85,33 +86,46 @@ def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
         assert FLAGS.get(name, set()) <= page.ids
 
 
-def test_every_section_of_the_readme_is_on_a_page():
-    for file in ("README.md", "BUILD.md"):
-        shown = set().union(*(titles for name, titles in sections.PAGES.values() if name == file))
-        there = set(sections.sections_of((ROOT / file).read_text(encoding="utf-8")))
-        assert there - shown == sections.LEFT_OUT.get(file, set()), file
+def prose(page):
+    """The lines of a page that are not code."""
+    return [line for line, is_code in site_links.lines(page.read_text("utf-8")) if not is_code]
 
 
-def test_links_between_files_lead_to_files():
+def anchors(page):
+    """Of the headings of a page, as hosting sites make them."""
+    titles = [line.lstrip("#").strip().lower() for line in prose(page) if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+def test_links_between_files_lead_to_files_and_their_headings():
     """On the site, a link to what is not there would be its label alone."""
     missing = []
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#\s:]+)[)#]", page.read_text(encoding="utf-8")):
-            made = os.path.relpath(page.parent / target, ROOT / "docs")
-            is_made = made in sections.PAGES or made.startswith("commands/")
-            if not is_made and not (page.parent / target).exists():
-                missing.append(f"{page.relative_to(ROOT)}: {target}")
+        for target, anchor in re.findall(r"\]\(([^)#\s:]*)#?([^)\s:]*)\)", "".join(prose(page))):
+            file = (page.parent / target).resolve() if target else page
+            if ROOT / "docs" / "commands" in file.parents:  # made from the flags
+                continue
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                missing.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
+    for file in ROOT.glob("[a-z]*/**/*.py"):
+        named = re.findall(r"(?<![\w./])(?:docs|papers)/[\w/]+\.md", file.read_text("utf-8"))
+        missing += [f"{file.name}: {name}" for name in named if not (ROOT / name).exists()]
     assert missing == []
+
+
+def test_the_readme_leads_to_every_guide_and_the_site_shows_it():
+    readme, nav = (ROOT.joinpath(name).read_text("utf-8") for name in ("README.md", "mkdocs.yml"))
+    for guide in (ROOT / "docs").glob("*.md"):
+        assert f"(docs/{guide.name}" in readme, guide.name
+        assert f"- {guide.name}" in nav, guide.name
 
 
 def code(page):
     """Blocks and spans of code of a page, with lines that go on joined."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    spans = re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.M))
-    return [line for block in blocks for line in block.splitlines()] + [
-        " ".join(span.split()) for span in spans
-    ]
+    spans = re.findall(r"`([^`]+)`", "".join(prose(page)))
+    return [*"\n".join(blocks).splitlines(), *(" ".join(span.split()) for span in spans)]
 
 
 def unknown_in(line, flags):
@@ -126,10 +140,8 @@ def unknown_in(line, flags):
             brought = flags["--plugin"] if "--plugin=" in arguments else set()
             if not {flag, flag.removeprefix("no")} & (flags[name] | brought | OF_ABSL):
                 found.append(f"smoothclir-{name} --{flag}")
-    ours = r"python -m ((?:benchmarks|export|papers|tests|trainers)[\w.]*)"
-    for module in re.findall(ours, line):
-        if importlib.util.find_spec(module) is None:
-            found.append(module)
+    modules = re.findall(r"python -m ((?:benchmarks|export|papers|tests|trainers)[\w.]*)", line)
+    found += [name for name in modules if importlib.util.find_spec(name) is None]
     if line.startswith("make "):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         named = re.findall(r"(?<!\S)[a-z-]+(?!\S)", line.partition("#")[0])[1:]
@@ -141,6 +153,7 @@ def unknown_in(line, flags):
 def flags():
     """Command -> names of its flags; "--plugin" -> those that papers and extras bring."""
     brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings, ShardsSettings)
+    brought += (TranslatedQueriesSettings,)
     return {
         "--plugin": {field.name for group in brought for field in dataclasses.fields(group)},
         **{

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.model import Model as Model
     from tf_smoothclir.api.model import load as load
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
+    from tf_smoothclir.api.teaching import teach as teach
     from tf_smoothclir.api.training import train as train
     from tf_smoothclir.api.tuning import HyperModel as HyperModel
     from tf_smoothclir.api.tuning import tune as tune
     from tf_smoothclir.client.serving_client import ServingClient as ServingClient
+    from tf_smoothclir.families.family import Family as Family
     from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
     from tf_smoothclir.losses.cumulative_logits import CumulativeLogits as CumulativeLogits
     from tf_smoothclir.losses.list_mle import ListMLELoss as ListMLELoss
@@ -61,6 +63,7 @@ _PUBLIC = {
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
     "CumulativeLogits": "losses.cumulative_logits",
+    "Family": "families.family",
     "HyperModel": "api.tuning",
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
@@ -87,6 +90,7 @@ _PUBLIC = {
     "load": "api.model",
     "setting": "settings.base",
     "smooth_normalize": "two_tower.similarity",
+    "teach": "api.teaching",
     "train": "api.training",
     "tune": "api.tuning",
 }

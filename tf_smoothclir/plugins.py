@@ -1,4 +1,4 @@
-"""The plug-in door: losses, towers, re-rankers and more by name, from inside and outside.
+"""The plug-in door: losses, towers, families and more by name, from inside and outside.
 
 A plug-in is a module that registers what it brings:
 
@@ -28,13 +28,15 @@ from typing import Any
 
 from tf_smoothclir.utils.errors import InputError, input_error
 
-# Kind of plug-in, which is also the setting that chooses one -> what `register` takes.
+# Kind of plug-in, which is the setting that chooses one too, but of a family -> what `register`
+# takes.
 KINDS = {
     "loss": "a `RankingLoss` class, made by `from_settings`",
     "tower": "a `WordTableTower` class, made by `from_settings`",
     "objective": "a function from `ObjectiveInputs` to a `Task`",
     "reranker": "an `InteractionNetwork` class, with its `learning`",
     "distribution": "a function from settings, and whether the run is finished, to `SingleProcess`",
+    "family": "a `families.Family` class, made by its name; --retriever chooses one",
 }
 
 
@@ -196,6 +198,18 @@ def loaded() -> list[str]:
     return list(dict.fromkeys(plugin.module for plugin in _plugins.values() if plugin.module))
 
 
+def check_loaded(modules: Iterable[str]) -> None:
+    """Checks that the user has imported the plug-ins of a run: a file may not do so."""
+    missing = [name for name in modules if name not in loaded()]
+    if missing:
+        raise input_error(
+            f"plug-in {missing[0]}",
+            "the run was made with it, and nothing is imported because a file says so",
+            f"If you trust it, add --plugin={','.join(missing)}; in Python, call"
+            f" tf_smoothclir.plugins.load({missing!r}) first",
+        )
+
+
 def group_name(settings: type) -> str:
     """The name of a group of settings: `FocalLossSettings` is "focal_loss"."""
     words = re.findall(r"[A-Z][a-z0-9]*", settings.__name__.removesuffix("Settings"))
@@ -215,7 +229,8 @@ def rules() -> list:
 
 def used_by(values: Mapping[str, Any]) -> list[Plugin]:
     """The plug-ins from outside that settings, by name, choose."""
-    chosen = (_plugins.get((kind, values.get(kind))) for kind in KINDS)
+    settings = {kind: "retriever" if kind == "family" else kind for kind in KINDS}
+    chosen = (_plugins.get((kind, values.get(name))) for kind, name in settings.items())
     return [plugin for plugin in chosen if plugin is not None and plugin.module]
 
 
@@ -249,4 +264,18 @@ class Registry(Mapping):
         return " ".join(f"{name}: {self.plugin(name).help}" for name in self)
 
 
-LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS = map(Registry, KINDS)
+LOSSES, TOWERS, OBJECTIVES, RERANKERS, DISTRIBUTIONS, FAMILIES = map(Registry, KINDS)
+
+
+def family(name: str) -> Any:
+    """The family of a name."""
+    return FAMILIES[name](name)
+
+
+def with_parts(*names: str) -> tuple[str, ...]:
+    """Families with those that they are made of, which come first."""
+    found: dict[str, None] = {}
+    for name in names:
+        parts = FAMILIES.plugin(name).fact("parts", ()) if name in FAMILIES else ()
+        found |= dict.fromkeys((*with_parts(*parts), name))
+    return tuple(found)

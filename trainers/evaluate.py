@@ -6,6 +6,9 @@ vocabularies stay those of the run. Writes metrics.json and, for other tools, TR
 files: to evaluation/ in the run, in it to dim-64/ with --dim=64, by-lexical/ with
 --retriever=lexical, over-A/ with --first_stage=A, and on-NAME-DIGEST/ of another retrieval set.
 
+With --encoder, a foreign encoder is measured in place of a run, on the set that the data flags
+name: runs/<name of the encoder>/ gets the files, which smoothclir-compare takes beside runs.
+
 With --first_stage=A, the run is evaluated as a re-ranker: full/... are then the metrics of the top
 ranks of run A in the order of this run's scores. Everything else is the run's own.
 """
@@ -16,6 +19,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.settings.encoder import EncoderSettings
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = "Where all files go; empty: evaluation/ in the run, or a directory in it."
@@ -28,27 +32,16 @@ flags.DEFINE_integer("rerank_depth", 100, "Its ranks that are passed on.", 1, **
 flags.DEFINE_integer("dim", 0, _DIM, lower_bound=0, **_OWN)
 setting_flags.define_retriever()
 setting_flags.define_verify()
+setting_flags.define_fields(EncoderSettings)
 setting_flags.define_settings(["data"])
 
 
 def main(argv) -> None:
-    """Evaluates the run."""
+    """Evaluates the run, or a foreign encoder."""
     del argv
-    from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.command_line.evaluating import evaluate_by_flags
 
-    given = flags.FLAGS
-    run, first = RunDirectory.load(given.run_dir, verify=given.verify), None
-    if given.first_stage:
-        first = RunDirectory.load(given.first_stage, "--first_stage", verify=given.verify)
-    # These imports take seconds: report a missing run first.
-    from tf_smoothclir.evaluation.report import print_results
-    from tf_smoothclir.training.run_evaluation import evaluate_run
-
-    data = setting_flags.data_like(run.settings().data)
-    more = {name: given[name].value for name in ("retriever", "dim", "rerank_depth", "output_dir")}
-    content, path = evaluate_run(run, data, given.split, first_stage=first, **more)
-    print_results(content, given.split)
-    print(f"Metrics: {path}/metrics.json; TREC files: {path}/<split>/")
+    evaluate_by_flags()
 
 
 def run() -> None:

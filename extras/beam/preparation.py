@@ -18,7 +18,8 @@ import tensorflow as tf
 from tf_smoothclir.data.preparation import cut_documents, encode_role
 from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.line_files import FileSource, Piece
+from tf_smoothclir.data.sources.file_source import FileSource
+from tf_smoothclir.data.sources.line_files import Piece
 from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
     caching,

@@ -1,7 +1,7 @@
 """Writes a collection and queries as Anserini and Pyserini read them, for users of Lucene.
 
 It takes an export that has a lexical model, and writes documents/*.jsonl (a JsonVectorCollection:
-each word with an integer impact), topics.tsv and anserini.json. docs/lexical.md has the commands
+each word with an integer impact), topics.tsv and anserini.json. docs/engines.md has the commands
 that index and search them: Lucene ranks as the lexical model does, up to rounding and feedback.
 """
 

@@ -22,12 +22,13 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.papers import li2018 as li2018  # cells name their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
+from tf_smoothclir.papers.laboratory import translated as translated
 from tf_smoothclir.papers.laboratory.code_version import sources_digest
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_json
-from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_scorer
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
 from tf_smoothclir.training.train import tokenized_set_of, train
 

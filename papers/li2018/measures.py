@@ -17,11 +17,12 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.full_retrieval import DEPTH
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
-from tf_smoothclir.lexical.rankers.bm25 import Bm25
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.plan import StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
+from tf_smoothclir.papers.laboratory.translated.model import human_queries
+from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
@@ -58,8 +59,10 @@ def monolingual_measures(study_set: StudySet) -> tuple[dict[str, np.ndarray], bo
     rows = retrieval_set.queries_in(SPLIT)
     grades = _judgments(retrieval_set, rows)
     translated = _has_translated(retrieval_set)
-    bags = texts.human_queries if translated else texts.collection.counts[_mates(retrieval_set)]
-    scores = Bm25()(texts.collection).rows(bags)
+    bags = (
+        human_queries(texts) if translated else collection_of(texts).counts[_mates(retrieval_set)]
+    )
+    scores = Bm25()(collection_of(texts)).rows(bags)
     ranking = Ranking.joined(RowRetriever(scores, retrieval_set.tie_order).rank(rows, DEPTH + 1))
     run = {
         retrieval_set.query_ids[row]: {

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.lexical.rankers.bm25 import Bm25
 from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -110,7 +110,7 @@ def _found_by_bm25(texts: LexicalTexts, queries: TokenRows, own: np.ndarray) -> 
     size = texts.documents.size
     known = np.where((queries.values > UNKNOWN_ID) & (queries.values < size), queries.values, 0)
     bags: sp.csr_array = Words(known.astype(np.int32), queries.offsets, size).matrix()
-    scores_of = Bm25()(texts.collection).rows(bags)
+    scores_of = Bm25()(collection_of(texts)).rows(bags)
     found = np.full((len(own), POSITIVES), NONE_FOUND, np.int32)
     for begin, rows in query_chunks(np.arange(len(own)), texts.documents.offsets.size - 1):
         scores = scores_of(rows)

@@ -169,7 +169,7 @@ def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) ->
     ways = {}  # kind of towers -> how they are trained, all of a kind alike
     for cell in study.final_cells(study_set, [experiment]):
         settings = cell.cell.settings
-        if settings.retrieval.has_towers:
+        if settings.retrieval.with_task:
             way, rate = settings.training, learning_rate(settings.training, 0)
             kind = "LSTMs" if settings.model.tower == "max_lstm" else "Rows of other towers"
             ways[kind] = (
@@ -180,7 +180,7 @@ def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) ->
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
         f" {text.max_document_tokens}; the best epoch by validation MAP is kept; seeds {seeds}."
         f" {' '.join(ways.values())} What the paper leaves open, and what is taken here:"
-        " docs/adversarial.md."
+        " papers/li2018/README.md."
     )
 
 

@@ -15,10 +15,11 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.learning import learn_table
-from tf_smoothclir.lexical.query_translation import by_table, inverted
+from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
+from tf_smoothclir.papers.laboratory.translated.translation import by_table
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 
 
@@ -76,7 +77,7 @@ class WordTranslations:
     def learn(cls, texts: LexicalTexts, seed: int) -> WordTranslations:
         """Learns a translation table from the training pairs of a set."""
         table = learn_table(texts, seed=seed).table
-        occurrences = texts.collection.occurrences
+        occurrences = texts.occurrences
         to_documents = inverted(table, occurrences / max(1, occurrences.sum()))
         of_documents = _best(by_table(table, sp.csr_array(texts.spelling.T), 1))
         # Words that only documents have are no words of the query vocabulary.

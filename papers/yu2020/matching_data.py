@@ -12,11 +12,11 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
 from tf_smoothclir.interaction.texts import InteractionTexts, content_words
-from tf_smoothclir.lexical.query_translation import by_nearest, literal
-from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.papers.laboratory.translated.rankers import Collection
+from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, literal
 from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
 from tf_smoothclir.papers.yu2020.vectors import word_vectors
 from tf_smoothclir.settings.run import RunSettings

@@ -14,8 +14,8 @@ from tf_smoothclir.interaction.networks.base import InteractionNetwork
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import ListScores, NetworkScorer
-from tf_smoothclir.lexical.rankers import RANKERS
 from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS
 from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm

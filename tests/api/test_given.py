@@ -30,6 +30,8 @@ class Frame:
         (Frame(id=["1"], text=["Apfel"], title=["Obst"]), [Text("1", "Obst", "Apfel")]),
         (["a", "b"], [Text("0", "", "a"), Text("1", "", "b")]),  # ids are positions
         (np.array(["a"]), [Text("0", "", "a")]),
+        ([{"qid": 7.0, "Query": "ein Apfel"}, {"id": "d8", "text": "", "title": np.nan}], TEXTS),
+        ([(7, "ein Apfel"), ["d8", ""]], TEXTS),
     ],
 )
 def test_texts(given, texts):
@@ -42,6 +44,7 @@ def test_texts(given, texts):
         (row for row in [["q1", "7", 2.0], ("q1", "d8", np.int32(0))]),
         {"q1": {7: 2, "d8": 0}},
         Frame(query_id=["q1", "q1"], document_id=[7, "d8"], grade=[2.0, 0.0]),
+        Frame(qid=["q1", "q1"], docid=[7.0, "d8"], **{"corpus-ID": [7, "d8"], "label": [2, False]}),
     ],
 )
 def test_judgments(given):
@@ -54,8 +57,13 @@ def test_frames_of_pandas():
     assert texts_of(frame, "documents") == TEXTS
     assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
     assert judgments_of(pandas.DataFrame(JUDGMENTS)) == JUDGMENTS
+    ones = [one._replace(grade=1) for one in JUDGMENTS]
+    assert judgments_of(pandas.DataFrame(JUDGMENTS)[["query_id", "document_id"]]) == ones
+    assert judgments_of({"q1": [7, "d8"]}) == judgments_of([("q1", 7), ("q1", "d8", True)]) == ones
+    titles = pandas.array([pandas.NA, None], dtype="string")
+    assert texts_of(frame.assign(title=titles), "documents") == TEXTS
     frame.loc[1, "text"] = None
-    with pytest.raises(InputError, match=r"documents\['d8'\]: it is (None|nan), "):
+    with pytest.raises(InputError, match=r"documents\[1\]: the text of d8 is (None|nan)"):
         texts_of(frame, "documents")
     assert strings(pandas.Series(["a", "b"]), "texts") == ["a", "b"]
 
@@ -67,10 +75,10 @@ def test_frames_of_pandas():
         (b"bytes", "it is bytes"),
         (7, "it is 7, an int"),
         ([], "queries: it is empty"),
-        (["a", 7], r"queries\['1'\]: it is 7, an int. Give a string there"),
-        ({"a b": "text"}, "the id 'a b' is empty or contains white space"),
-        ({1.5: "text"}, "the id is 1.5, a float"),
-        ({True: "text"}, "the id is True"),
+        (["a", 7], r"queries\[1\]: the text of 1 is 7, an int. Give a string there"),
+        ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
+        ({1.5: "text"}, "id is 1.5, a float"),
+        ({True: "text"}, "id is True"),
         ({"q": "\ud800"}, "half of a surrogate pair"),
     ],
 )
@@ -82,11 +90,11 @@ def test_other_texts_are_errors(given, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([("q1", "d1")], r"judgments\[0\]: it is \('q1', 'd1'\), a tuple, not a triple"),
-        (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not a triple"),
+        ([("q1",)], r"judgments\[0\]: it is \('q1',\), a tuple, not 2 or 3 values"),
+        (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not 2 or 3 values"),
         ([("q1", "d1", 0.5)], "the grade is 0.5, a float"),
-        ([("q1", "d1", True)], "the grade is True, a bool"),
-        ({"q1": ["d1"]}, r"judgments\['q1'\]: it is \['d1'\], a list, not a dictionary"),
+        ([("q1", "d1", None)], "the grade is None. Give whole numbers"),
+        ({"q1": "d1"}, r"judgments\['q1'\]: it is 'd1', a str, not a dictionary or a list"),
         (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),
     ],
 )

@@ -89,7 +89,7 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
         run.build_index(small)
     for half in ("dense", "lexical"):
         assert len(run.search(QUERIES, 3, retriever=half)) == len(QUERIES)
-    with pytest.raises(InputError, match="no translation table"):
+    with pytest.raises(InputError, match="the index has no impacts of words"):
         models["dense", "run"].search(QUERIES, retriever="lexical")
 
 

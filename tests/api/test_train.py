@@ -61,6 +61,52 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
+def test_pairs_and_clicks_are_sets_too(parts, table):
+    texts = parts["queries"], parts["documents"]
+    best = [(query, document) for query, document, grade in parts["judgments"] if grade == 2]
+    pairs = [(texts[0][query], texts[1][document]) for query, document in best]
+    model = sc.train(pairs=pairs, **table)
+    assert model.details["set"]["queries"] == len({query for query, _ in pairs})
+    frame = [{"asked": texts[0][query], "docid": document} for query, document in best]
+    frame.append({"asked": pairs[0][0].upper(), "docid": "gone"})
+    given = {"documents": texts[1], "clicks": frame, "columns": {"query": "asked"}}
+    model = sc.train(**given, **table, max_skipped=0.1)
+    clicked = {(texts[0][query], document) for query, document in best}
+    assert model.details["set"]["judgments"] == len(clicked)  # the one that is gone is skipped
+    assert model.evaluate(pairs=pairs).counts["MAP"] == len({query for query, _ in pairs})
+
+
+@pytest.mark.parametrize("given", ["sentences", "files", "dictionary"])
+def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
+    texts = parts["queries"], parts["documents"]
+    pairs = [(texts[0][q], texts[1][d]) for q, d, grade in parts["judgments"] if grade == 2]
+    options = {"parallel": pairs}
+    if given == "files":
+        paths = [tmp_path / "a.en", tmp_path / "a.fr"]
+        for path, side in zip(paths, zip(*pairs)):
+            path.write_text("\n".join(side))
+        options = {"parallel": ",".join(map(str, paths))}
+    if given == "dictionary":
+        words = {f"{query.split()[0]}\t{text.split()[0]}" for query, text in pairs}
+        (tmp_path / "words").write_text("\n".join(words))
+        options = {"dictionary": str(tmp_path / "words")}
+    options = {"cache_dir": table["cache_dir"], "output_dir": tmp_path / "run", **options}
+    model = sc.train(documents=texts[1], **options)
+    assert (model.metrics, model.retriever) == ({}, "lexical")
+    number = 0 if given == "dictionary" else len(pairs)
+    assert model.details["set"] == {"parallel sentences": number}
+    export = sc.load(model.export(tmp_path / "export"))
+    for one in (model, export):
+        hits = one.search([pairs[0][0].split()[0]], k=3)[0]
+        assert hits
+        assert {hit.grade for hit in hits} == {0}
+        assert {hit.id for hit in hits} <= texts[1].keys()
+    sentence = "There are no judgments, so nothing was measured."
+    for page in (tmp_path / "run" / "report.md", tmp_path / "export" / "model_card-1.md"):
+        assert sentence in page.read_text()
+    assert model.evaluate(**{name: parts[name] for name in parts if name != "splits"}).metrics
+
+
 def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts, towers):
     before = {name: flags.FLAGS[name].value for name in flags.FLAGS}
     trained = []
@@ -118,10 +164,12 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
     ("changes", "message"),
     [
         ({"documents": None}, "documents are missing"),
-        ({"data": "somewhere"}, "queries, documents or judgments are given too"),
+        ({"data": "somewhere"}, "queries, documents, judgments are given too"),
         ({"data_dir": "somewhere"}, "Leave one of the two out"),
         ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
         ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
+        ({"judgments": None, "queries": None, "splits": None}, "there are no judgments. Add judgm"),
+        ({"pairs": [("a", "b")]}, "they do not go together"),
         ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
         ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
         ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),

@@ -19,7 +19,7 @@ from tests.published import CUT_POINTS, DEPTH, DIM, encode
 from tests.server.local_server import FakeServing, free_port, grpc_server, local_server, serving
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.client.transport import VersionStatus
-from tf_smoothclir.publishing.export_directory import load_part, load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,8 +43,8 @@ def client(address):
 @pytest.mark.parametrize("role", ["query", "document"])
 def test_vectors_and_pair_id_are_those_of_the_export(client, export, role):
     vectors = client.encode(TEXTS, role)
-    tower = load_tower(export, role)
-    expected = encode(tower.encode, BYTES)
+    tower = load_part(export, role)
+    expected = encode(tower.model, BYTES)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
     assert np.abs(expected).max() > 0
@@ -71,7 +71,7 @@ def test_search_gives_ids_scores_and_grades_and_pairs_score_as_hits(client, expo
 
 def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, monkeypatch):
     texts = ["red 1", "apple 1", "sea 1", "red 2", "apple 2", "sea 2", "red 3", "apple 3", "sea 3"]
-    expected = encode(load_tower(export, "query")[0], texts)
+    expected = encode(load_part(export, "query").model, texts)
     for rows in (0, 1, 8, 9):
         with ServingClient(address, batch_size=4) as client:
             predict = mock.Mock(wraps=client._transport.predict)
@@ -88,7 +88,7 @@ def test_one_client_serves_many_threads(client, export):
     texts = [f"{word} {n}" for word in ("red", "apple", "sea", "other") for n in range(4)]
     with futures.ThreadPoolExecutor(len(texts)) as pool:
         found = list(pool.map(lambda text: client.encode([text])[0], texts * 10))
-    expected = encode(load_tower(export, "query")[0], texts)
+    expected = encode(load_part(export, "query").model, texts)
     np.testing.assert_allclose(found, np.tile(expected, (10, 1)), atol=1e-6)
 
 
@@ -111,7 +111,7 @@ def test_queries_come_with_what_the_tower_knows_of_them(address, export):
     with ServingClient(address, batch_size=2) as client:
         vectors, evidence = client.encode_queries(["red apple", "green", "red pear"])
         assert [part.shape for part in client.encode_queries([])[:1]] == [(0, 0)]
-    expected = encode(load_tower(export, "query")[0], ["red apple", "green", "red pear"])
+    expected = encode(load_part(export, "query").model, ["red apple", "green", "red pear"])
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert evidence == [("words", ""), ("nothing", "green"), ("words", "pear")]
 

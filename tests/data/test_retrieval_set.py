@@ -75,7 +75,7 @@ def test_defects(parts, message):
 
 
 def split_of(query_ids, *, judged=(), seed=13):
-    texts = [(id_, "text") for id_ in query_ids]
+    texts = [(id_, f"text of {id_}") for id_ in query_ids]
     judgments = [(id_, "d1", 1) for id_ in judged or query_ids]
     loaded = RetrievalSet.load(
         SmallWorld(queries=texts, judgments=judgments, splits=None), seed=seed
@@ -99,6 +99,29 @@ def test_seeded_split_depends_on_ids_and_seed_alone():
     expected = split_of(IDS)
     assert split_of(IDS) == split_of(IDS[::-1]) == expected != split_of(IDS, seed=14)
     assert split_of([*IDS, "never judged"], judged=IDS) == {**expected, "never judged": -1}
+
+
+def test_queries_of_the_same_text_are_in_one_split_and_others_stay_where_they_are():
+    twins = {f"{id_}{n}": f" TEXT  of {id_}" for id_ in IDS for n in ("a", "b")}
+    world = SmallWorld(
+        queries=[*((id_, f"text of {id_}") for id_ in IDS), *twins.items()],
+        judgments=[(id_, "d1", 1) for id_ in [*IDS, *twins]],
+        splits=None,
+    )
+    loaded = RetrievalSet.load(world)
+    found = dict(zip(loaded.query_ids, loaded.splits.tolist()))
+    assert [list(found.values()).count(split) for split in range(3)] == [90, 30, 30]
+    assert all(found[f"{id_}{n}"] == found[id_] for id_ in IDS for n in "ab")
+    assert loaded.known_queries == {"validation": (0, 0), "test": (0, 0)}
+
+
+def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
+    texts = {"q1": "a red apple", "q5": "A red\tapple", "q6": "apple red a a", "q8": "red"}
+    world = SmallWorld(queries={**QUERIES, **texts}.items())
+    assert RetrievalSet.load(world).known_queries == {"validation": (0, 0), "test": (1, 1)}
+    warning = "of the test queries, 1 (50%) have the text of a training query, and 1 more its words"
+    assert warning in caplog.text
+    assert "validation" not in caplog.text
 
 
 ARRAYS = ("query_rows", "offsets", "document_rows", "grades")

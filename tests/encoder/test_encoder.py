@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import EPSILON, NoVerifier
+from tests.published import EPSILON, NoVerifier, encode
 from tests.storage.changed import rewrite
 from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
 from tf_smoothclir.encoder.version_directory import version_directory
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import load_part, load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.explanation import SavedTower
 from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.utils.errors import InputError
@@ -69,7 +69,7 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
     texts += [text.upper() + ", xunseen!" for text in texts] + TEXTS
     encoder = Encoder(exports[kind], role)
     found = encoder.encode(texts)
-    expected = load_tower(exports[kind], role).encode(text=rows_of(texts))["vector"]
+    expected = encode(load_part(exports[kind], role).model, rows_of(texts))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     assert np.abs(found).max() > 0.01

@@ -72,7 +72,7 @@ def searches(ranking_exports, export, address, tmp_path_factory):
     encode = by_tower(load_part(ranking_exports["hybrid"], "query").model)
 
     def searches(fusion, filter_=""):
-        lexical = dataclasses.replace(export.lexical, fusion=fusion)
+        lexical = dataclasses.replace(export["lexical"], fusion=fusion)
         there = MilvusCollection.at(dataclasses.replace(address, filter=filter_))
         return WordSearch(lexical, index, None, encode), EngineSearch(lexical, there, None, encode)
 
@@ -124,7 +124,7 @@ def test_filter_holds_for_both_halves_and_explanations_are_those_of_the_index(se
 
 def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, address, export):
     fusions = {"dense": Fusion(1.0, 1.0, 1.0), "lexical": Fusion(0.0, 1.0, 1.0)}
-    of_run = dataclasses.replace(export.lexical.fusion, feedback=0.0)
+    of_run = dataclasses.replace(export["lexical"].fusion, feedback=0.0)
     for retriever in ("auto", "dense", "lexical", "hybrid"):
         there = opened(ranking_exports["hybrid"], address, retriever=retriever)
         assert isinstance(there, DenseSearch if retriever == "dense" else EngineSearch)

@@ -15,7 +15,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import ranker_learning, retriever, training_pairs
+from tf_smoothclir.lexical import retriever, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
@@ -33,11 +33,11 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
-from tf_smoothclir.lexical.ranker_learning import PARAMETERS, learn_translated_queries
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.papers.laboratory.translated.learning import PARAMETERS, learn_translated_queries
+from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.text import TextSettings
@@ -165,7 +165,7 @@ def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, b
 
     monkeypatch.setattr(Validation, "__call__", quality)
     assert all(value in PARAMETERS[ranker][name] for name, value in best.items())
-    found = learn_translated_queries(texts, ranker, ranker_learning.NONE, seed=13)
+    found = learn_translated_queries(texts, ranker, "none", seed=13)
     assert dataclasses.asdict(found.ranker).items() >= best.items()
 
 

@@ -24,17 +24,19 @@ from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import Postings, filled_postings, highest
 from tf_smoothclir.lexical.psq import PsqSettings, impacts
-from tf_smoothclir.lexical.rankers import RANKERS
-from tf_smoothclir.lexical.rankers.bm25 import Bm25
-from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
-from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.score_rows import lexical_rows
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
+from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
+from tf_smoothclir.papers.laboratory.translated.rankers import (
+    RANKERS,
+    Bm25,
+    Collection,
+    QueryLikelihood,
+)
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.evidence_levels import NAMES

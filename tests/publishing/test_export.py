@@ -13,6 +13,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 from tests.published import DEPTH, EPSILON, NoVerifier, encode, grades_of_hits
 from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
+from tf_smoothclir.plugins import with_parts
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (
@@ -20,7 +21,6 @@ from tf_smoothclir.publishing.export_directory import (
     MODELS,
     exported_versions,
     load_part,
-    load_tower,
     part_dir,
 )
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, load_lexical
@@ -31,8 +31,8 @@ from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.retrievers import load_cut_points, load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_cut_points, load_models
 from tf_smoothclir.utils.errors import InputError
 
 SERVED = ("document", "search", "query")
@@ -62,7 +62,7 @@ def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(tiny_ru
     assert not export.exists()
     assert export_run(run, export, search_model=False) == 1
     assert [exported_versions(export, role) for role in SERVED] == [[1], [], [1]]
-    assert np.abs(encode(load_tower(export, "query").encode, ["word1 word2"])).max() > 0.1
+    assert np.abs(encode(load_part(export, "query").model, ["word1 word2"])).max() > 0.1
     (text,) = requests_of(export, "query")[0].inputs["text"].string_val
     assert text.decode() in run.vocabulary_tokens("query")[2:]
 
@@ -136,8 +136,8 @@ def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
         assert there == {*PARTS[name], "search"}
         models = load_exported_models(path)
         assert (models.retriever, models.manifest.parts) == (name, PARTS[name])
-        assert set(models.towers) == set(PARTS[name]) - {"lexical"}
-        assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == bool(models.towers)
+        assert set(models) == set(with_parts(name))
+        assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == ("dense" in models)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
     assert export_run(ranking_runs["lexical"], path, search_model=False) == 3
     assert load_exported_models(path).retriever == "lexical"
     assert load_exported_models(path, 1).retriever == "hybrid"
-    assert load_tower(path, "query").manifest.version == 1
+    assert load_part(path, "query").manifest.version == 1
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_directory import load_part, load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.training.retrievers import load_models, load_scorer, with_fusion
+from tf_smoothclir.training.run_models import load_models, load_scorer
 from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
@@ -80,10 +80,10 @@ def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
     dim = options.get("dim", run.settings().model.dim)
     for role in ROLES:
         texts = texts_of(run, role)
-        tower, manifest = load_tower(tmp_path, role)
+        tower, manifest = load_part(tmp_path, role)
         vectors = encode(tower, texts)
         np.testing.assert_allclose(Encoder(tmp_path, role).encode(texts), vectors, atol=1e-6)
-        whole = encode(load_tower(exported, role).encode, texts)
+        whole = encode(load_part(exported, role).model, texts)
         first = whole[:, :dim] / (1 - np.linalg.norm(whole, axis=1, keepdims=True))  # tanh / ε
         first *= EPSILON
         expected = first / (np.linalg.norm(first, axis=1, keepdims=True) + EPSILON)
@@ -94,7 +94,7 @@ def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
     assert set(manifest.tables.exact) == set(manifest.tables.narrow)
     cut = "dense" if dim == run.settings().model.dim else f"dense-{dim}"
     assert manifest.cut_points == read_cut_points(run.cut_points)[cut]
-    assert manifest.pair_id != load_tower(exported, "query").manifest.pair_id
+    assert manifest.pair_id != load_part(exported, "query").manifest.pair_id
     # The search model reads the same tables: of words and of n-grams, of each tower.
     found = tf.train.load_checkpoint(str(tmp_path / "search" / "1" / "variables" / "variables"))
     kinds, shapes = found.get_variable_to_dtype_map(), found.get_variable_to_shape_map()
@@ -112,10 +112,10 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert found.manifest.dim == 4
     models = load_models(run, 4)
     tokenized_set = tokenized_by(run, models.settings)
-    models = with_fusion(models, tokenized_set)
-    assert found.lexical.fusion == dataclasses.replace(models.fusion, seconds=0.0)
+    models = models.completed(tokenized_set)
+    assert found["hybrid"].fusion == dataclasses.replace(models["hybrid"], seconds=0.0)
     # That of the shorter vectors, not of those that the run ranks by.
-    assert models.fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
+    assert models["hybrid"].dense_deviation != Fusion.load(run.fusion).dense_deviation
     retriever, negatives = models.retrievers(tokenized_set)["hybrid"], settings.training.negatives
     judged = tokenized_set.retrieval_set
     evaluation = evaluate_split(judged, retriever, "validation", negatives=negatives)

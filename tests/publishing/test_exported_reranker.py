@@ -10,18 +10,21 @@ from tests.published import RERANKED_DEPTH, undesired_operations
 from tests.server.local_server import grpc_server, local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.index import export_halves
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.families import reranked as reranked_family
+from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.publishing import export, exported_reranker
+from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
-from tf_smoothclir.search import opening, reranked_search
-from tf_smoothclir.search.index_halves import RERANKED
+from tf_smoothclir.search import reranked_search
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.reranked_search import RerankedSearch
-from tf_smoothclir.settings.retrieval import INDEXED_FOR
-from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.settings.retrieval import RERANKED
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
@@ -69,7 +72,7 @@ def test_the_saved_model_scores_as_python_does(run, export_dir):
     with pytest.raises(tf.errors.InvalidArgumentError, match="query must have one row"):
         serve(query=tf.constant(["a", "b"]), document=tf.constant(DOCUMENTS[:3]))
     assert manifest.parts == ("lexical", "reranker")
-    assert manifest.pair_id == models_of_run(run)[0].manifest.pair_id
+    assert manifest.pair_id == models_of_run(run).manifest.pair_id
     said = model.signatures["pair_id"](text=tf.constant([""]))
     assert said["pair_id"].numpy()[0].decode() == manifest.pair_id
     assert said["weight"].numpy() == [30.0]
@@ -121,14 +124,15 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
         assert parts + others == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_half_of_a_hybrid_is_not_re_ranked(export_dir, search, monkeypatch):
+def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
-    stage, manifest = load_second_stage(export_dir)
-    of_hybrid = dataclasses.replace(manifest, parts=("query", "document", "lexical", "reranker"))
-    monkeypatch.setattr(exported_reranker, "load_second_stage", lambda *_: (stage, of_hybrid))
-    assert not isinstance(opened(export_dir), RerankedSearch)  # in an index of words alone
+    halves, manifest = export_halves(export_dir)
+    half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
+    index_dir, collection = tmp_path / "index", SourceCollection(source_of(manifest.data))
+    build_index(index_dir, collection, halves, half)
+    assert not isinstance(open_search(export_dir, index_dir, lambda data: data), RerankedSearch)
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
-        opened(export_dir, retriever=RERANKED)
+        open_search(export_dir, index_dir, lambda data: data, retriever=RERANKED)
 
 
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
@@ -137,12 +141,11 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     def versions(path, role):
         return [] if role == "reranker" else exported_versions(path, role)
 
-    monkeypatch.setattr(opening, "exported_versions", versions)
+    monkeypatch.setattr(reranked_family, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             opened(export_dir, retriever=retriever)
     assert not isinstance(opened(export_dir, retriever="lexical"), RerankedSearch)
-    assert set(INDEXED_FOR) == {"auto", *export_halves.HALVES_OF}
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
@@ -151,7 +154,7 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatc
     settings = dataclasses.replace(models.settings, text=text)
     short = dataclasses.replace(models, settings=settings)
     monkeypatch.setattr(export, "load_models", lambda _: short)
-    stage = models_of_run(run)[0].second_stage
+    stage = models_of_run(run)["reranked"]
     assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]
 
 

@@ -19,7 +19,6 @@ from tf_smoothclir.publishing.export_directory import (
     exported_versions,
     latest_manifest,
     load_part,
-    load_tower,
     part_dir,
 )
 from tf_smoothclir.publishing.manifest import check_pair
@@ -140,7 +139,7 @@ def test_leftovers_of_a_killed_export_are_hidden_and_the_next_export_deletes_the
     assert visible(path) == {f"{part}/1" for part in parts}
     (left,) = (name for name in names(path) - {LOCK, *PARTS} if name.startswith("."))
     with pytest.raises(InputError, match="there is no"):
-        load_tower(path, "document")
+        load_part(path, "document")
     version = 2 if parts else 1  # the number of a broken export is not used again
     assert publish_fakes(path, search=True) == version
     assert left not in names(path)
@@ -158,12 +157,12 @@ def test_version_without_its_query_tower_is_refused_by_number_and_skipped_as_the
             publish_fakes(fakes, search=True)
     assert [exported_versions(fakes, role) for role in ROLES] == [[1], [1, 2]]
     with pytest.raises(InputError, match=r"version 2 of the document tower .* no query_tow"):
-        load_tower(fakes, "document", 2)
+        load_part(fakes, "document", 2)
     with pytest.raises(InputError, match=r"no query tower of version 2\. Write all"):
-        load_tower(fakes, "query", 2)
-    check_pair(*(load_tower(fakes, role).manifest for role in ROLES))
+        load_part(fakes, "query", 2)
+    check_pair(*(load_part(fakes, role).manifest for role in ROLES))
     assert publish_fakes(fakes) == 3
-    check_pair(*(load_tower(fakes, role).manifest for role in ROLES))
+    check_pair(*(load_part(fakes, role).manifest for role in ROLES))
     with pytest.raises(InputError, match="no search model of version 3"):
         load_part(fakes, "search", 3)
 
@@ -217,12 +216,12 @@ def test_next_version_follows_the_highest_and_ignores_other_names(tmp_path, no_c
 
 def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monkeypatch):
     publish_fakes(tmp_path)
-    before = [load_tower(tmp_path, role).manifest for role in ROLES]
+    before = [load_part(tmp_path, role).manifest for role in ROLES]
     with monkeypatch.context() as patch:
         patch.setattr(version_writer, "versions_newest_first", lambda *arguments: [])
         with pytest.raises(InputError, match="another export"):
             publish_fakes(tmp_path, seed=1)
-    assert [load_tower(tmp_path, role).manifest for role in ROLES] == before
+    assert [load_part(tmp_path, role).manifest for role in ROLES] == before
     assert [exported_versions(tmp_path, role) for role in ROLES] == [[1], [1]]
 
 
@@ -233,12 +232,12 @@ def test_all_parts_move_to_a_version_together_or_none_does(fakes, caplog, damage
     assert publish_fakes(fakes, seed=1) == 2
     (part_dir(fakes, damaged) / "2" / name).write_bytes(b"four")
     with caplog.at_level("WARNING"):
-        assert {load_tower(fakes, role).manifest.version for role in ROLES} == {1}
+        assert {load_part(fakes, role).manifest.version for role in ROLES} == {1}
     assert "Version 1 is used, not 2: " in caplog.text
     assert f"{DIRECTORIES[damaged]}/2" in caplog.text
     assert latest_manifest(fakes).version == 1
     with pytest.raises(InputError, match=f"{damaged}_tower/2"):
-        load_tower(fakes, damaged, 2)
+        load_part(fakes, damaged, 2)
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "assets.extra/tf_serving_warmup_requests"])
@@ -246,16 +245,16 @@ def test_tampered_file_is_named(export_dir, tmp_path, name):
     published = shutil.copytree(export_dir, tmp_path / "export")
     flip(published / "query_tower" / "1" / name)
     with pytest.raises(InputError, match=f"{name} is not the file that was written"):
-        load_tower(published, "query")
-    load_tower(published, "document")
+        load_part(published, "query")
+    load_part(published, "document")
     with pytest.raises(InputError, match=r"no query tower.*smoothclir-export"):
-        load_tower(tmp_path, "query")
+        load_part(tmp_path, "query")
 
 
 FORK = """
 import os, sys
 import tensorflow as tf
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.utils.errors import InputError
 
 tf.constant(1)
@@ -263,7 +262,7 @@ if os.fork():
     os.wait()
 else:
     try:
-        load_tower(sys.argv[1], "query")
+        load_part(sys.argv[1], "query")
     except InputError as error:
         print(error, flush=True)
     os._exit(0)

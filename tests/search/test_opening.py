@@ -18,9 +18,10 @@ from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.families.towers import training_query_vectors
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection, open_files
-from tf_smoothclir.index.export_halves import export_halves, training_query_vectors
+from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.exported_models import load_exported_models
@@ -168,9 +169,10 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     raw = raw_vectors(tiny_run, "query", texts)
     expected = raw / (np.linalg.norm(raw, axis=1, keepdims=True) + EPSILON)
     models = load_exported_models(export_dir)
-    np.testing.assert_allclose(training_query_vectors(models), expected, atol=1e-6)
-    monkeypatch.setattr("tf_smoothclir.index.export_halves.source_of", gone)
-    assert training_query_vectors(models) is None
+    asked = models["dense"], models.manifest.data
+    np.testing.assert_allclose(training_query_vectors(*asked), expected, atol=1e-6)
+    monkeypatch.setattr("tf_smoothclir.families.towers.source_of", gone)
+    assert training_query_vectors(*asked) is None
     assert "no such directory" in caplog.text
 
 

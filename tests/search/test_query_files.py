@@ -23,6 +23,8 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     assert read(path, "red apple\n日本\n") == [("1", "red apple"), ("2", "日本")]
     objects = '{"_id": 7, "text": "a\\tb"}\n{"qid": "q", "query": "{", "title": null}\n'
     assert read(path, objects) == [("7", "a\tb"), ("q", "{")]
+    for content in ('id,title,text\n1,b,a\n2,,"c\nd"\n', '"qid","Query"\n1,a\n2,"c\nd"\n'):
+        assert read(path, content) == [("1", "a"), ("2", "c\nd")]
     # Bytes that are no text are replaced: as a terminal gives them.
     typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
     with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):
@@ -30,7 +32,7 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     assert list(numbered(["a", typed])) == [("1", "a"), ("2", "caf\ufffd au lait, 日")]
 
 
-OTHERS = ("id,text", '"qid","query"', "[", '[{"id": 1}]', "<top>", "<?xml version='1.0'?>")
+OTHERS = ("[", '[{"id": 1}]', "<top>", "<?xml version='1.0'?>")
 
 
 @pytest.mark.parametrize(
@@ -43,9 +45,9 @@ OTHERS = ("id,text", '"qid","query"', "[", '[{"id": 1}]', "<top>", "<?xml versio
         ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
         ("a\n\nb\n", ":2: the line is blank"),
         ("", ": the file is empty"),
-        ('{"text": "a"}\n', ":1: the object has no 'id'"),
+        ('{"text": "a"}\n', ":1: there is no column 'id'"),
         ('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', ":2: id '1' stands already in"),
-        *((f"{first}\n", ":1: this is no file of queries, but CSV, XML") for first in OTHERS),
+        *((f"{first}\n", ":1: this is no file of queries, but XML") for first in OTHERS),
     ],
 )
 def test_defect_is_named_by_its_line(tmp_path, content, message):

@@ -30,7 +30,7 @@ from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.word_search import WordSearch
-from tf_smoothclir.training.retrievers import load_cut_points, load_models
+from tf_smoothclir.training.run_models import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -68,7 +68,8 @@ def evaluated(ranking_runs):
         source = source_of(settings.data)
         tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
         retrieval_set = tokenized_set.retrieval_set
-        found = dataclasses.replace(models, **changes).retrievers(tokenized_set)[retriever]
+        models = dataclasses.replace(models, models={**models, **changes})
+        found = models.retrievers(tokenized_set)[retriever]
         rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
         ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
         scores = np.concatenate([ranking.scores for ranking in rankings])
@@ -139,7 +140,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     ],
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
-    expected = evaluated("hybrid", "hybrid", fusion=fusion)
+    expected = evaluated("hybrid", "hybrid", hybrid=fusion)
     for first, nearest in ((1, (1, 2)), (100, (1000, 8000)), (1, (3, 30))):
         monkeypatch.setattr(word_ranker, "_FIRST", first)
         monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
@@ -195,7 +196,7 @@ def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypat
         ("dense", {"retriever": "lexical"}, "--retriever=lexical: .*no impacts"),
         ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
         ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
-        ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no towers"),
+        ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
         ("lexical", {"server": "localhost:1"}, "--server=localhost:1: .*in this process"),
     ],
 )
@@ -222,6 +223,7 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
 def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_path, half):
     path = ranking_exports["hybrid"]
     halves, manifest = export_halves(path, retriever=half)
+    assert (manifest.retriever, manifest.cut_points) == (half, None)
     collection = SourceCollection(source_of(manifest.data))
     build_index(tmp_path / "index", collection, halves, manifest)
     opened("hybrid")

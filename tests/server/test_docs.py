@@ -57,11 +57,10 @@ def has_shape(found, shown):
     if type(found) is not type(shown):
         return False
     if isinstance(shown, dict):
-        same = found.keys() == shown.keys()
-        return same and all(has_shape(found[key], value) for key, value in shown.items())
-    if isinstance(shown, list):
-        return bool(found) and all(has_shape(value, shown[0]) for value in found)
-    return True
+        return found.keys() == shown.keys() and all(has_shape(found[k], shown[k]) for k in shown)
+    return not isinstance(shown, list) or (
+        bool(found) and all(has_shape(value, shown[0]) for value in found)
+    )
 
 
 @pytest.mark.parametrize(

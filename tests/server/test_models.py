@@ -16,7 +16,7 @@ import pytest
 from tests.published import NoVerifier, encode, publish_small
 from tests.server.local_server import connected
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.server.http_server import bound_socket
 from tf_smoothclir.server.served_models import load_models
 from tf_smoothclir.utils.errors import InputError
@@ -77,7 +77,7 @@ def test_a_signal_ends_the_process_once_it_has_answered(two_versions, number):
     with process(two_versions, "--version=1") as (child, address):
         with ServingClient(address) as client:
             vector = client.encode(["red"])
-        expected = encode(load_tower(two_versions, "query", 1)[0], ["red"])
+        expected = encode(load_part(two_versions, "query", 1).model, ["red"])
         np.testing.assert_allclose(vector, expected, atol=1e-6)
         with connected(address) as one:
             one.sendall(HEAD)

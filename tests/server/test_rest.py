@@ -5,7 +5,7 @@ import pytest
 
 from tests.published import DEPTH, encode
 from tests.server.local_server import local_server, rest
-from tf_smoothclir.publishing.export_directory import load_tower
+from tf_smoothclir.publishing.export_directory import load_part
 
 TOWER = "/v1/models/query_tower"
 PREDICT = f"{TOWER}:predict"
@@ -35,7 +35,7 @@ def test_rows_and_columns_give_a_single_output_without_its_name(server, export, 
     status, answer = rest(server, PREDICT, {"signature_name": "serving_default", key: rows})
     name = "predictions" if key == "instances" else "outputs"
     assert (status, set(answer)) == (200, {name})
-    expected = encode(load_tower(export, "query")[0], ["red apple", "sea"])
+    expected = encode(load_part(export, "query").model, ["red apple", "sea"])
     np.testing.assert_allclose(answer[name], expected, atol=1e-6)
     _, answer = rest(server, PREDICT, tokens([2, 3, 4], [2, 1]))
     np.testing.assert_allclose(answer["outputs"], expected, atol=1e-6)

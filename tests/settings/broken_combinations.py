@@ -6,6 +6,7 @@ import shlex
 from tf_smoothclir.command_line.flag_rules import FLAG_RULES
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
+from tf_smoothclir.papers.laboratory import translated
 from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
 from tf_smoothclir.settings import presets
 from tf_smoothclir.settings.rule import Rule
@@ -14,6 +15,7 @@ from tf_smoothclir.settings.run import RunSettings
 OF_PLUGINS = {
     **dict.fromkeys((*OBJECTIVE_RULES, *LAYER_RULES), li2018.__name__),
     **dict.fromkeys(distributed.RULES, distributed.__name__),
+    **dict.fromkeys(translated.RULES, translated.__name__),
 }
 RULES = presets.rules()
 _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
@@ -23,6 +25,7 @@ _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
 _SETTINGS = """
 data_dir=here tfds_name=wiki_clir/fr
 ir_dataset=mr-tydi/sw data_dir=here tfds_name
+parallel=here data_dir
 min_ngram=4 max_ngram=3
 token_weights=idf tower=cnn
 position_weights=learned tower=cnn
@@ -53,25 +56,25 @@ objective=adversarial opening_epochs=5 epochs=5
 distribution=shards retriever=lexical | shards_dir=gs://s batching=lists
 distribution=shards reranker=late_interaction | shards_dir=gs://s batching=lists
 rerank_depth=50 reranker
-retriever ranker=bm25
-ranker query_translation=none | retriever=lexical
-retriever=lexical query_translation=nearest query_embeddings=en.vec document_embeddings | ranker=ql
+retriever ranker=ql
+init_from=there retriever=translated
+retriever query_translation=none
+retriever=translated query_translation=nearest query_embeddings=en.vec document_embeddings
 fusion=reciprocal_rank retriever=lexical
 dictionary=en-fr.txt retriever
-dictionary=en-fr.txt query_translation=none | retriever=lexical ranker=bm25
+dictionary=en-fr.txt query_translation=none | retriever=translated
 distribution=shards batching=in_batch | shards_dir=gs://shards
 distribution=shards EACH fresh_negatives=True hard_negatives=2 | shards_dir=gs://s batching=lists
 distribution=shards EACH pseudo_queries=9 ngram_buckets=50 | shards_dir=gs://s batching=lists
 num_shards=2 ngram_buckets=50
+retriever=reranked
 init_from=there distribution=shards | shards_dir=gs://shards batching=lists
 init_from=there EACH query_vocabulary=w.txt document_vocabulary=w.txt initial_vectors=bilingual
 init_from=there EACH query_embeddings=v.txt document_embeddings=v.txt
 init_from=there dictionary=words.txt | retriever=hybrid
-init_from=there ranker=ql | retriever=lexical
 tune=dim distribution=shards | shards_dir=gs://shards batching=lists
 tune=dim retriever=lexical
 tune=gamma1 objective
-tune=psq_beta ranker=ql | retriever=lexical
 tune=thresholds loss=three_part_l2
 tune=dim objects={}
 """
@@ -93,6 +96,7 @@ remove=ids.txt engine=milvus index_dir=index collection=documents.tsv index_type
 hnsw_neighbours=64 search_effort=9 overwrite=True data_dir=here tfds_name=wiki_clir/fr
 tfds_data_dir=here ir_dataset=mr-tydi/sw query_language=de document_language=sw max_queries=25
 max_train_queries=12 related_per_query=0.5 max_skipped=0.1 toy_entities=900 split_seed=5
+parallel=a.en,a.fr
 """
 
 

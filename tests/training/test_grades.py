@@ -1,11 +1,16 @@
 """Thresholds that follow the grades of a set, by the command and from Python."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import tf_smoothclir as sc
+from tests.small_world import SmallWorld
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.evaluated_sets import warn_near_chance, warn_of_few_queries
 from tf_smoothclir.training.grades import with_grades_of_set
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
@@ -30,6 +35,27 @@ def test_the_judgments_decide(tmp_path):
         assert found == changed(settings, {"thresholds": thresholds})
 
 
+def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
+    world = RetrievalSet.load(SmallWorld())
+    warn_of_few_queries(world, "test")
+    assert "there are 2 test queries. A share of them is certain to about ±0.69" in caplog.text
+    many = SimpleNamespace(source=world.source, queries_in=lambda split: range(100))
+    by_chance = (1 + 1 / 2 + 1 / 3) / 3  # the mean of 1 / rank in a collection of three
+    caplog.clear()
+    warn_of_few_queries(many, "test")
+    for mrr, documents, is_near in (
+        (by_chance + 0.015, 3, True),
+        (by_chance + 0.02, 3, False),
+        (0.05, 3000, True),
+        (0.06, 3000, False),
+    ):
+        result = {"set": {"documents": documents}, "test": {"full/MRR@10": mrr}}
+        warn_near_chance(result, RunSettings())
+        assert ("hardly better than chance" in caplog.text) == is_near
+        assert ("--preset=best" in caplog.text) == is_near  # towers alone may be improved by it
+        caplog.clear()
+
+
 def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     settings = write_set(tmp_path / "set", 1)
     binary = with_grades_of_set(settings, tmp_path / "run")
@@ -38,7 +64,7 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     assert with_grades_of_set(settings, tmp_path / "given") == settings  # not in silence
     (tmp_path / "set" / "judgments.tsv").unlink()
     assert with_grades_of_set(settings, tmp_path / "run") == binary
-    with pytest.raises(InputError, match=r"neither judgments\.tsv nor"):
+    with pytest.raises(InputError, match=r"it contains no judgments"):
         with_grades_of_set(settings, tmp_path / "run", overwrite=True)
 
 

@@ -18,8 +18,8 @@ from tf_smoothclir.interaction.reranker import Reranker
 from tf_smoothclir.interaction.reranker_learning import learn_reranker
 from tf_smoothclir.interaction.training_lists import training_lists, with_related
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.training.retrievers import load_models, load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models, load_scorer
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
@@ -52,19 +52,21 @@ def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, mo
     assert content["reranker"]["network"] == "late_interaction"
     assert content["reranker"]["validation"]["0"] > 0
     assert content["training"]["seconds"] >= content["reranker"]["seconds"]
-    assert load_models(finished).reranker is None
+    assert "reranked" not in load_models(finished)
     lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
     found = models.retrievers(tokenized)
     assert list(found) == ["dense", "reranked"]
     scores = load_scorer(run, tokenized).scorer.score(lists)
     np.testing.assert_array_equal(scores, found["reranked"].score(lists))
-    second = models.reranker.scorer(models.reranker.texts(tokenized)).score(lists)
-    expected = found["dense"].score(lists) + models.reranker.weight * second
+    reranker = models["reranked"]
+    second = reranker.scorer(reranker.texts(tokenized)).score(lists)
+    expected = found["dense"].score(lists) + reranker.weight * second
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 def test_only_the_first_ranks_are_ordered_again(tokenized, models):
-    models = dataclasses.replace(models, reranker=models.reranker.chosen(weight=3.0))
+    weighted = {**models, "reranked": models["reranked"].chosen(weight=3.0)}
+    models = dataclasses.replace(models, models=weighted)
     queries, found = tokenized.retrieval_set.queries_in("test"), models.retrievers(tokenized)
     first, again = (Ranking.joined(found[name].rank(queries, 12)) for name in found)
     np.testing.assert_array_equal(
@@ -117,7 +119,7 @@ def test_validation_decides_about_related_ones(models, first_stage, tokenized, m
     found = [(3 * gain, float(gain > 0), {0.0: 0.5, 1.0: 0.5 + gain}) for gain in gains]
     monkeypatch.setattr(FirstStageValidation, "best", mock.Mock(side_effect=found))
     learned = learn_reranker(
-        "late_interaction", models.reranker.codes, tokenized, first_stage, depth=5, seed=1
+        "late_interaction", models["reranked"].codes, tokenized, first_stage, depth=5, seed=1
     )
     assert learned.choices.related == (gains[1] > gains[0])
     assert learned.weight == pytest.approx(3 * max(gains))
@@ -171,7 +173,7 @@ def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path, wit
 
 def test_damaged_files_are_named(models, tmp_path):
     for name, damaged in (("reranker.json", lambda _: b"{}"), ("reranker.npz", lambda b: b[:-40])):
-        models.reranker.save(tmp_path / name)
+        models["reranked"].save(tmp_path / name)
         path = tmp_path / name / name
         path.write_bytes(damaged(path.read_bytes()))
         with pytest.raises(InputError, match="this is not a re-ranker"):

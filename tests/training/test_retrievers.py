@@ -11,11 +11,14 @@ import pytest
 import tf_smoothclir as sc
 from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
+from tests.training.tiny_set import SPLITS, WORDS
+from tf_smoothclir.hybrid import learning as hybrid_learning
+from tf_smoothclir.lexical import learning as lexical_learning
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training import retrievers, run_report
-from tf_smoothclir.training.retrievers import load_models, load_scorer
+from tf_smoothclir.training import run_report
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models, load_scorer
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
@@ -56,7 +59,7 @@ def test_a_run_says_and_keeps_nothing_of_what_it_has_not(runs):
     result = read_json(lexical.metrics)
     assert "components" not in result
     assert (result["history"], result["training"]["pairs"]) == ([], 0)
-    assert load_models(lexical).towers is None
+    assert list(load_models(lexical)) == ["lexical"]
 
 
 def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
@@ -81,7 +84,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
     for part in kept.keys() - {name}:
         assert kept[part] == read_cut_points(runs[part].cut_points)[part]
     models = load_models(runs[name])
-    feedback = getattr(models.fusion or models.lexical, "feedback", 0)
+    feedback = getattr(models[name], "feedback", 0)
     assert (kept[name].alone == kept[name].scores) == (not feedback)
 
 
@@ -95,8 +98,8 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
         (Trainer, "train"),
-        (retrievers, "learn_lexical_model"),
-        (retrievers, "learn_fusion"),
+        (lexical_learning, "learn_lexical_model"),
+        (hybrid_learning, "learn_fusion"),
         (run_report, "evaluate_splits"),
     ]
     for stage in stages if name == "hybrid" else stages[1::2]:
@@ -105,8 +108,8 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     run = RunDirectory.load(path)
     assert not run.finished
     kept = snapshot(run.lexical)
-    for learned in ("learn_lexical_model", "learn_fusion"):
-        monkeypatch.setattr(retrievers, learned, stop)  # nothing is learned again
+    for learned in stages[1:3]:
+        monkeypatch.setattr(*learned, stop)  # nothing is learned again
     result = train(settings, path)
     assert snapshot(run.lexical) == kept
     expected = read_json(runs[name].metrics)
@@ -165,5 +168,39 @@ def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path
     assert found == pytest.approx(sc.load(run.path).evaluate(other, negatives=3).metrics)
     assert found["P_mr@5"] > 0
     # Query 19, of the test split, has the words of query 1, of the training split.
-    assert "was trained on 1 of the 4 test queries" in done.stderr
+    assert "was trained on the texts of 1 of the 4 test queries" in done.stderr
     assert found != pytest.approx(read_json(run.metrics)["test"])
+
+
+@pytest.fixture
+def data(tiny_dir, tmp_path):
+    return shutil.copytree(tiny_dir, tmp_path / "data")
+
+
+def without_training_pairs(data):
+    judged = (data / "en2fr.rel").read_text().splitlines()
+    kept = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
+    (data / "en2fr.rel").write_text("\n".join(kept) + "\n")
+
+
+@pytest.mark.usefixtures("without_plots")
+def test_a_dictionary_alone_is_enough(tiny, data, tmp_path):
+    without_training_pairs(data)
+    path = tmp_path / "en-fr.txt"
+    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(WORDS)))
+    metrics = train(tiny(data, retriever="lexical", dictionary=str(path)), tmp_path / "run")
+    assert metrics["test"]["full/MRR@10"] > 0.5
+    assert metrics["lexical"]["dictionary"] == 1
+    run = RunDirectory.load(tmp_path / "run")
+    assert {f"new{n}" for n in range(WORDS)} <= set(run.vocabulary_tokens("query"))
+    assert load_models(run)["lexical"].table.nnz == 2 * WORDS
+    with pytest.raises(InputError, match="no query of the train split has a judgment"):
+        train(tiny(data, retriever="lexical"), tmp_path / "without")
+
+
+def test_a_bad_dictionary_stops_a_run_before_it_learns(tiny, tmp_path):
+    path = tmp_path / "en-fr.txt"
+    path.write_text("word1 mot1\nword2\n")
+    with pytest.raises(InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
+        train(tiny(retriever="hybrid", dictionary=str(path)), tmp_path / "run")
+    assert not (tmp_path / "run" / "vocabulary").exists()

@@ -8,12 +8,10 @@ import pytest
 from tests.small_world import SmallWorld
 from tests.training.fixtures import no_plots, run_of
 from tf_smoothclir.evaluation.trec_files import read_run
-from tf_smoothclir.protocols.scorer import GradedScorer
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training import two_stages
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
+from tf_smoothclir.training.two_stages import check_first_stage
 from tf_smoothclir.utils.errors import InputError
 
 DEPTH = 7
@@ -80,12 +78,7 @@ def test_another_set_or_split_is_refused(first_stage, reranker, tmp_path, data, 
         check_first_stage(other, reranker, SmallWorld())
 
 
-def test_what_cannot_rank_is_no_first_stage(
-    first_stage, reranker, tokenized_set, monkeypatch, tmp_path
-):
+def test_an_unfinished_run_is_no_first_stage(reranker, tmp_path):
     run = RunDirectory.create(tmp_path, reranker.settings())
     with pytest.raises(InputError, match=rf"^{tmp_path}: the run has not completed an epoch yet"):
         check_first_stage(run, reranker, SmallWorld())
-    monkeypatch.setattr(two_stages, "load_scorer", lambda *_: GradedScorer(object(), None))
-    with pytest.raises(InputError, match=r"^--first_stage=.*cannot rank a collection\. Give"):
-        load_first_stage(first_stage, tokenized_set.retrieval_set)

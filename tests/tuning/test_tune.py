@@ -16,8 +16,8 @@ from tf_smoothclir.settings.search import Search, searchable
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
-from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.tuning import search_space, tune, tuner
 from tf_smoothclir.tuning.search_directory import only_search
 from tf_smoothclir.tuning.search_space import with_values

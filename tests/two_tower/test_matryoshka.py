@@ -13,8 +13,8 @@ from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.training.retrievers import load_cut_points, load_models, load_scorer
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_cut_points, load_models, load_scorer
 from tf_smoothclir.two_tower.builder import cut_to
 from tf_smoothclir.two_tower.model import CUT_WEIGHT
 from tf_smoothclir.two_tower.scorer import DenseRetriever
@@ -80,7 +80,7 @@ def test_a_run_evaluates_every_length_and_loads_with_any(run):
     components = load_models(run).retrievers(tokenized_set)
     for dim, name in ((0, "dense"), (4, "dense-4"), (8, "dense-8"), (16, "dense")):
         models = load_models(run, dim)
-        assert models.settings.model.dim == models.towers.query_tower.dim == (dim or 16)
+        assert models.settings.model.dim == models["dense"].query_tower.dim == (dim or 16)
         assert load_cut_points(run, models)["dense"] == cut_points[name]
         graded = load_scorer(run, tokenized_set, dim)
         assert graded.cut_points == cut_points[name]

@@ -8,25 +8,36 @@ from pathlib import Path
 
 from tf_smoothclir.api.given import Texts, texts_of
 from tf_smoothclir.api.keywords import PathText
-from tf_smoothclir.api.ranking_models import RankingModels
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import Collection, SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.export_halves import halves_of
 from tf_smoothclir.protocols.text_search import TextSearch
+from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
+
+
+def published_models(path: Path, run: RunDirectory | None) -> ExportedModels:
+    """Models of an export, or those that an export of a run would have."""
+    if run is None:
+        return load_exported_models(path)
+    from tf_smoothclir.publishing.export import models_of_run  # takes a second
+
+    return models_of_run(run)
 
 
 class Searches:
     """Opens searches of a model; the index of documents in memory lives as long as it does."""
 
-    def __init__(self, models: RankingModels, own_index: Path):
+    def __init__(self, models: ExportedModels, own_index: Path):
         self._models, self._own_index = models, own_index
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._latest: tuple[tuple[str, str], TextSearch] | None = None
@@ -45,28 +56,28 @@ class Searches:
             key = index or "", retriever
         if self._latest is None or self._latest[0] != key:
             found = self._index(source, index)
-            search = search_in(found, self._models.models, self._models.load_tower, retriever)
+            search = search_in(found, self._models, retriever)
             self._latest = key, search
         return self._latest[1]
 
     def build(self, directory: Path, documents: Texts | None, *, overwrite: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        manifest = self._models.models.manifest
+        manifest = self._models.manifest
         collection: Collection
         data: DataSettings | None = None
         if documents is not None:
             collection = SourceCollection(_in_memory(documents))
         else:
             collection, data = self._of_training(), manifest.data
-        halves = self._models.halves()
+        halves = halves_of(self._models)
         build_index(directory, collection, halves, manifest, data=data, overwrite=overwrite)
         return directory
 
     def _index(self, source: MemorySource | None, index: PathText | None) -> DocumentIndex:
         if index is not None:
             return DocumentIndex(index)
-        manifest = self._models.models.manifest
+        manifest = self._models.manifest
         if source is None and self._own_index.is_dir():
             own = DocumentIndex(self._own_index)
             if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
@@ -76,12 +87,12 @@ class Searches:
         self._temporary = tempfile.TemporaryDirectory(prefix="smoothclir-index-")
         directory = Path(self._temporary.name, "index")
         data = manifest.data if source is None else None
-        build_index(directory, collection, self._models.halves(), manifest, data=data)
+        build_index(directory, collection, halves_of(self._models), manifest, data=data)
         return DocumentIndex(directory)
 
     def _of_training(self) -> SourceCollection:
         try:
-            return SourceCollection(source_of(self._models.models.manifest.data))
+            return SourceCollection(source_of(self._models.manifest.data))
         except InputError as error:
             raise InputError(
                 f"The documents of training cannot be read: {error} Give documents=..., or the"

@@ -6,31 +6,28 @@ import dataclasses
 
 import numpy as np
 
-from tf_smoothclir.api.ranking_models import RankingModels
 from tf_smoothclir.api.sets import GivenSet
-from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
-from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
+from tf_smoothclir.plugins import family
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.training.evaluated_sets import (
     set_of_other_grades,
     set_of_training,
-    warn_of_known_queries,
+    warn_of_figures,
 )
-from tf_smoothclir.training.set_retrievers import retriever_of_parts
 from tf_smoothclir.utils.errors import input_error
 
 
-def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: int) -> Evaluation:
+def evaluate_on(models: ExportedModels, given: GivenSet, split: str, negatives: int) -> Evaluation:
     """Measures a model."""
     if split and split not in SPLITS:
         remedy = f"Give one of {', '.join(SPLITS)}"
         raise input_error(f"split={split!r}", "there is no such split", remedy)
-    manifest = models.models.manifest
+    manifest = models.manifest
     trained_on, num_grades = manifest.data, len(manifest.thresholds) + 1
     source = given.source
     if source is None and given.directory is not None:
@@ -50,10 +47,10 @@ def evaluate_on(models: RankingModels, given: GivenSet, split: str, negatives: i
             split = "test"
             everything = np.full_like(retrieval_set.splits, SPLITS.index(split))
             retrieval_set = dataclasses.replace(retrieval_set, splits=everything)
-        warn_of_known_queries(trained_on, num_grades, retrieval_set, split)
-    found = evaluate_split(
-        retrieval_set, _retriever(models, retrieval_set), split, negatives=negatives
-    )
+        warn_of_figures(trained_on, num_grades, retrieval_set, split)
+    *_, last = models
+    retriever = family(last).retriever_over(models, retrieval_set)
+    found = evaluate_split(retrieval_set, retriever, split, negatives=negatives)
     same_grades = num_grades == retrieval_set.num_grades
     return found.graded(manifest.cut_points) if same_grades else found
 
@@ -66,36 +63,3 @@ def _loaded(source: Source, splits: dict[str, str] | None, seed: int) -> Retriev
     places = {name: place for place, name in enumerate(SPLITS)}
     rows = [places.get(splits.get(id_, ""), -1) for id_ in found.query_ids]
     return dataclasses.replace(found, splits=np.array(rows, np.int8))
-
-
-def _retriever(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
-    first, stage = _first_stage(models, retrieval_set), models.models.second_stage
-    if stage is None:
-        return first
-    return TwoStageRetriever(
-        first,
-        stage.scorer(retrieval_set.source),
-        retrieval_set,
-        ranks=stage.settings.depth,
-        weight=stage.reranker.weight,
-    )
-
-
-def _first_stage(models: RankingModels, retrieval_set: RetrievalSet) -> Retriever:
-    vectors, lexical = {}, models.models.lexical
-    if lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1]):
-        source = retrieval_set.source
-        streams = zip(ROLES, (source.queries, source.documents))
-        vectors = {role: models.vectors(role, [t.text for t in texts()]) for role, texts in streams}
-    if lexical is None:
-        return retriever_of_parts(retrieval_set, vectors)
-    cache_dir = models.models.manifest.data.cache_dir
-    tokenized_set = tokenize_set(retrieval_set, lexical.text, cache_dir, lexical.vocabulary_dir)
-    return retriever_of_parts(
-        retrieval_set,
-        vectors,
-        tokenized_set=tokenized_set,
-        max_query_tokens=lexical.text.max_query_tokens,
-        lexical=lexical.model,
-        fusion=lexical.fusion,
-    )

@@ -11,20 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.api.collections import Searches
+from tf_smoothclir.api.collections import Searches, published_models
 from tf_smoothclir.api.evaluation import evaluate_on
-from tf_smoothclir.api.given import Judgments, Texts, one_string, strings, whole_number
+from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
 from tf_smoothclir.api.keywords import PathText
-from tf_smoothclir.api.pairs import explain_pair
 from tf_smoothclir.api.quiet import without_retracing_warnings
-from tf_smoothclir.api.ranking_models import RankingModels
 from tf_smoothclir.api.sets import Data, given_set
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
+from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
-from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import latest_manifest
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -104,13 +102,13 @@ class Model:
 
     @property
     def retriever(self) -> str:
-        """Name of the retriever: "dense", "lexical" or "hybrid"."""
-        return self._models.models.retriever
+        """Name of the retriever, such as "dense", "lexical" or "hybrid"."""
+        return self._models.retriever
 
     @property
     def dim(self) -> int:
         """Length of the vectors; 0 without towers."""
-        return self._models.models.manifest.dim
+        return self._models.manifest.dim
 
     @without_retracing_warnings()
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
@@ -156,7 +154,7 @@ class Model:
                 f"there are {len(pairs[0])} queries and {len(pairs[1])} documents",
                 "Give one document for each query; repeat the query to score it with several",
             )
-        return self._models.scores(*pairs)
+        return family(self.retriever).scores(self._models, *pairs)
 
     @without_retracing_warnings()
     def search(
@@ -193,14 +191,13 @@ class Model:
         texts, depth = strings(queries, "queries"), whole_number(k, "k")
         if documents is not None and index is not None:
             raise input_error("search: documents", "index is given too", "Leave one of them out")
-        search = self._searches.opened(documents, index, retriever)
-        return search.search(texts, depth)
+        return self._searches.opened(documents, index, retriever).search(texts, depth)
 
     @without_retracing_warnings()
     def build_index(
         self, directory: PathText, documents: Texts | None = None, *, overwrite: bool = False
     ) -> Path:
-        """Writes an index for `search` and `smoothclir-search`; continues an interrupted one.
+        """Writes an index for `search` and `smoothclir-search`.
 
         Args:
             directory: Where it goes.
@@ -228,11 +225,10 @@ class Model:
             InputError: An argument has the wrong type, or towers that read word order rank.
         """
         if role not in ROLES:
-            raise input_error(
-                f"role={role!r}", "there is no such role", f"Give {' or '.join(ROLES)}"
-            )
+            remedy = f"Give {' or '.join(ROLES)}"
+            raise input_error(f"role={role!r}", "there is no such role", remedy)
         pair = one_string(query, "query"), one_string(document, "document")
-        return explain_pair(self._models, *pair, role)
+        return family(self.retriever).explanation(self._models, *pair, role)
 
     @without_retracing_warnings()
     def evaluate(
@@ -242,21 +238,20 @@ class Model:
         queries: Texts | None = None,
         documents: Texts | None = None,
         judgments: Judgments | None = None,
+        clicks: Table | None = None,
+        pairs: Table | None = None,
         split: str = "test",
         negatives: int | None = None,
     ) -> Evaluation:
         """Measures the model on judged queries, as `smoothclir-evaluate` does.
 
-        Without data, on the test queries of the set that it was trained on. Queries that it was
-        trained on make figures too good; a warning counts them.
+        Without data, on the test queries of its own set. Queries that it was trained on make
+        figures too good; a warning counts them.
 
         Args:
             data: Directory of a retrieval set, or an open set.
-            queries: As for `train`; all judged ones are evaluated.
-            documents: As for `train`.
-            judgments: As for `train`.
-            split: Which queries of `data`, or of the set of training: "test", "validation" or
-                "train".
+            queries: As for `train`, and so are the next four; all judged ones are evaluated.
+            split: Which queries of `data`, or of its own set: "test", "validation" or "train".
             negatives: Sampled documents of grade 0 in each candidate list; None for as many as in
                 training.
 
@@ -267,14 +262,15 @@ class Model:
         Raises:
             InputError: The data cannot be used.
         """
-        trained_on = self._models.models.manifest.data
-        languages = trained_on.query_language, trained_on.document_language
-        given = given_set("evaluate", data, queries, documents, judgments, languages=languages)
+        trained_on = self._models.manifest.data
+        parts = {"queries": queries, "documents": documents, "judgments": judgments}
+        parts |= {"clicks": clicks, "pairs": pairs}
+        found = given_set("evaluate", data, parts, trained_on)
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
-        if data is None and given.source is not None:
+        if data is None and found.source is not None:
             split = ""
-        return evaluate_on(self._models, given, split, whole_number(negatives, "negatives", 0))
+        return evaluate_on(self._models, found, split, whole_number(negatives, "negatives", 0))
 
     @without_retracing_warnings()
     def export(self, directory: PathText, *, search_model: bool = True, depth: int = 10) -> Path:
@@ -294,16 +290,16 @@ class Model:
         Raises:
             InputError: It is an export already, or the run cannot be exported.
         """
+        from tf_smoothclir.publishing.export import export_run
+
         run = self._of_run("export", "it is an export already", "Copy its directory")
         path = make_directory(directory, "export: directory")
         export_run(run, path, search_model=search_model, search_depth=whole_number(depth, "depth"))
         return path
 
     @functools.cached_property
-    def _models(self) -> RankingModels:
-        if self._run is not None:
-            return RankingModels.of_run(self._run)
-        return RankingModels.of_export(self.path)
+    def _models(self) -> ExportedModels:
+        return published_models(self.path, self._run)
 
     @functools.cached_property
     def _searches(self) -> Searches:
@@ -337,11 +333,11 @@ def load(path: PathText) -> Model:
     return Model(path)
 
 
-def _check_is_export(path: Path) -> DataSettings:
+def _check_is_export(path: Path) -> None:
     if not path.is_dir():
         raise input_error(f"load: {path}", "there is no such directory", "Check the path")
     try:
-        return latest_manifest(path).data
+        latest_manifest(path)
     except InputError as error:
         raise input_error(
             f"load: {path}",

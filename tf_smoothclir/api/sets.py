@@ -6,17 +6,39 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from tf_smoothclir.api.given import Judgments, Texts, judgments_of, texts_of
+from tf_smoothclir.api.given import judgments_of, rows_of, texts_of
 from tf_smoothclir.api.keywords import PathText
+from tf_smoothclir.data.judgments import known_judgments
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.cells import text_of
 from tf_smoothclir.data.sources.memory import MemorySource
-from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.sources.opening import columns_of
+from tf_smoothclir.data.sources.pairs import (
+    DOCUMENT,
+    QUERY,
+    judgments_of_clicks,
+    judgments_of_pairs,
+    texts_of_column,
+)
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
+from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 Data = PathText | Source | RetrievalSet
-_REMEDY = "Give queries, documents and judgments, or data: a directory or a retrieval set"
+# Arguments that are a set, and which of them go together.
+PARTS = ("queries", "documents", "judgments", "clicks", "pairs", "parallel", "splits")
+_FORMS = (
+    *({"queries", "documents", "judgments"}, {"documents", "clicks"}, {"pairs"}),
+    *({"documents", "parallel"}, {"documents"}),
+)
+_REMEDY = (
+    "Give queries, documents and judgments; or documents and clicks; or pairs; or documents and"
+    " parallel sentences, or a dictionary; or data: a directory or a retrieval set"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,48 +57,79 @@ class GivenSet:
 
 
 def given_set(
-    where: str,
-    data: Data | None,
-    queries: Texts | None,
-    documents: Texts | None,
-    judgments: Judgments | None,
-    splits: Mapping[str, str] | None = None,
-    *,
-    languages: tuple[str, str],
+    where: str, data: Data | None, parts: Mapping[str, Any], settings: DataSettings
 ) -> GivenSet:
-    """The set that arguments give."""
-    parts = {"queries": queries, "documents": documents, "judgments": judgments}
-    given = [name for name, part in parts.items() if part is not None]
-    named: dict[str, str] | None
-    if data is not None and (given or splits is not None):
+    """The set that arguments give.
+
+    Args:
+        parts: Name -> argument, of those of `PARTS` that are given.
+        settings: The languages, the names of columns, and what may be skipped.
+    """
+    parts = {name: part for name, part in parts.items() if part is not None}
+    splits = parts.pop("splits", None)
+    if data is not None and (parts or splits is not None):
         raise input_error(
-            f"{where}: data", "queries, documents or judgments are given too", _REMEDY
+            f"{where}: data", f"{', '.join(parts) or 'splits'} are given too", _REMEDY
         )
     if isinstance(data, (str, os.PathLike)):
         return GivenSet(directory=os.path.abspath(local_path(data)))
     if isinstance(data, RetrievalSet):
         rows = {id_: int(split) for id_, split in zip(data.query_ids, data.splits)}
-        named = {id_: SPLITS[split] for id_, split in rows.items() if split >= 0}
-        return GivenSet(source=data.source, splits=named)
+        splits = {id_: SPLITS[split] for id_, split in rows.items() if split >= 0}
+        return GivenSet(source=data.source, splits=splits)
     if isinstance(data, Source):
         return GivenSet(source=data, splits=data.splits())
     if data is not None:
         raise input_error(f"{where}: data", f"it is a {type(data).__name__}", _REMEDY)
-    if not given:
+    if not parts:
         return GivenSet()
-    if queries is None or documents is None or judgments is None:
-        missing = ", ".join(name for name in parts if name not in given)
-        raise input_error(f"{where}: {', '.join(given)}", f"{missing} are missing", _REMEDY)
     named = None if splits is None else {str(id_): split for id_, split in splits.items()}
-    source = MemorySource(
-        texts_of(queries, "queries"),
-        texts_of(documents, "documents"),
-        judgments_of(judgments),
-        named,
-        query_language=languages[0],
-        document_language=languages[1],
-    )
-    return GivenSet(source=source, splits=named)
+    return GivenSet(source=_in_memory(where, parts, named, settings), splits=named)
+
+
+def _in_memory(
+    where: str, parts: Mapping[str, Any], splits: dict[str, str] | None, settings: DataSettings
+) -> Source:
+    form = next((form for form in _FORMS if form == parts.keys()), None)
+    if form is None:
+        near = next((form for form in _FORMS if form > parts.keys()), parts.keys())
+        missing = [name for name in PARTS if name in near - parts.keys()]
+        reason = f"{', '.join(missing)} are missing" if missing else "they do not go together"
+        raise input_error(f"{where}: {', '.join(parts)}", reason, _REMEDY)
+    columns, queries, judgments = columns_of(settings.columns), [], None
+    if "pairs" in parts:
+        rows, place = rows_of(parts["pairs"], PAIRS, "pairs", columns)
+        queries, documents = (
+            [text for _, text in texts_of_column(column, rows, place)]
+            for column in (QUERY, DOCUMENT)
+        )
+        judgments = judgments_of_pairs(rows, place)
+    else:
+        documents = texts_of(parts["documents"], "documents", columns)
+    if "clicks" in parts:
+        rows, place = rows_of(parts["clicks"], CLICKS, "clicks", columns)
+        queries = [text for _, text in texts_of_column(QUERY, rows, place)]
+        judgments = judgments_of_clicks(rows, place)
+    elif "judgments" in parts:
+        queries = texts_of(parts["queries"], "queries", columns)
+        judgments = enumerate(judgments_of(parts["judgments"], columns=columns))
+
+    def of(judged: list[Judgment]) -> MemorySource:
+        languages = settings.query_language, settings.document_language
+        return MemorySource(queries, documents, judged, splits, *languages)
+
+    source = of([judgment for _, judgment in judgments or ()])
+    source.is_judged = judgments is not None
+    if "parallel" in parts:
+        names = {"query": settings.query_language, "document": settings.document_language}
+        rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
+        source.parallel = [
+            [text_of(text, "the sentence", place, number) for text in pair] for number, pair in rows
+        ]
+    if "clicks" in parts:
+        source.max_skipped = settings.max_skipped
+        source = of(known_judgments(source))
+    return source
 
 
 def directory_holds(directory: Path, written: Path) -> bool:

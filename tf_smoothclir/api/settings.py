@@ -15,8 +15,18 @@ from tf_smoothclir.utils.errors import input_error
 
 # Of `train`, `tune` and `HyperModel`, besides settings.
 _ARGUMENTS = (
-    *("data", "queries", "documents", "judgments", "splits", "preset", "output_dir", "overwrite"),
-    *("progress", "query_tower", "document_tower", "callbacks", "max_trials", "folds"),
+    *("data", "queries", "documents", "judgments", "clicks", "pairs", "parallel", "splits"),
+    "preset",
+    *(
+        "output_dir",
+        "overwrite",
+        "progress",
+        "query_tower",
+        "document_tower",
+        "callbacks",
+        "max_trials",
+        "folds",
+    ),
 )
 
 
@@ -49,6 +59,8 @@ def _unknown(place: str, reason: str, known: Collection[str], near: str = "") ->
 
 def _typed(name: str, field: dataclasses.Field, value: Any) -> Any:
     """A value in the type of its setting; no text in place of a number."""
+    if isinstance(value, Mapping) and name == "columns":
+        value = ",".join(f"{column}={own}" for column, own in value.items())
     try:
         if isinstance(value, (str, bytes)) and not isinstance(field.default, str):
             raise TypeError

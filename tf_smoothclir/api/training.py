@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.given import Judgments, Table, Texts
 from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.quiet import without_retracing_warnings
-from tf_smoothclir.api.sets import Data, directory_holds, given_set
+from tf_smoothclir.api.sets import PARTS, Data, directory_holds, given_set
 from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.grades import highest_grade, thresholds_for, with_grades_of_set
+from tf_smoothclir.training.grades import (
+    highest_grade,
+    needs_table_alone,
+    thresholds_for,
+    with_grades_of_set,
+)
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
@@ -39,6 +46,9 @@ def train(
     queries: Texts | None = None,
     documents: Texts | None = None,
     judgments: Judgments | None = None,
+    clicks: Table | None = None,
+    pairs: Table | None = None,
+    parallel: Table | PathText | None = None,
     splits: Mapping[str, str] | None = None,
     preset: str = "",
     output_dir: PathText | None = None,
@@ -62,16 +72,27 @@ def train(
     Args:
         data: Directory of a retrieval set, as for `--data_dir`, or an open set (`RetrievalSet` or
             `Source`). Without it and without `queries`, the built-in toy world.
-        queries: Id -> text, as a dictionary or a pandas series; a data frame with the columns `id`
-            and `text`; or a list of texts, whose ids are their positions from 0.
+        queries: Id -> text, as a dictionary or a pandas series; a data frame, or a list of
+            dictionaries, with the columns `id` and `text`; or a list of texts, whose ids are their
+            positions from 0. `columns={"text": "body"}` says where columns have other names.
         documents: The same. The column `title` of a frame is shown with search results; only the
             text is searched.
         judgments: Triples of query id, document id and grade, as a list or as a data frame with
             the columns `query_id`, `document_id` and `grade`; or query id -> document id -> grade.
             Grades are whole numbers from 0 (not relevant) on; what is not judged has grade 0.
+            Without grades, what is listed has grade 1.
+        clicks: In the place of queries and judgments: rows of a query (its text), a document id
+            and perhaps a count; columns `query`, `document_id`, `count`. Counts are added up; a
+            document has grade 2 with at least half as many clicks as the one that the query has
+            most clicks of, else 1. Unknown documents are skipped up to the share `max_skipped`.
+        pairs: All of a set: rows of a query and a document (texts), and perhaps a grade; columns
+            `query`, `document`, `grade`. Identical texts are one query, or one document.
+        parallel: Beside documents, in the place of all judgments: rows of a sentence in the
+            language of the queries and its translation, or the path that `--parallel` takes. They
+            teach the translation table alone; nothing is measured then.
         splits: Query id -> "train", "validation" or "test", for every judged query.
         preset: What settings are that are not given: "best", "dense", "lexical", "fast" or "paper";
-            the README compares them. "" is "best" or, where that has other towers than what is
+            docs/presets.md compares them. "" is "best" or, where that has other towers than what is
             given, such as `tower="lstm"`, "fast" with a translation table.
         output_dir: The run directory: models, report, metrics. A set that is given in memory is
             kept in its `data/`. By default a temporary directory, which is deleted with the model.
@@ -104,8 +125,9 @@ def train(
         output_dir = temporary.name
     path = Path(local_path(output_dir))
     of_set = {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
+    of_texts = {"clicks": clicks, "pairs": pairs, "parallel": parallel}
     towers = {"query_tower": query_tower, "document_tower": document_tower}
-    keywords = {**of_set, **towers, **settings}
+    keywords = {**of_set, **of_texts, **towers, **settings}
     chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
@@ -133,11 +155,21 @@ def settings_with_data(
         **beside: As for `settings.presets.changed`.
     """
     given = with_objects(where, keywords)
-    parts = [given.pop(name, None) for name in ("queries", "documents", "judgments", "splits")]
+    parts = {name: given.pop(name, None) for name in PARTS}
+    parallel = ""  # not that of a run to begin with
+    if isinstance(parts["parallel"], (str, os.PathLike)):
+        paths = os.fspath(parts.pop("parallel")).split(",")
+        parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
     chosen = run_settings(preset, given, **beside)
     check(chosen)
-    languages = chosen.data.query_language, chosen.data.document_language
-    found = given_set(where, data, *parts, languages=languages)
+    found = given_set(where, data, parts, chosen.data)
+    source = found.source
+    if found.directory is not None and os.path.exists(found.directory):
+        source = source_of(
+            dataclasses.replace(chosen.data, data_dir=found.directory, parallel=parallel)
+        )
+    if source is not None and needs_table_alone(source, preset, given):
+        chosen = run_settings("lexical", given, **beside)
     if found.source is not None or found.directory is not None:
         named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
         if named:
@@ -151,9 +183,9 @@ def settings_with_data(
             if len(thresholds) != len(chosen.model.thresholds):
                 chosen = changed(chosen, {"thresholds": thresholds}, **beside)
         kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
-        return changed(chosen, {"data_dir": str(kept)}, **beside)
+        return changed(chosen, {"data_dir": str(kept), "parallel": parallel}, **beside)
     if found.directory is not None:
-        chosen = changed(chosen, {"data_dir": found.directory}, **beside)
+        chosen = changed(chosen, {"data_dir": found.directory, "parallel": parallel}, **beside)
     return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
 
 

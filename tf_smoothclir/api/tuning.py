@@ -15,7 +15,7 @@ from tensorflow import keras
 from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.quiet import without_retracing_warnings
-from tf_smoothclir.api.sets import Data
+from tf_smoothclir.api.sets import PARTS, Data
 from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.api.training import settings_with_data
 from tf_smoothclir.data.tokenized_set import TokenizedSet
@@ -121,8 +121,7 @@ def _keywords(
     preset: str, given: Mapping[str, Any], fixed: RunSettings, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The keywords of `train` for the settings of a trial, without those of its set."""
-    others = {"queries", "documents", "judgments", "splits"}
-    best = {name: value for name, value in {**given, **values}.items() if name not in others}
+    best = {name: value for name, value in {**given, **values}.items() if name not in PARTS}
     trained = run_settings(preset, with_objects("tune", best)).values()
     for name, value in changed(fixed, values).values().items():
         if value != trained[name] and name not in ("data_dir", "thresholds"):
@@ -173,7 +172,7 @@ class HyperModel(keras_tuner.HyperModel):
         self._settings = settings_with_data(
             "HyperModel", data, preset, given, directory, **_rules_of(search)
         )
-        if not self._settings.retrieval.has_towers:
+        if not self._settings.retrieval.with_task:
             reason = "a lexical model is no Keras model"
             raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
 

@@ -13,7 +13,8 @@ from absl import flags
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
-_DATA = [field.name for field in dataclasses.fields(DataSettings) if field.name != "cache_dir"]
+_DATA = [field.name for field in dataclasses.fields(DataSettings)]
+_DATA = [name for name in _DATA if name not in ("cache_dir", "columns")]
 
 _OF_ENGINES = ("uri", "engine_collection", "filter")
 _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from absl import flags
 
@@ -18,9 +19,10 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
 
+SettingsT = TypeVar("SettingsT", bound=Settings)
 FLAGS = flags.FLAGS
 COMMAND = "command"  # group of a command's own flags in --help
 _fields: dict[str, dataclasses.Field] = {}  # by the flags that are defined
@@ -81,8 +83,8 @@ def define_plugin() -> None:
         flags.DEFINE_list(
             "plugin",
             [],
-            "Python modules to import first, which register losses, towers, objectives or"
-            " re-rankers (tf_smoothclir.plugins.register).",
+            "Python modules to import first, which register losses, towers, objectives,"
+            " re-rankers or families (tf_smoothclir.plugins.register).",
             module_name=COMMAND,
         )
 
@@ -155,9 +157,9 @@ def check_export_dir() -> None:
 
 def check_data_dir(data_dir: str) -> None:
     """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load."""
-    from tf_smoothclir.data.sources.line_files import checked_directory
+    from tf_smoothclir.data.sources.file_source import checked_directory
 
-    if data_dir:
+    if data_dir and not Path(data_dir).is_file():
         checked_directory(data_dir)
 
 
@@ -187,6 +189,14 @@ def settings_from_flags(others: RunSettings | None = None, **beside) -> RunSetti
     return changed(others or RunSettings(), given_settings(), **beside)
 
 
+def group_from_flags(kind: type[SettingsT]) -> SettingsT:
+    """The settings of one group that flags give."""
+    try:
+        return kind(**{field.name: FLAGS[field.name].value for field in fields_with_flags(kind)})
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def run_settings_from_flags(**beside) -> RunSettings:
     """The settings that flags give; what they leave out is as --preset or --init_from say."""
     preset = FLAGS.preset if FLAGS["preset"].present else ""
@@ -213,6 +223,8 @@ def _begin_with(path: str) -> RunSettings:
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
+    if FLAGS["data_dir"].present and not FLAGS["parallel"].present:  # another set
+        trained_on = dataclasses.replace(trained_on, parallel="")
     return settings_from_flags(RunSettings(data=trained_on)).data
 
 

@@ -32,13 +32,21 @@ def checked_judgments(
             example = _repeat_error(source, *pair)
         _skip(source, example, len(repeats), len(unknown), len(judged) + len(unknown))
         judged = np.delete(judged, order[repeats], axis=0)
-    if not (judged[:, 2] > 0).any():
+    if source.is_judged and not (judged[:, 2] > 0).any():
         raise input_error(
             source.name,
             f"no query has a relevant document ({len(judged)} judgments, none of grade 1 or more)",
             "Add judgments with grade 1 or more: training and evaluation need them",
         )
     return judged[np.argsort(judged[:, 0], kind="stable")]
+
+
+def known_judgments(source: Source) -> list[Judgment]:
+    """The judgments of queries and documents that are there; others are skipped as above."""
+    ids = [[text.id for text in stream()] for stream in (source.queries, source.documents)]
+    rows = ({id_: row for row, id_ in enumerate(own)} for own in ids)
+    judged = checked_judgments(source, *rows, num_grades=1 << 31)
+    return [Judgment(ids[0][q], ids[1][d], grade) for q, d, grade in judged.tolist()]
 
 
 def _read(
@@ -69,15 +77,16 @@ def _skip(source: Source, example: InputError, repeats: int, unknown: int, total
             raise example
         raise InputError(
             f"{example} There are more such judgments than --max_skipped={source.max_skipped:g}"
-            f" allows: {repeats} of {total} repeat another one, {unknown} name a query or document"
-            " that is not there."
+            f" allows: {repeats} of {total} repeat another one, {unknown} ({unknown / total:.1%})"
+            " name a query or document that is not there."
         )
     logging.warning(
-        "%s: skipped %d of %d judgments: %d repeat another one, %d name a query or document that is"
-        " not there. For example: %s",
+        "%s: skipped %d of %d judgments (%.1f%%): %d repeat another one, %d name a query or"
+        " document that is not there. For example: %s",
         source.name,
         repeats + unknown,
         total,
+        100 * (repeats + unknown) / total,
         repeats,
         unknown,
         example,

@@ -153,6 +153,12 @@ def _count_and_encode(
     with scratch_directory(cache, _NUMBERS) as numbers:
         for role in ROLES:
             _store_numbers(counters[role], retrieval_set, settings, numbers, role)
+        split = functools.partial(
+            counters["document"].split, max_tokens=settings.max_document_tokens
+        )
+        further = text_batches(retrieval_set.source.further_texts())
+        for texts in map_in_threads(on_the_cpu(split), further):
+            counters["document"].add(texts)
         if not vocabulary_dir.is_dir():
             _write_vocabularies(counters, settings, vocabulary_dir)
         directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)

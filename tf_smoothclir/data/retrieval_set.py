@@ -6,10 +6,11 @@ import dataclasses
 import functools
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.judgments import checked_judgments
-from tf_smoothclir.data.sources.drawn_splits import drawn_splits
+from tf_smoothclir.data.sources.drawn_splits import drawn_splits, known_queries
 from tf_smoothclir.data.sources.languages import warn_of_alphabets
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
@@ -36,7 +37,22 @@ class RetrievalSet:
         judged = checked_judgments(source, query_row, document_row, num_grades)
         warn_of_alphabets(source)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
-        return cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
+        loaded = cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
+        for split, (same, alike) in loaded.known_queries.items():
+            if same or alike:
+                logging.log(
+                    logging.WARNING if same else logging.INFO,
+                    "%s: of the %s queries, %d (%.0f%%) have the text of a training query, and %d"
+                    " more its words in another order.%s",
+                    source.name,
+                    split,
+                    same,
+                    100 * same / len(loaded.queries_in(split)),
+                    alike,
+                    " Figures over them are too good. Without a file of splits, queries of the"
+                    " same text are put into one split." * bool(same),
+                )
+        return loaded
 
     @functools.cached_property
     def tie_order(self) -> np.ndarray:
@@ -47,6 +63,16 @@ class RetrievalSet:
         """
         order = np.argsort(hash_ids(self.document_ids), kind="stable")
         return np.argsort(order, kind="stable")
+
+    @functools.cached_property
+    def known_queries(self) -> dict[str, tuple[int, int]]:
+        """For validation and test, what `known_queries` says of the judged queries."""
+        judged = np.isin(np.arange(len(self.query_ids)), self.query_rows)
+        splits = np.where(judged, self.splits, -1).tolist()
+        texts: list[list[str]] = [[] for _ in (*SPLITS, "none")]  # -1 is the last one
+        for split, query in zip(splits, self.source.queries()):
+            texts[split].append(query.text)
+        return {name: known_queries(texts[0], texts[n]) for n, name in enumerate(SPLITS) if n}
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
         """The set with a training query more for each of these best documents; it has no texts."""
@@ -61,6 +87,12 @@ class RetrievalSet:
             grades=np.append(self.grades, np.full(number, self.num_grades - 1, np.int32)),
             splits=np.append(self.splits, np.full(number, SPLITS.index("train"), np.int8)),
         )
+
+    @property
+    def has_test(self) -> bool:
+        """Whether a model is to be measured: not where splits are given, and none is "test"."""
+        named = self.source.splits()
+        return self.source.is_judged and (named is None or "test" in named.values())
 
     def queries_in(self, split: str) -> np.ndarray:
         """The rows of the judged queries of a split, sorted."""
@@ -83,7 +115,7 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
             if first.setdefault(id_, row) != row:
                 reason = f"id {id_!r} is already used at {source.place(stream, first[id_])}"
                 raise input_error(source.place(stream, row), reason, "Give every text its own id")
-    if not ids:
+    if not ids and (source.is_judged or stream == "documents"):
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
     return ids, rows
 
@@ -92,7 +124,9 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
     splits = np.full(len(query_ids), -1, np.int8)
     named = source.splits()
     if named is None:  # 3:1:1 by query, as in the paper, section 5
-        splits[judged] = drawn_splits([query_ids[row] for row in judged], seed)
+        rows = set(judged.tolist())
+        queries = [text for row, text in enumerate(source.queries()) if row in rows]
+        splits[judged] = drawn_splits(queries, seed)
         return splits
     for index, (query_id, split) in enumerate(named.items()):
         if query_id not in query_row or split not in SPLITS:

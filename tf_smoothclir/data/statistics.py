@@ -118,7 +118,7 @@ def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
 def _partly_relevant(retrieval_set: RetrievalSet) -> Counter:
     """Number of partly relevant documents -> number of queries that have as many."""
     grades = retrieval_set.grades
-    rows = retrieval_set.query_rows[(grades > 0) & (grades < grades.max())]
+    rows = retrieval_set.query_rows[(grades > 0) & (grades < grades.max(initial=0))]
     return Counter(np.bincount(rows, minlength=len(retrieval_set.query_ids)).tolist())
 
 

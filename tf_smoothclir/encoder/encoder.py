@@ -64,7 +64,7 @@ class _Read(NamedTuple):
 
 
 class Encoder:
-    """An exported tower of average pooling, as `load_tower` has it, without TensorFlow.
+    """An exported tower of average pooling, as `load_part` has it, without TensorFlow.
 
     Its vectors are those of the SavedModel, up to rounding (1e-6). The inner product of a query
     vector and a document vector is their score.

@@ -33,6 +33,7 @@ class CollectionNote:
         data: Finds the documents again if they are a retrieval set; None for files.
         halves: Names of the halves of an index that it holds, each in a field of this name.
         cut_points: Those of what the exported run ranks with.
+        retriever: The family that ranks, without a re-ranker.
         role: "collection".
     """
 
@@ -44,6 +45,7 @@ class CollectionNote:
     settings: IndexSettings
     cut_points: CutPoints
     parts: tuple[str, ...]
+    retriever: str
     role: ClassVar[str] = "collection"
 
     @property

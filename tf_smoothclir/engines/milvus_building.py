@@ -57,6 +57,7 @@ def build_collection(
         thresholds=tuple(export.thresholds),
         cut_points=export.cut_points,
         parts=export.parts,
+        retriever=export.retriever,
         data=data,
         halves=tuple(half.name for half in halves),
         settings=_resolved(settings, documents),

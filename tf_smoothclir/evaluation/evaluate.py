@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.metrics import (
 )
 from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.losses.grades import hit_shares, predicted_grades
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
@@ -75,8 +75,8 @@ class Evaluation:
         )
 
     def graded(self, cut_points: CutPoints | None) -> Evaluation:
-        """An evaluation with predicted grades; without cut points, itself."""
-        if cut_points is None:
+        """An evaluation with predicted grades; itself where none are predicted."""
+        if cut_points in (None, NEVER_RELEVANT) or not self.scores_by_grade:
             return self
         num_grades = len(self.scores_by_grade)
         sizes = [len(own) for own in self.scores_by_grade]
@@ -100,6 +100,9 @@ class Evaluation:
         """Metrics of the predicted grades of lists and of hits, by name."""
         counts = {"candidate lists": self.confusion, "hits": self.hit_confusion}
         return {name: grade_metrics(of) for name, of in counts.items() if of is not None}
+
+
+NOTHING_MEASURED = Evaluation({}, {}, {}, [])  # of a set without judgments
 
 
 def evaluate_splits(

@@ -41,6 +41,11 @@ def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
     return header, rows
 
 
+def metrics_table(content: Mapping[str, Any], splits: Sequence[str]) -> list[str]:
+    """The same as Markdown; nothing where nothing was measured."""
+    return [markdown_table(*metrics_cells(content, splits))] if content[splits[0]] else []
+
+
 def _mean(content: Mapping[str, Any], split: str, name: str) -> str:
     if not content["counts"][split][name]:
         return NOTHING
@@ -52,6 +57,8 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
     """A sentence for each split that has metrics without any query, which says why."""
     sentences = []
     for split in splits:
+        if not content["counts"][split]:
+            sentences.append("There are no judgments, so nothing was measured.")
         missing = [name for name, count in content["counts"][split].items() if not count]
         if missing:
             sentences.append(
@@ -94,7 +101,8 @@ def _share(row, grade) -> str:
 
 def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
     """Prints what `metrics.json` says of some splits: metrics, and how grades are predicted."""
-    print_table(*metrics_cells(content, splits))
+    if content[splits[0]]:
+        print_table(*metrics_cells(content, splits))
     for sentence in without_queries(content, splits):
         print(f"{visible(sentence)}\n")
     header, rows = grades_cells(content, splits)
@@ -133,7 +141,7 @@ def write_report(
     """Writes the report."""
     splits = list(evaluations)
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
-    parts += ["## Metrics", markdown_table(*metrics_cells(content, splits))]
+    parts += ["## Metrics", *metrics_table(content, splits)]
     parts += without_queries(content, splits)
     parts.append(rules_list(content["rules"]))
     for heading, text in sections.items():

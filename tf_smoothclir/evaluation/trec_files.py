@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.line_files import checked_grade, read_lines
+from tf_smoothclir.data.sources.cells import grade_of, in_file
+from tf_smoothclir.data.sources.line_files import read_lines
 from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
@@ -57,7 +58,7 @@ def read_qrels(path: Path) -> Qrels:
     qrels: dict[str, dict[str, int]] = {}
     columns = ("query", "iteration", "document", "grade")
     for line, (query, _, document, text) in _read_columns(path, columns):
-        grade = checked_grade(text, path, line)
+        grade = grade_of(text, in_file(path), line)
         if grade > MAX_GRADE:
             reason = f"grade {grade} is beyond {MAX_GRADE}"
             raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)

@@ -43,6 +43,8 @@ def build_index(
             thresholds=tuple(export.thresholds),
             cut_points=export.cut_points,
             parts=export.parts,
+            retriever=export.retriever,
+            plugins=export.plugins,
             fingerprint=collection.fingerprint(),
             collection_name=collection.name,
             data=data,

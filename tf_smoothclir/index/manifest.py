@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.plugins import check_loaded
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import Folder
@@ -74,6 +75,8 @@ class IndexManifest:
         pair_id: The `pair_id` of this export.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
         cut_points: Those that predict grades where all halves rank; None for one half of a hybrid.
+        retriever: The family that ranks it, without a re-ranker.
+        plugins: Modules that have it.
         vectors: About the dense half; None if there is none.
         impacts: About the lexical half; None if there is none.
         role: "index".
@@ -88,6 +91,8 @@ class IndexManifest:
     documents: int
     cut_points: CutPoints | None
     parts: tuple[str, ...]
+    retriever: str = "dense"
+    plugins: tuple[str, ...] = ()
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
     role: ClassVar[str] = INDEX
@@ -100,7 +105,9 @@ class IndexManifest:
     @classmethod
     def of(cls, folder: Folder) -> IndexManifest:
         """The facts of the index in a folder."""
-        return folder.record(cls)
+        manifest = folder.record(cls)
+        check_loaded(manifest.plugins)
+        return manifest
 
     def facts(self) -> dict:
         """The facts as the folder's manifest has them."""

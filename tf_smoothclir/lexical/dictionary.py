@@ -27,8 +27,7 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.lexical.query_translation import inverted
-from tf_smoothclir.lexical.sparse_tables import entry_rows, rows_of_1
+from tf_smoothclir.lexical.sparse_tables import entry_rows, inverted, rows_of_1
 from tf_smoothclir.text.tokenizer import tokenized_lines
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.errors import InputError, input_error

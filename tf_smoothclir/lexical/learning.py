@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Iterator, Sequence
 
@@ -62,8 +63,9 @@ def learn_lexical_model(
         time.monotonic() - begin,
     )
     model = dataclasses.replace(model, weights=learner.word_weights(model))
-    model = learner.with_best_length(model)
-    model = dataclasses.replace(model, feedback=learner.best_feedback(model))
+    if texts.retrieval_set.source.is_judged:  # sentences say nothing of documents
+        model = learner.with_best_length(model)
+        model = dataclasses.replace(model, feedback=learner.best_feedback(model))
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     return model
@@ -101,7 +103,6 @@ class _Learner:
         self._texts = texts
         self._psq = psq
         self._seed = seed
-        self._validation = Validation(texts.retrieval_set)
         self._documents = ScoredDocuments(texts, psq)
         pairs = self._documents.pairs
         learnable = len(pairs.mates[0]) > 0
@@ -117,12 +118,13 @@ class _Learner:
         if dictionary is not None:
             self._dictionary = dictionary.table(*texts.vocabularies, self._documents.background)
             if not len(self._training):  # then what the documents are expected to say
-                expected = texts.collection.occurrences @ self._dictionary
+                expected = texts.occurrences @ self._dictionary
                 self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades, self._passage_words = 0.0, 0
         if passage_words:
-            self._choose_passages(passage_words if learnable else passage_words[:1])
+            can_choose = learnable and texts.retrieval_set.source.is_judged
+            self._choose_passages(passage_words if can_choose else passage_words[:1])
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
         """Cuts documents into passages: shorter ones while that is better beyond chance.
@@ -136,13 +138,17 @@ class _Learner:
             if cut is None:
                 return
             before, self._documents = self._documents, cut
-            if not cut.has_several_passages:
+            if len(lengths) == 1 or not cut.has_several_passages:
                 return
             measured = self._measured(FLAT, 0.0)
             if best is not None and not is_better(measured, best):
                 self._documents = before
                 return
             best, self._passage_words = measured, longest
+
+    @functools.cached_property
+    def _validation(self) -> Validation:
+        return Validation(self._texts.retrieval_set)
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
@@ -168,7 +174,8 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
-        if self._documents.has_several_passages:  # of which the opening is one
+        several = self._documents.has_several_passages  # of which the opening is one
+        if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
@@ -184,7 +191,9 @@ class _Learner:
 
         They count as any other word at first, and not as the opening of the text.
         """
-        if self._texts.documents.starts is None or not len(self._mates[0]):
+        has_titles = self._texts.documents.starts is not None
+        can_choose = len(self._mates[0]) and self._texts.retrieval_set.source.is_judged
+        if not has_titles or not can_choose:
             return profile
         best = self._measured(profile, 0.0)
         for weight in TITLE_WEIGHTS:

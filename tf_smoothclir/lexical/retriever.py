@@ -43,13 +43,10 @@ class RowRetriever:
         self._feedback = feedback
         self._of_pairs = of_pairs
 
-    @property
-    def needs_collection(self) -> bool:
-        """Whether scores depend on the other documents of the collection."""
-        return not (self._feedback is None and self._of_pairs is None)
-
-    def without_collection(self) -> RowRetriever:
-        """Retriever that scores documents without their collection."""
+    def without_collection(self) -> RowRetriever | None:
+        """Retriever that scores documents without their collection; None where it does so."""
+        if self._feedback is None and self._of_pairs is None:
+            return None
         return RowRetriever(self._of_pairs or self.rows, self._tie_order)
 
     def score(self, lists: CandidateLists) -> np.ndarray:

@@ -48,3 +48,9 @@ def unit_rows(vectors: sp.csr_array) -> sp.csr_array:
     lengths = np.sqrt(np.asarray(vectors.power(2).sum(axis=1)).ravel())
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ vectors)
+
+
+def inverted(table: sp.csr_array, shares: np.ndarray) -> sp.csr_array:
+    """P(from | to) by Bayes' rule from P(to | from), `[from words, to words]`, and P(from)."""
+    joint = sp.csr_array((sp.diags_array(shares) @ table).T)
+    return rows_of_1(joint)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import scipy.sparse as sp
-from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.related_words import similar_words
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
-from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
@@ -26,9 +25,8 @@ class LexicalTexts:
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
-        self._vocabulary_dir = tokenized_set.vocabulary_dir
-        self._max_query_tokens = max_query_tokens
-        reader = QueryReader(self._vocabulary_dir, max_query_tokens)
+        self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
+        reader = QueryReader(self.vocabulary_dir, max_query_tokens)
         texts = (text.text for text in self.retrieval_set.source.queries())
         self.queries: sp.csr_array = reader.words(texts).matrix()  # `[queries, query words]`
         self.documents: Words = document_words(tokenized_set)
@@ -57,21 +55,11 @@ class LexicalTexts:
         """Feedback of a weight over the documents of the set."""
         return self._feedback.weighted(weight)
 
-    @functools.cached_property
-    def collection(self) -> Collection:
-        """The documents as rankers of translated queries see them."""
-        return Collection.of(self.documents)
-
-    @functools.cached_property
-    def human_queries(self) -> sp.csr_array:
-        """The set's own translations, `[queries, document words]`; no words where there is none."""
-        source = self.retrieval_set.source
-        texts = {text.id: text.text for text in source.translated_queries()}
-        missing = sum(id_ not in texts for id_ in self.retrieval_set.query_ids)
-        if missing:
-            logging.warning("%s: %d queries have no translation", source.name, missing)
-        reader = DocumentReader(self._vocabulary_dir, self._max_query_tokens)
-        return reader.words(texts.get(id_, "") for id_ in self.retrieval_set.query_ids).matrix()
+    @property
+    def occurrences(self) -> np.ndarray:
+        """`[document words]`, how often each word stands in the documents."""
+        counts = self.documents.matrix()
+        return np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
         """A model over the set."""

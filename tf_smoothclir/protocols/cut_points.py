@@ -48,6 +48,11 @@ class CutPoints:
         return np.minimum(grades, _above(shares, self.shares))
 
 
+# Where nothing says which scores are good; JSON has no infinity.
+_BEYOND = (float(np.finfo(np.float32).max),)
+NEVER_RELEVANT = CutPoints(_BEYOND, _BEYOND, _BEYOND)
+
+
 def _above(scores: np.ndarray, cut_points: tuple[float, ...]) -> np.ndarray:
     points = np.asarray(cut_points, scores.dtype)
     return np.count_nonzero(scores[..., np.newaxis] > points, axis=-1)

@@ -88,14 +88,14 @@ class Retriever(Scorer, Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class GradedScorer:
-    """A scorer and what its scores say about grades: all that the evaluation of a run needs.
+    """A retriever and what its scores say about grades: all that the evaluation of a run needs.
 
     Attributes:
         scorer: Made for one set.
         cut_points: Scores at which the predicted grade changes; None where none are known.
     """
 
-    scorer: Scorer
+    scorer: Retriever
     cut_points: CutPoints | None
 
 
@@ -132,10 +132,10 @@ class TwoStageRetriever:
         self._ranks = ranks
         self._weight = weight
 
-    @property
-    def first_stage(self) -> Retriever:
-        """Retriever that finds the documents."""
-        return self._first_stage
+    def without_collection(self) -> TwoStageRetriever | None:
+        """Scorer of documents without their collection; None where that is this one."""
+        first_stage = without_collection(self._first_stage)
+        return None if first_stage is None else self.over(first_stage)
 
     def over(self, first_stage: Scorer) -> TwoStageRetriever:
         """Returns a re-ranker over another first stage; it ranks if that one does."""
@@ -180,6 +180,12 @@ class TwoStageRetriever:
             np.concatenate([top.document_rows, found.document_rows[:, self._ranks :]], axis=1),
             np.concatenate([top.scores, rest - above], axis=1),
         )
+
+
+def without_collection(retriever: Scorer) -> Scorer | None:
+    """Scorer of documents without their collection; None where that is the retriever."""
+    other = getattr(retriever, "without_collection", None)
+    return None if other is None else other()
 
 
 def rerank(ranking: Ranking, scorer: Scorer, retrieval_set: RetrievalSet) -> Ranking:

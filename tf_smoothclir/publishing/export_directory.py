@@ -21,17 +21,19 @@ DIRECTORIES = {
     "document": "document_tower",
     "search": "search",
     "lexical": "lexical_model",
+    "family": "family",
     "reranker": "reranker",
     "query": "query_tower",
 }
 # Those of SavedModels; the directory is also the name of the model on a server.
-MODELS = {role: name for role, name in DIRECTORIES.items() if role != "lexical"}
+MODELS = {role: name for role, name in DIRECTORIES.items() if role not in ("lexical", "family")}
 _VERSION = re.compile("0|[1-9][0-9]{0,17}")  # model servers take no number above int64
 REMEDY_FOR_CHANGED_FILES = "Export the run again, and delete this version"
 _KINDS = {
     "query": "query tower",
     "document": "document tower",
     "lexical": "lexical model",
+    "family": "model of a plug-in",
     "reranker": "re-ranker",
     "search": "search model",
 }
@@ -57,14 +59,6 @@ class LoadedPart(NamedTuple):
     manifest: ExportManifest
 
 
-class LoadedTower(NamedTuple):
-    """A tower in memory."""
-
-    # Takes `text=`, `[batch]` string; returns a dictionary with `vector`, `[batch, dim]`.
-    encode: Any
-    manifest: ExportManifest
-
-
 def part_dir(export_dir: str | os.PathLike, role: str) -> Path:
     """The directory whose integer subdirectories are the versions of a part."""
     return Path(export_dir, DIRECTORIES[role])
@@ -82,14 +76,6 @@ def exported_versions(export_dir: str | os.PathLike, role: str) -> list[int]:
 def versions_newest_first(export_dir: str | os.PathLike) -> list[int]:
     """The versions that any part has, complete or not."""
     return sorted({v for role in DIRECTORIES for v in exported_versions(export_dir, role)})[::-1]
-
-
-def load_tower(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedTower:
-    """Loads an exported tower, after checking its files and that its version is complete."""
-    model, manifest = load_part(export_dir, role, version)
-    encode = model.signatures["serving_default"]
-    encode.keep_alive = model  # a signature alone does not keep its variables
-    return LoadedTower(encode, manifest)
 
 
 def load_part(export_dir: str | os.PathLike, role: str, version: int | None = None) -> LoadedPart:

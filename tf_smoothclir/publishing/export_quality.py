@@ -18,13 +18,12 @@ from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.exported_vectors import CollectionVectors
 from tf_smoothclir.publishing.manifest import TableQuality, VectorQuality
-from tf_smoothclir.training.retrievers import with_fusion
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.run_report import calibrated_on
 from tf_smoothclir.training.train import tokenized_set_of
 
-_SPLIT = "validation"
+_SPLIT, _TOWERS = "validation", "dense"
 _METRICS = ("full/MRR@10", "NDCG@5", "P_mr@1")
 _RECALL_QUERIES, _QUERIES_AT_ONCE = 1000, 50
 
@@ -38,7 +37,7 @@ def measured_quality(
     exact_vectors, exact = _ranked(models, tokenized_set)
     with contextlib.ExitStack() as stack:
         for role in ROLES:
-            stack.enter_context(tables[role].read_by(getattr(models.towers, f"{role}_tower")))
+            stack.enter_context(tables[role].read_by(getattr(models[_TOWERS], f"{role}_tower")))
         vectors, narrow = _ranked(models, tokenized_set)
     distances = [
         np.linalg.norm(getattr(vectors, side) - getattr(exact_vectors, side), axis=1).max()
@@ -83,17 +82,17 @@ def measured_recall(
 
 
 def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
-    """Fits a hybrid whose vectors are cut; logs its metrics on the validation queries."""
+    """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
-    models = with_fusion(models, tokenized_set)
+    models = models.completed(tokenized_set)
     retriever = models.retrievers(tokenized_set)[settings.retrieval.retriever]
     negatives = settings.training.negatives
     evaluation = evaluate_split(tokenized_set.retrieval_set, retriever, _SPLIT, negatives=negatives)
     logging.info(
         "With vectors of %d numbers: %s; %s queries: %s",
         settings.model.dim,
-        models.fusion,
+        models[settings.retrieval.retriever],
         _SPLIT,
         ", ".join(f"{name} {evaluation.metrics[name]:.4f}" for name in _METRICS),
     )
@@ -109,4 +108,4 @@ def _ranked(models: RunModels, tokenized_set: TokenizedSet):
         _SPLIT,
         negatives=models.settings.training.negatives,
     )
-    return retrievers["dense"], {name: evaluation.metrics[name] for name in _METRICS}
+    return retrievers[_TOWERS], {name: evaluation.metrics[name] for name in _METRICS}

@@ -50,11 +50,6 @@ class LexicalParts:
     fusion: Fusion | None = None
 
     @property
-    def retriever(self) -> str:
-        """Name of the retriever of the run: "lexical" or "hybrid"."""
-        return "lexical" if self.fusion is None else "hybrid"
-
-    @property
     def feedback(self) -> float:
         """Weight of feedback over the scores that rank."""
         return self.model.feedback if self.fusion is None else self.fusion.feedback

@@ -1,52 +1,94 @@
-"""Models of a version of an export, loaded from the export directory alone."""
+"""Published models of a version, by family: of an export, or of a run in memory."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing.export_directory import LoadedTower, latest_manifest, load_tower
-from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
-from tf_smoothclir.publishing.manifest import ExportManifest
+import numpy as np
 
-if TYPE_CHECKING:  # importing it takes seconds
-    from tf_smoothclir.publishing.exported_reranker import SecondStage
+from tf_smoothclir.plugins import family, with_parts
+from tf_smoothclir.publishing.export_directory import exported_versions, latest_manifest
+from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.utils.errors import input_error
+
+_PartT = TypeVar("_PartT")
 
 
-@dataclasses.dataclass(frozen=True)
-class ExportedModels:
-    """The models of one version."""
+class ExportedModels(Mapping[str, Any]):
+    """The published models of one version by family, loaded when they are first asked for.
 
-    # Of one of its parts; version, `pair_id`, thresholds and data are those of all.
-    manifest: ExportManifest
-    towers: dict[str, LoadedTower]  # "query" and "document" -> tower; empty for a lexical run
-    lexical: LexicalParts | None  # None for towers alone. Its `fusion` is that of a hybrid.
-    # Orders the first ranks again; None where there is none.
-    second_stage: SecondStage | None = None
+    Attributes:
+        manifest: Of one of its parts, whose version, `pair_id`, thresholds and data are those of
+            all; or of the index that the models search.
+        export_dir: The export; "" for a run in memory.
+        server: Address of the model server that encodes queries; "" for a search in this process,
+            None where texts are encoded and scored too.
+    """
+
+    def __init__(
+        self,
+        manifest: Any,
+        export_dir: str | os.PathLike = "",
+        models: Mapping[str, Any] | None = None,
+        server: str | None = None,
+    ):
+        self.manifest, self.export_dir, self.server = manifest, export_dir, server
+        self._models = dict(models or {})
 
     @property
     def retriever(self) -> str:
-        """Name of the retriever of the run: "dense", "lexical" or "hybrid"."""
-        return "dense" if self.lexical is None else self.lexical.retriever
+        """Name of the retriever, such as "hybrid"; without a re-ranker."""
+        return self.manifest.retriever
+
+    def __iter__(self) -> Iterator[str]:
+        reranked = ("reranked",) if "reranker" in self.manifest.parts else ()
+        return iter(with_parts(self.retriever, *reranked))
+
+    def __len__(self) -> int:
+        return len(tuple(iter(self)))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._models:
+            if name not in tuple(self):
+                raise KeyError(name)
+            self._models[name] = family(name).exported(self)
+        return self._models[name]
+
+    def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
+        """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
+        encoder = next((model for model in self.values() if hasattr(model, "vectors")), None)
+        if encoder is None:
+            raise input_error(
+                f"encode_{'queries' if role == 'query' else 'documents'}",
+                f"a {self.retriever} model has no vectors",
+                "Use search or score, or train with towers, such as preset='dense' or 'best'",
+            )
+        return encoder.vectors(role, texts)
+
+    def part(
+        self,
+        role: str,
+        load: Callable[[str | os.PathLike, int | None], tuple[_PartT, ExportManifest]],
+    ) -> tuple[_PartT, ExportManifest]:
+        """Loads a part of the version, or of the newest one that belongs to it, and its manifest.
+
+        Args:
+            role: Of the part.
+            load: From the export directory and the version to the part, once it is checked.
+        """
+        version = self.manifest.version
+        there = version in exported_versions(self.export_dir, role)
+        found, manifest = load(self.export_dir, version if there else None)
+        check_pair(manifest, self.manifest)
+        return found, manifest
 
 
 def load_exported_models(
     export_dir: str | os.PathLike, version: int | None = None
 ) -> ExportedModels:
     """Loads the models of a version, after checking its files and that it is complete."""
-    manifest = latest_manifest(export_dir, version)
-    number = manifest.version
-    towers = {
-        role: load_tower(export_dir, role, number) for role in ROLES if role in manifest.parts
-    }
-    lexical = None
-    if "lexical" in manifest.parts:
-        lexical, _ = load_lexical(export_dir, number)
-    second_stage = None
-    if "reranker" in manifest.parts:
-        from tf_smoothclir.publishing.exported_reranker import load_second_stage
-
-        second_stage, _ = load_second_stage(export_dir, number)
-    return ExportedModels(manifest, towers, lexical, second_stage)
+    models = ExportedModels(latest_manifest(export_dir, version), export_dir)
+    dict(models)  # loads all
+    return models

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.plugins import check_loaded
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import input_error
 
-EXPORTED_ROLES = (*ROLES, "lexical", "reranker", "search")
+EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
 
 
 class Manifest(Protocol):
@@ -60,6 +61,8 @@ class ExportManifest:
     cut_points: CutPoints
     # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
+    retriever: str = "dense"  # the family that ranks, without a re-ranker
+    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
     # What the narrow tables of the towers cost; None for exact ones.
     tables: TableQuality | None = None
     # What the narrow vectors of the search model cost; None for exact ones.
@@ -77,6 +80,7 @@ class ExportManifest:
     def of(cls, folder: Folder) -> ExportManifest:
         """The facts of the part in a folder."""
         manifest = folder.record(cls)
+        check_loaded(manifest.plugins)
         if not manifest.parts or not set(manifest.parts) <= set(EXPORTED_ROLES):
             raise folder.wrong(f"its entry 'parts' is {manifest.parts!r}")
         if manifest.role == "search" and None in (manifest.documents, manifest.depth):

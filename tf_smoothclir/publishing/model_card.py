@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.evaluation.report import metrics_cells, rules_list, without_queries
-from tf_smoothclir.plugins import RERANKERS
+from tf_smoothclir.evaluation.report import metrics_table, rules_list, without_queries
+from tf_smoothclir.plugins import FAMILIES, RERANKERS, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.run import RunSettings
@@ -18,11 +18,6 @@ from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.tables import markdown_table
 
-_RANKS_BY = {
-    "dense": "two towers that give queries and documents vectors",
-    "lexical": "a translation table",
-    "hybrid": "two towers and a translation table in one ranking",
-}
 _TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflow")
 
 
@@ -50,7 +45,7 @@ def write_model_card(
         f"# Cross-lingual retrieval, {settings.data.query_language} to"
         f" {settings.data.document_language}: {name}",
         f"Finds documents in the language `{settings.data.document_language}` for queries in"
-        f" `{settings.data.query_language}`. It ranks by {_RANKS_BY[settings.retrieval.retriever]}."
+        f" `{settings.data.query_language}`. It ranks by {_ranks_by(settings)}."
         f"{_second_stage(settings, roles)} Version {version}, exported by tf_smoothclir.",
         "## Training data",
         *_training_data(name, content.get("set", {})),
@@ -67,6 +62,11 @@ def write_model_card(
     path = model_card_path(export_dir, version)
     write_text(path, "\n\n".join(parts) + "\n")
     return path
+
+
+def _ranks_by(settings: RunSettings) -> str:
+    retriever = settings.retrieval.retriever
+    return family(retriever).ranks_by or FAMILIES.plugin(retriever).help.rstrip(".")
 
 
 def _second_stage(settings: RunSettings, roles: Sequence[str]) -> str:
@@ -131,8 +131,9 @@ def _figures(content: Mapping[str, Any], is_smaller: bool) -> Iterator[str]:
             " of fewer bits, or a part of the run) and may rank worse; `manifest.json` has what was"
             " measured."
         )
-    yield "Means over the test queries, which nothing was trained or chosen on:"
-    yield markdown_table(*metrics_cells(content, ["test"])).rstrip("\n")
+    if content["test"]:
+        yield "Means over the test queries, which nothing was trained or chosen on:"
+    yield from (table.rstrip("\n") for table in metrics_table(content, ["test"]))
     yield from without_queries(content, ["test"])
     yield rules_list(content["rules"])
 
@@ -164,7 +165,7 @@ def _use(export_dir: Path, settings: RunSettings, roles: Sequence[str]) -> Itera
     yield _code("python", [*lines, 'hits = model.search(["a query"], k=10)[0]'])
     served = next((MODELS[role] for role in ("search", "query") if role in roles), None)
     if served is None:
-        yield "A translation table alone is searched by tf_smoothclir, not by TensorFlow Serving."
+        yield "What has no graph is searched by tf_smoothclir, not by TensorFlow Serving."
         return
     yield "With TensorFlow Serving, in the directory of this file:"
     yield _code(

@@ -27,7 +27,7 @@ from tf_smoothclir.utils.errors import input_error
 
 _TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
 # Roles of the parts that ranking needs, in the order of `pair_id`.
-_RANKING = (*ROLES, "lexical", "reranker")
+_RANKING = (*ROLES, "lexical", "family", "reranker")
 
 
 class Part(Protocol):
@@ -55,6 +55,8 @@ class PairInfo:
     thresholds: tuple[float, ...]
     data: DataSettings  # the retrieval set of the training run; finds its collection again
     cut_points: CutPoints
+    retriever: str = "dense"  # the family that ranks, without a re-ranker
+    plugins: tuple[str, ...] = ()  # modules that have it
     # What the narrow tables of the towers cost; None for exact ones.
     quality: TableQuality | None = None
     # What the narrow vectors of the search model cost; None for exact ones.
@@ -114,6 +116,8 @@ def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest
         thresholds=info.thresholds,
         data=info.data,
         cut_points=info.cut_points,
+        retriever=info.retriever,
+        plugins=info.plugins,
         tables=info.quality,
         vectors=info.vectors,
         parts=ranking,

@@ -2,56 +2,31 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.engines.milvus import Address, CollectionNote
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.export_halves import export_halves
-from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.manifest import IndexManifest
+from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
-from tf_smoothclir.publishing.export_directory import (
-    LoadedPart,
-    checked_part,
-    exported_versions,
-    latest_manifest,
-    load_model,
-)
-from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
-from tf_smoothclir.search.dense_search import DenseSearch
-from tf_smoothclir.search.engine_search import EngineSearch
-from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
-from tf_smoothclir.search.index_halves import (
-    RERANKED,
-    check_halves,
-    missing,
-    one_half_alone,
-    ranked_by,
-)
+from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.search.outdated import check_current
-from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_server, by_tower
-from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.utils.errors import InputError, input_error
 
-if TYPE_CHECKING:  # importing it takes seconds
-    from tf_smoothclir.publishing.exported_reranker import SecondStage
-
-AUTO, RERANKER = "auto", "reranker"  # the latter is a part of an export
+AUTO = "auto"
 ChooseData = Callable[[DataSettings], DataSettings]
 
 
@@ -83,150 +58,66 @@ def open_search(
         if not server:  # which may serve earlier models
             check_current(export_dir, index_dir, index.manifest)
         _check_collection(index_dir, index.manifest, choose_data)
-    first = AUTO if retriever == RERANKED else retriever
-    search = _open_first_stage(export_dir, index, choose_data, server, first)
-    if retriever not in (AUTO, RERANKED):
-        return search
-    stage = _second_stage(export_dir, index.manifest, retriever)
-    if stage is not None and server:
+    models = ExportedModels(index.manifest, export_dir, server=server)
+    data = choose_data(index.manifest.data or _data_of_export(export_dir))
+    search = _opened(models, index, data, retriever)
+    if server and search.collection.retrievers[0] == RERANKED:
         logging.info("%s encodes queries; the re-ranker is that in %s.", server, export_dir)
-    return _in_two_stages(search, stage, retriever)
+    return search
 
 
-def _second_stage(
-    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote, retriever: str
-) -> SecondStage | None:
-    """Loads the re-ranker of the export that an index was built with; None if none is to rank."""
-    stage, parts = None, manifest.parts
-    if manifest.version in exported_versions(export_dir, RERANKER):
-        from tf_smoothclir.publishing.exported_reranker import load_second_stage
-
-        stage, export = load_second_stage(export_dir, manifest.version)
-        check_pair(export, manifest)
-        parts = export.parts
-    if one_half_alone(parts, manifest, retriever) or RERANKER not in parts:
-        return None
-    if stage is None:
-        raise input_error(
-            Path(export_dir, RERANKER, str(manifest.version)),
-            "the index is of an export with a re-ranker, which is not there",
-            "Copy all of the export, or give --retriever=dense, lexical or hybrid to rank without",
-        )
-    return stage
-
-
-def _open_first_stage(
-    export_dir: str | os.PathLike,
-    index: DocumentIndex | MilvusCollection,
-    choose_data: ChooseData,
-    server: str,
-    retriever: str,
-) -> TextSearch:
-    word_search = WordSearch if isinstance(index, DocumentIndex) else EngineSearch
-    lexical = _lexical_model(export_dir, index, retriever)
-    if retriever == AUTO:
-        whole = "dense" if lexical is None else lexical.retriever
-        retriever = ranked_by(whole, index.manifest)
-    searched = _searched(export_dir, index.manifest, choose_data, retriever)
-    if retriever == "lexical":
-        if server:
-            reason = "a lexical search reads its queries in this process"
-            raise input_error(f"--server={server}", reason, "Leave the flag out")
-        return word_search(lexical, index, searched)
-    check_halves(retriever, index.manifest)
-    encode = _remote(server, index.manifest) if server else _local(export_dir, index.manifest)
-    if retriever == "hybrid":
-        return word_search(lexical, index, searched, encode)
-    of_index = functools.partial(_tower_of_index, export_dir, index.manifest)
-    return DenseSearch(encode, index, of_index, searched)
-
-
-def search_in(
-    index: DocumentIndex,
-    models: ExportedModels,
-    load_tower: Callable[[str], LoadedPart],
-    retriever: str = AUTO,
-) -> TextSearch:
+def search_in(index: DocumentIndex, models: ExportedModels, retriever: str = AUTO) -> TextSearch:
     """The search of an open index by models that are in memory."""
     check_pair(models.manifest, index.manifest)
-    data = index.manifest.data or models.manifest.data
-    searched = SearchedCollection(
-        query_language=data.query_language,
-        document_language=data.document_language,
-        num_grades=len(index.manifest.thresholds) + 1,
-        data=index.manifest.data,
-    )
-    if retriever in (AUTO, RERANKED):
-        whole = ranked_by(models.retriever, index.manifest)
-        first = search_in(index, models, load_tower, whole)
-        alone = one_half_alone(models.manifest.parts, index.manifest, retriever)
-        return _in_two_stages(first, None if alone else models.second_stage, retriever)
-    if retriever != "dense" and models.lexical is None:
-        raise missing(retriever, "the run has no translation table")
-    no_fusion = retriever == "hybrid" and models.lexical.fusion is None
-    if no_fusion or (retriever != "lexical" and not models.towers):
-        raise missing(retriever, "the run has no towers")
-    check_halves(retriever, index.manifest)
-    if retriever == "lexical":
-        return WordSearch(models.lexical, index, searched)
-    encode = by_tower(load_tower("query").model)
-    if retriever == "hybrid":
-        return WordSearch(models.lexical, index, searched, encode)
-
-    def open_tower(role: str) -> ExplainedTower:
-        model, manifest = load_tower(role)
-        return SavedTower(model, manifest.epsilon)
-
-    return DenseSearch(encode, index, open_tower, searched)
+    return _opened(models, index, index.manifest.data or models.manifest.data, retriever)
 
 
-def _in_two_stages(first: TextSearch, stage: SecondStage | None, retriever: str) -> TextSearch:
-    """A search with its re-ranker; without one, itself."""
-    if stage is None and retriever == RERANKED:
-        raise missing(retriever, "the export has no re-ranker that counts")
-    if stage is None:
-        return first
-    from tf_smoothclir.search.reranked_search import RerankedSearch  # it takes seconds
-
-    return RerankedSearch(first, stage)
-
-
-def _lexical_model(
-    export_dir: str | os.PathLike, index: DocumentIndex | MilvusCollection, retriever: str
-) -> LexicalParts | None:
-    """Loads the lexical model that an index was built with; None to rank by vectors alone."""
-    has_impacts = LexicalHalf.name in index.manifest.halves
-    if retriever == "dense" or (retriever == AUTO and not has_impacts):
-        return None
-    if not has_impacts:
-        check_halves(retriever, index.manifest)
-    version = index.manifest.version
-    there = version in exported_versions(export_dir, "lexical")
-    lexical, manifest = load_lexical(export_dir, version if there else None)
-    check_pair(manifest, index.manifest)
-    if retriever == "hybrid" and lexical.fusion is None:
-        raise missing(retriever, "the exported run has no towers")
-    return lexical
-
-
-def _searched(
-    export_dir: str | os.PathLike,
-    manifest: IndexManifest | CollectionNote,
-    choose_data: ChooseData,
+def _opened(
+    models: ExportedModels,
+    index: DocumentIndex | MilvusCollection,
+    data: DataSettings,
     retriever: str,
-) -> SearchedCollection:
-    """Describes the collection of an index; files of documents are in the models' languages."""
-    data = choose_data(manifest.data or _data_of_export(export_dir))
-    halves = {DenseHalf.name, LexicalHalf.name} <= set(manifest.halves)
-    others = ("hybrid", "dense", "lexical") if halves else ()
-    return SearchedCollection(
+) -> TextSearch:
+    """Opens a search; files of documents are in the languages of the models, which `data` has."""
+    manifest = index.manifest
+    whole, parts = manifest.retriever, with_parts(manifest.retriever)
+    last = retriever
+    if retriever in (AUTO, RERANKED):
+        last = _last_stage(manifest, retriever)
+    elif retriever not in parts:
+        lacking = next(name for name in with_parts(retriever) if name not in parts)
+        raise _missing(retriever, f"the index has no {family(lacking).half_content or lacking}")
+    first = whole if last == RERANKED else last
+    others = (whole, *parts[:-1]) if len(parts) > 1 else ()
+    searched = SearchedCollection(
         query_language=data.query_language,
         document_language=data.document_language,
         num_grades=len(manifest.thresholds) + 1,
         data=data if manifest.data else None,
         documents=getattr(manifest, "documents", None),  # an engine's collection changes
-        retrievers=tuple(dict.fromkeys([retriever, *others])),
+        retrievers=tuple(dict.fromkeys([first, *others])),
     )
+    return family(last).search(models, index, searched)
+
+
+def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str:
+    """The family that ranks in the end: the re-ranker, if there is one for what is indexed.
+
+    The weight and the cut points of a re-ranker belong to the whole ranking.
+    """
+    reason = "the export has no re-ranker that counts"
+    if manifest.cut_points is None:
+        reason = "the index has one half of the hybrid alone"
+    elif "reranker" in manifest.parts:
+        return RERANKED
+    if retriever == RERANKED:
+        raise _missing(retriever, reason)
+    return manifest.retriever
+
+
+def _missing(retriever: str, reason: str) -> InputError:
+    remedy = "Leave the flag out, or export and index a run that has what it needs"
+    return input_error(f"--retriever={retriever}", reason, remedy)
 
 
 def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
@@ -235,18 +126,6 @@ def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
         return latest_manifest(export_dir).data
     except InputError:  # a model server has them
         return DataSettings()
-
-
-def _tower_of_index(
-    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote, role: str
-) -> ExplainedTower:
-    """Loads the tower that the index was built with, even if there is a later version."""
-    there = manifest.version in exported_versions(export_dir, role)
-    directory, tower = checked_part(export_dir, role, manifest.version if there else None)
-    check_pair(tower, manifest)
-    if Encoder.can_load(directory):
-        return Encoder.of_version(directory, role, is_checked=True)
-    return SavedTower(load_model(directory), tower.epsilon)
 
 
 def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: ChooseData) -> None:
@@ -271,21 +150,3 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
             manifest.collection_name,
             remedy,
         )
-
-
-def _local(
-    export_dir: str | os.PathLike, manifest: IndexManifest | CollectionNote
-) -> EncodeQueries:
-    directory, tower = checked_part(export_dir, "query")
-    check_pair(tower, manifest)
-    if Encoder.can_load(directory):
-        return by_encoder(Encoder.of_version(directory, "query", is_checked=True))
-    return by_tower(load_model(directory))
-
-
-def _remote(server: str, manifest: IndexManifest | CollectionNote) -> EncodeQueries:
-    from tf_smoothclir.client.serving_client import ServingClient
-
-    client = ServingClient(server)
-    check_pair_id(f"query tower of {server}", client.pair_id("query"), manifest)
-    return by_server(client)

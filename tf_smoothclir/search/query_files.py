@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.data.sources.line_files import (
-    checked_id,
+from tf_smoothclir.data.sources.cells import in_file, texts_in
+from tf_smoothclir.data.sources.line_files import any_lines, without_blank
+from tf_smoothclir.data.sources.tables import (
+    TEXTS,
     is_header,
-    json_object,
-    read_lines,
-    tsv_fields,
+    kind_of,
+    read_table,
+    rows_of_lines,
 )
-from tf_smoothclir.data.sources.user_files import json_field, json_id
 from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.utils.errors import input_error
 
 _LINES = "Give each line an id, a tab and a text, or a text alone"
-_JSON_NAMES = (("id", "_id", "query_id", "qid"), ("text", "query"))
 _RECORD = re.compile(r'\{.*"(_id|id|qid|query_id)"\s*:.*\}\s*$', re.DOTALL)
 _OTHER_FORMAT = re.compile(r"\s*(\[\s*([{\[\"]|$)|<(\?xml|!|top|query|quer))", re.IGNORECASE)
 
@@ -57,49 +59,52 @@ def numbered(texts: Iterable[str]) -> Iterator[Query]:
 def read_queries(path: str | Path) -> Iterator[Query]:
     """Yields the queries of a file, which is read once: it may be a pipe.
 
-    Its lines are id, tab and text, or JSON objects with an id and a text, or all a text alone: the
-    first line decides which. Texts alone are numbered from 1. What begins as another format does is
+    It is a table with the columns id and text, perhaps by the kind of its first line, or has a text
+    alone on each line. Texts alone are numbered from 1. What begins as another format does is
     refused.
     """
-    path, lines, parse = Path(path), {}, None
-    for line, text in read_lines(path):
-        parse = parse or _parser(path, text)
-        query = parse(path, line, text)
-        if lines.setdefault(query.id, line) != line:
-            reason = f"id {query.id!r} stands already in line {lines[query.id]}"
+    path, seen = Path(path), {}
+    for line, query in _queries(path):
+        if seen.setdefault(query.id, line) != line:
+            reason = f"id {query.id!r} stands already in line {seen[query.id]}"
             raise input_error(path, reason, "Give every query its own id", line=line)
         yield query
 
 
-def _parser(path: Path, first: str) -> Callable[[Path, int, str], Query]:
-    """What reads the lines of a file that begins with this one."""
-    if path.suffix.lower() == ".jsonl" or first.lstrip().startswith("{"):
-        return _of_json
-    if "\t" in first:
-        return _of_tsv
-    is_csv = path.suffix.lower() == ".csv" or is_header(first.split(","))
-    if is_csv or _OTHER_FORMAT.match(first):
-        reason = "this is no file of queries, but CSV, XML, TREC topics or a JSON array"
+def _queries(path: Path) -> Iterator[tuple[int, Query]]:
+    if kind_of(path) == "parquet":
+        rows = read_table(path, TEXTS)
+    else:
+        lines = any_lines(path)
+        first = next(lines, None)
+        lines = itertools.chain([] if first is None else [first], lines)
+        kind = kind_of(path) or _kind_of_line(path, first[1] if first else "")
+        if not kind:
+            for line, text in without_blank(path, lines):
+                if "\t" in text:
+                    reason = "the line has a tab, the first line has none"
+                    raise input_error(path, reason, _LINES, line=line)
+                yield line, Query(str(line), text)
+            return
+        rows = rows_of_lines(kind, path, TEXTS, lines)
+    for line, text in texts_in(rows, in_file(path)):
+        yield line, Query(text.id, text.text)
+
+
+def _kind_of_line(path: Path, first: str) -> str:
+    """The kind of table that begins with a line; "" for texts alone."""
+    if _OTHER_FORMAT.match(first):
+        reason = "this is no file of queries, but XML, TREC topics or a JSON array"
         raise input_error(path, reason, f"{_LINES}, or as a JSON object", line=1)
-    return _of_text
-
-
-def _of_json(path: Path, line: int, text: str) -> Query:
-    record = json_object(path, line, text)
-    id_, query = (next((n for n in names if n in record), names[0]) for names in _JSON_NAMES)
-    return Query(json_id(record, id_, path, line), json_field(record, query, str, path, line))
-
-
-def _of_tsv(path: Path, line: int, text: str) -> Query:
-    id_, query = tsv_fields(path, line, text, ("id", "text"))
-    return Query(checked_id(id_, "id", path, line), query)
-
-
-def _of_text(path: Path, line: int, text: str) -> Query:
-    if "\t" in text:
-        reason = "the line has a tab, the first line has none"
-        raise input_error(path, reason, _LINES, line=line)
-    return Query(str(line), text)
+    if first.lstrip().startswith("{"):
+        return "jsonl"
+    if "\t" in first:
+        return "tsv"
+    is_csv = (
+        is_header(next(csv.reader([first]), []), TEXTS),
+        first.startswith('"') and '","' in first,
+    )
+    return "csv" if any(is_csv) else ""
 
 
 class RunFile:

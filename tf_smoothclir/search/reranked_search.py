@@ -21,7 +21,7 @@ from tf_smoothclir.protocols.text_search import (
     TextSearch,
 )
 from tf_smoothclir.publishing.exported_reranker import SecondStage
-from tf_smoothclir.search.index_halves import RERANKED
+from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.text.tokenizer import tokenize
 
 _REMEMBERED = 100_000  # documents whose words are kept, in less than 1 kB each

@@ -21,7 +21,7 @@ def setting(
     minimum=None,
     maximum=None,
     choices: Collection[str] | None = None,
-    is_path: bool = False,
+    is_path: bool | str = False,
     has_effect: bool = True,
     searched: Collection = (),
     python_only: bool = False,
@@ -34,7 +34,8 @@ def setting(
         minimum: Least number, or None.
         maximum: Largest number, or None.
         choices: The possible values, or None; a `plugins.Registry` grows with plug-ins.
-        is_path: A path relative to the working directory is made absolute, unless it is a URL.
+        is_path: A path relative to the working directory is made absolute, unless it is a URL;
+            "several": each of those between commas.
         has_effect: Whether it can change a result. Where data are has none; what they are is
             compared by itself.
         searched: Values that `smoothclir-tune` tries; a `plugins.Registry` grows with plug-ins.
@@ -102,6 +103,8 @@ def typed(field: dataclasses.Field, value):
     if isinstance(default, tuple):
         parts = filter(None, map(str.strip, value.split(","))) if isinstance(value, str) else value
         return tuple(_in_type((*default, 0)[0], part) for part in parts)
+    if path == "several" and value:
+        return ",".join(os.path.abspath(local_path(one)) for one in os.fspath(value).split(","))
     if path and value and "://" not in (value := local_path(value)):
         value = os.path.abspath(value)  # a run is used from other directories too
         if os.path.exists(value) and not (os.path.isfile(value) or os.path.isdir(value)):

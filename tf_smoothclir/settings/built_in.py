@@ -1,4 +1,4 @@
-"""The losses, towers, objectives, re-rankers and distributions of the package itself.
+"""The losses, towers, objectives, re-rankers, distributions and families of the package itself.
 
 Named, not imported: flags and their checks need no TensorFlow. What is said of a class here, such
 as `needs_lists`, is what its attribute of this name says.
@@ -162,3 +162,30 @@ register(
         ),
     ),
 )
+
+
+def _family(name: str, where: str, text: str, rules: tuple = (), **facts) -> None:
+    where = f"tf_smoothclir.families.{where}"
+    register("family", name, where, help=text, rules=rules, facts=facts)
+
+
+_family("dense", "dense:Dense", "the two towers (paper).", has_task=True)
+_family(
+    "lexical",
+    "lexical:Lexical",
+    "a translation table learned from the training pairs; no towers.",
+    has_table=True,
+)
+_family(
+    "hybrid",
+    "hybrid:Hybrid",
+    "both in one ranking; the validation queries decide how much each counts, and whether the"
+    " better half ranks alone.",
+    parts=("dense", "lexical"),
+)
+_BY_RERANKER = Rule(
+    lambda retriever: retriever == "reranked",
+    "it orders what another retriever ranks first",
+    "Name that one, and add --reranker=late_interaction",
+)
+_family("reranked", "reranked:Reranked", "", (_BY_RERANKER,))

@@ -7,14 +7,21 @@ import dataclasses
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting
 from tf_smoothclir.settings.rule import Rule
 
-RULES = tuple(
+RULES = (
+    *(
+        Rule(
+            lambda one, *others: bool(one and any(others)),
+            "both name a retrieval set",
+            "Give one of them, or neither for the toy world",
+            names,
+        )
+        for names in (("data_dir", "tfds_name"), ("ir_dataset", "data_dir", "tfds_name"))
+    ),
     Rule(
-        lambda one, *others: bool(one and any(others)),
-        "both name a retrieval set",
-        "Give one of them, or neither for the toy world",
-        names,
-    )
-    for names in (("data_dir", "tfds_name"), ("ir_dataset", "data_dir", "tfds_name"))
+        lambda parallel, data_dir: bool(parallel) and not data_dir,
+        "sentences teach, and are not searched",
+        "Name a directory with the documents that are",
+    ),
 )
 
 
@@ -24,10 +31,25 @@ class DataSettings(Settings):
 
     data_dir: str = setting(
         "",
-        "Directory of the retrieval set: WikiCLIR layout (wiki_en.queries, wiki_fr.documents,"
-        " en2fr.rel), BEIR's layout (corpus.jsonl, queries.jsonl, qrels/), or your own queries,"
-        " documents and judgments as .tsv or .jsonl. Without it, the built-in toy world.",
+        "Directory of the retrieval set, in tables (.tsv, .csv, .jsonl, .parquet): your own"
+        " queries, documents and judgments; documents and clicks; or pairs, of a query and a"
+        " document, alone, whose file may be named itself. Or in the layout of WikiCLIR"
+        " (wiki_en.queries, wiki_fr.documents, en2fr.rel) or BEIR (corpus.jsonl, queries.jsonl,"
+        " qrels/). Without it, the built-in toy world.",
         is_path=True,
+        has_effect=False,
+    )
+    columns: str = setting(
+        "",
+        "Other names that columns have in your own tables, such as query=anchor,document=positive.",
+    )
+    parallel: str = setting(
+        "",
+        "For documents without judgments: parallel sentences that teach the translation table, a"
+        " table of two columns (query, document, or the codes of the languages), or two files of"
+        " lines as Moses has them, such as a.en,a.de; also a table parallel.* in --data_dir."
+        " Nothing is measured then.",
+        is_path="several",
         has_effect=False,
     )
     tfds_name: str = setting(
@@ -67,10 +89,10 @@ class DataSettings(Settings):
     )
     max_skipped: float = setting(
         0.01,
-        "For sets that others published (WikiCLIR, BEIR, ir_datasets, TFDS): largest share of the"
-        " judgments that may be skipped because they repeat another one, or name a query or"
-        " document that is not there. Beyond it, they are errors, and always in your own .tsv and"
-        " .jsonl files.",
+        "For clicks, and sets that others published (WikiCLIR, BEIR, ir_datasets, TFDS): largest"
+        " share of the judgments that may be skipped because they repeat another one, or name a"
+        " query or document that is not there. Beyond it, they are errors, and always in your own"
+        " judgments.",
         minimum=0.0,
         maximum=1.0,
     )

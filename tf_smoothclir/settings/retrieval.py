@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Iterator
 
-from tf_smoothclir.plugins import RERANKERS
+from tf_smoothclir.plugins import FAMILIES, RERANKERS, with_parts
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
+from tf_smoothclir.settings.rule import Rule
 
-# What indexes are made for, and what searches rank with; auto: what the exported run ranks with.
-INDEXED_FOR = ("auto", "dense", "lexical", "hybrid")
-SEARCHED_BY = (*INDEXED_FOR, "reranked")
+RERANKED = "reranked"
+
+
+class _Retrievers(Collection):
+    """Choices of what ranks; plug-ins bring more. auto: what the exported run ranks with."""
+
+    def __init__(self, *more: str):
+        self._more = more
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ("auto", *FAMILIES, *self._more)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == one for one in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _has_table(retriever: str) -> bool:
+    parts = (FAMILIES.plugin(name) for name in with_parts(retriever) if name in FAMILIES)
+    return any(part.fact("has_table", False) for part in parts)
+
+
+# What indexes are made for, and what searches rank with.
+INDEXED_FOR = _Retrievers()
+SEARCHED_BY = _Retrievers(RERANKED)
 RULES = (
-    Rule(
-        lambda retriever, ranker: retriever == "dense" and ranker != "psq",
-        "two towers rank by their vectors",
-        "Add --retriever=lexical or --retriever=hybrid",
-    ),
-    Rule(
-        lambda ranker, query_translation: ranker == "psq" and query_translation != "table",
-        "psq translates documents, by the translation table",
-        "Add --ranker=bm25 or --ranker=ql",
-    ),
-    Rule(
-        lambda retriever, query_translation, query_embeddings, document_embeddings: (
-            (retriever, query_translation) == ("lexical", "nearest")
-            and bool(query_embeddings) != bool(document_embeddings)
-        ),
-        "the nearest word is found by vectors of both languages",
-        "Give both files, or neither",
-    ),
     Rule(
         lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
     ),
     Rule(
-        lambda dictionary, retriever: bool(dictionary) and retriever == "dense",
-        "two towers have no translation table",
+        lambda dictionary, retriever: bool(dictionary) and not _has_table(retriever),
+        "it has no translation table",
         "Add --retriever=lexical or --retriever=hybrid",
-    ),
-    Rule(
-        lambda dictionary, query_translation: bool(dictionary) and query_translation != "table",
-        "a dictionary becomes part of the translation table, which this does without",
-        LEAVE_OUT,
     ),
 )
 
@@ -55,21 +57,12 @@ class RetrievalSettings(Settings):
 
     retriever: str = setting(
         "dense",
-        "What ranks the documents. dense: the two towers (paper). lexical: a translation table"
-        " learned from the training pairs; no towers. hybrid: both in one ranking; the validation"
-        " queries decide how much each counts, and whether the better half ranks alone.",
-        choices=("dense", "lexical", "hybrid"),
-    )
-    ranker: str = setting(
-        "psq",
-        "How lexical models rank. psq: documents as expected words of the query language"
-        " (probabilistic structured queries). bm25, ql (query likelihood): queries translated as"
-        " --query_translation says. Only psq can be exported, indexed and served.",
-        choices=("psq", "bm25", "ql"),
+        "What ranks the documents.",
+        choices=FAMILIES,
     )
     psq_alpha: float = setting(
         0.03,
-        "Only for --ranker=psq: share of the language at large in what a document is expected to"
+        "Of the translation table: share of the language at large in what a document is expected to"
         " say. Larger: a word that a document does not have costs less.",
         minimum=0.0001,
         maximum=0.9999,
@@ -77,19 +70,11 @@ class RetrievalSettings(Settings):
     )
     psq_beta: float = setting(
         0.3,
-        "Only for --ranker=psq: share of words that are spelled alike in both languages, such as"
+        "Of the translation table: share of words that are spelled alike in both languages, such as"
         " names, beside their translations.",
         minimum=0.0,
         maximum=1.0,
         searched=(0.0, 0.1, 0.3, 0.5, 0.7),
-    )
-    query_translation: str = setting(
-        "table",
-        "How queries are translated for --ranker=bm25 and ql. table: by the translation table."
-        " nearest: the word with the nearest vector, of the towers of a hybrid, else of"
-        " --query_embeddings and --document_embeddings, else of the training pairs. human: as in"
-        " wiki_<document language>.queries of the set. none: not at all.",
-        choices=("table", "nearest", "human", "none"),
     )
     dictionary: str = setting(
         "",
@@ -128,26 +113,15 @@ class RetrievalSettings(Settings):
     @property
     def ranks_with(self) -> str:
         """The name of what ranks in the end: the retriever, or "reranked"."""
-        return self.retriever if self.reranker == "none" else "reranked"
+        return self.retriever if self.reranker == "none" else RERANKED
 
     @property
-    def has_towers(self) -> bool:
-        """Whether towers are trained."""
-        return self.retriever != "lexical"
+    def families(self) -> tuple[str, ...]:
+        """What is trained or learned, in this order; the last one ranks."""
+        return with_parts(self.retriever, self.ranks_with)
 
     @property
-    def has_lexical_model(self) -> bool:
-        """Whether a lexical model is learned."""
-        return self.retriever != "dense"
-
-    @property
-    def learns_more_than_towers(self) -> bool:
-        """Whether anything is learned beside towers."""
-        return self.has_lexical_model or self.reranker != "none"
-
-    @property
-    def needs_training_pairs(self) -> bool:
-        """Whether there must be training queries with relevant documents."""
-        if self.has_towers:
-            return True
-        return self.query_translation not in ("human", "none") and not self.dictionary
+    def with_task(self) -> str:
+        """The family that is trained step by step, the towers; "" for none."""
+        have = (name for name in self.families if FAMILIES.plugin(name).fact("has_task", False))
+        return next(have, "")

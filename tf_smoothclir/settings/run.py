@@ -18,7 +18,6 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.utils.errors import input_error
 
 _S = TypeVar("_S", bound=Settings)
 GROUPS = {
@@ -84,7 +83,7 @@ class RunSettings:
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:
         """Restores what `to_dict` gave, also after a trip through JSON."""
-        _check_loaded(values[_PLUGINS])
+        plugins.check_loaded(values[_PLUGINS])
         groups = {name: values[name] for name in GROUPS}
         groups |= {name: group for name, group in values.items() if name not in groups}
         del groups[_PLUGINS]
@@ -118,18 +117,6 @@ class RunSettings:
             shown = (field.name for field in fields_with_flags(kinds[name]))
             lines += [f"--{field}={value_text(group[field])}" for field in shown]
         return lines
-
-
-def _check_loaded(modules: list[str]) -> None:
-    """Checks that the user has imported the plug-ins of a run: a file may not do so."""
-    missing = [name for name in modules if name not in plugins.loaded()]
-    if missing:
-        raise input_error(
-            f"plug-in {missing[0]}",
-            "the run was made with it, and nothing is imported because a file says so",
-            f"If you trust it, add --plugin={','.join(missing)}; in Python, call"
-            f" tf_smoothclir.plugins.load({missing!r}) first",
-        )
 
 
 def _shown(value: object) -> str:

@@ -49,11 +49,6 @@ RULES = (
         "Name psq_alpha or psq_beta for a lexical model, others for towers, any for a hybrid",
     ),
     Rule(
-        lambda tune, ranker: ranker != "psq" and any(map(_of_a_lexical_model, tune)),
-        "only psq has these settings",
-        "Leave --ranker out",
-    ),
-    Rule(
         lambda tune, loss: "loss" not in tune and any(_lacks(loss, name) for name in tune),
         "this loss does not have one of these settings",
         "Name other settings, or another --loss",

@@ -13,14 +13,14 @@ METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
 RULES = tuple(
     Rule(
-        lambda path, value: bool(path) and value not in ("", "random", "none", "psq"),
+        lambda path, value: bool(path) and value not in ("", "random", "none"),
         "one process trains the vocabularies, vectors and translation table of that run further",
         LEAVE_OUT,
         ("init_from", other),
     )
     for other in (
         *("distribution", "query_vocabulary", "document_vocabulary", "initial_vectors"),
-        *("query_embeddings", "document_embeddings", "dictionary", "ranker"),
+        *("query_embeddings", "document_embeddings", "dictionary"),
     )
 )
 

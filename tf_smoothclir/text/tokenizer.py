@@ -100,7 +100,7 @@ def _composed(texts: tf.Tensor) -> tf.Tensor:
         maximum_iterations=composition.MOST_MARKS,
     )
     joined = tf.strings.unicode_encode(codes, "UTF-8")
-    return tf.raw_ops.StringSplit(input=joined[tf.newaxis], delimiter="\n", skip_empty=False).values
+    return tf.raw_ops.StringSplitV2(input=joined[tf.newaxis], sep="\n").values
 
 
 def _compose_neighbours(codes: tf.Tensor) -> tf.Tensor:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.drawn_splits import known_queries
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.grades import highest_grade
 from tf_smoothclir.utils.errors import InputError
+
+_ENOUGH_QUERIES = 100
+_NEAR_CHANCE = 0.05  # of what can be gained over it
 
 
 def set_of_other_grades(source: Source, seed: int) -> RetrievalSet:
@@ -22,23 +27,59 @@ def set_of_training(data: DataSettings, num_grades: int) -> RetrievalSet:
     return RetrievalSet.load(source_of(data), num_grades=num_grades, seed=data.split_seed)
 
 
-def warn_of_known_queries(
+def warn_of_figures(
     data: DataSettings, num_grades: int, evaluated: RetrievalSet, split: str
 ) -> None:
-    """Warns if a split has queries, by their texts, that a model was trained on, in `data`."""
+    """Warns if a split has few queries, or texts of queries that a model was trained on."""
+    warn_of_few_queries(evaluated, split)
     try:
         trained = set_of_training(data, num_grades)
     except InputError:
         return  # the data are gone
     in_training = trained.splits == SPLITS.index("train")
-    known = {text.text for text, is_known in zip(trained.source.queries(), in_training) if is_known}
+    known = [text.text for text, is_known in zip(trained.source.queries(), in_training) if is_known]
     rows = set(evaluated.queries_in(split).tolist())
     texts = [text.text for row, text in enumerate(evaluated.source.queries()) if row in rows]
-    if repeated := sum(text in known for text in texts):
+    same, alike = known_queries(known, texts)
+    if same or alike:
         logging.warning(
-            "The model was trained on %d of the %d %s queries, so the figures are too good. The"
-            " test queries of the set of training are new to it.",
-            repeated,
+            "The model was trained on the texts of %d of the %d %s queries, and on the words of %d"
+            " more in another order, so the figures are too good.",
+            same,
             len(texts),
             split,
+            alike,
         )
+
+
+def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
+    """Warns where a mean over a split says little."""
+    number = len(retrieval_set.queries_in(split))
+    if number < _ENOUGH_QUERIES:
+        logging.warning(
+            "%s: there are %d %s queries. A share of them is certain to about ±%.2f; from %d on, to"
+            " ±0.10, from 400 on, to ±0.05. Look at the intervals, and judge more queries.",
+            retrieval_set.source.name,
+            number,
+            split,
+            min(0.98 / number**0.5, 1),  # 1.96 standard errors of a share of a half
+            _ENOUGH_QUERIES,
+        )
+
+
+def warn_near_chance(result: dict, settings: RunSettings) -> None:
+    """Warns where a finished training ranks hardly better than chance, and says what to do."""
+    documents, found = result["set"]["documents"], result["test"].get("full/MRR@10")
+    by_chance = sum(1 / rank for rank in range(1, min(10, documents) + 1)) / documents
+    if found is None or found - by_chance >= _NEAR_CHANCE * (1 - by_chance):
+        return
+    is_table_missing = settings.retrieval.families == (settings.retrieval.with_task,)
+    others = "; try --preset=best or lexical" if is_table_missing else ""
+    logging.warning(
+        "The model ranks hardly better than chance: full/MRR@10 is %.3f on test queries, %.3f by"
+        " chance. Check that the judgments name the right texts, that both languages are what"
+        " --query_language and --document_language say, and judge more queries%s.",
+        found,
+        by_chance,
+        others,
+    )

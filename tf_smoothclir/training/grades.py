@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,14 @@ def thresholds_for(highest_grade: int) -> tuple[float, ...]:
     return tuple(np.linspace(_FIRST_CUT, _LAST_CUT, highest_grade).round(4).tolist())
 
 
+def needs_table_alone(source: Source, preset: str, given: Collection[str]) -> bool:
+    """Whether --preset=lexical is right: nobody judged the set, nobody said what is trained."""
+    if source.is_judged or preset or "retriever" in given:
+        return False
+    logging.info("Without judgments there is the translation table alone: --preset=lexical")
+    return True
+
+
 def with_grades_of_set(
     settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False
 ) -> RunSettings:
@@ -54,7 +63,7 @@ def with_grades_of_set(
             return settings
     else:
         source = source_of(settings.data)
-        if isinstance(source, ToyWorld):
+        if isinstance(source, ToyWorld) or not source.is_judged:
             return settings
         thresholds = thresholds_for(highest_grade(source))
     if len(thresholds) == len(settings.model.thresholds):

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 
-import scipy.sparse as sp
-
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.plugins import DISTRIBUTIONS
+from tf_smoothclir.plugins import DISTRIBUTIONS, with_parts
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -69,26 +67,20 @@ def initial_run(settings: RunSettings) -> RunDirectory | None:
         return None
     run = RunDirectory.load(path, _FLAG)
     there, here = run.settings().values(), settings.values()
-    for name in _FORM if settings.retrieval.has_towers else _FORM[:1]:
+    for name in _FORM if settings.retrieval.with_task else _FORM[:1]:
         if there[name] != here[name]:
             raise input_error(
                 f"{_FLAG}={path}",
                 f"its models have another form: --{name} is {there[name]} there, {here[name]} here",
                 f"Leave --{name} out",
             )
-    if settings.retrieval.retriever not in (
-        there["retriever"],
-        *_PARTS.get(there["retriever"], ()),
-    ):
+    if settings.retrieval.retriever not in with_parts(there["retriever"]):
         raise input_error(
             f"{_FLAG}={path}",
             f"it has no {settings.retrieval.retriever} models, but {there['retriever']} ones",
             "Leave --retriever out, or begin with a hybrid",
         )
     return run
-
-
-_PARTS = {"hybrid": ("dense", "lexical")}
 
 
 def keep_vocabularies(initial: RunDirectory, run: RunDirectory) -> None:
@@ -109,15 +101,3 @@ def check_same_words(initial: RunDirectory, run: RunDirectory) -> None:
             f"it was trained again since {run.path} was begun, with other vocabularies",
             "Train with --overwrite",
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class EarlierTable:
-    """The translation table of an initial run, in the place of a `Dictionary`."""
-
-    found: sp.csr_array  # `[document words, query words]`, T(w | t)
-
-    def table(self, *vocabularies_and_background: object) -> sp.csr_array:
-        """The table; the vocabularies are the same."""
-        del vocabularies_and_background
-        return self.found

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import check_dim, check_weights
+from tf_smoothclir.training.tasks import check_dim
 from tf_smoothclir.utils.errors import input_error
 
 
 def check_trained(run: RunDirectory) -> None:
     """Checks that a run has all of its models, before its data are read."""
-    retrieval = run.settings().retrieval
-    if retrieval.has_towers:
-        check_weights(run)
-    if retrieval.has_lexical_model and not run.lexical.is_dir():
-        raise run.incomplete("has not learned its lexical model yet")
-    if retrieval.retriever == "hybrid" and not run.fusion.is_file():
-        raise run.incomplete("has not chosen the weights of its hybrid yet")
-    if retrieval.reranker != "none" and not run.reranker.is_dir():
-        raise run.incomplete("has not learned its re-ranker yet")
+    for name in run.settings().retrieval.families:
+        family(name).check(run)
 
 
 def check_cut(settings: RunSettings, dim: int) -> None:
     """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all."""
     reranker, lacks = settings.retrieval.reranker, ""
-    if not settings.retrieval.has_towers:
+    if not settings.retrieval.with_task:
         lacks = f"ranks by --retriever={settings.retrieval.retriever}, and has no vectors"
     elif reranker != "none":
         lacks = f"re-ranks by --reranker={reranker}, which was trained on whole vectors"
@@ -40,14 +34,13 @@ def check_cut(settings: RunSettings, dim: int) -> None:
 def check_retriever(settings: RunSettings, retriever: str) -> None:
     """Checks that a run has what ranks by `retriever`."""
     own, ranked_by = settings.retrieval.retriever, settings.retrieval.ranks_with
-    parts = ("dense", "lexical") if own == "hybrid" else ()
     if retriever == "reranked" != ranked_by:
         raise input_error(
             f"--retriever={retriever}",
             "the run was trained without a re-ranker",
             "Leave the flag out, or train with --reranker=late_interaction",
         )
-    if retriever not in (own, ranked_by, *parts):
+    if retriever not in (ranked_by, *with_parts(own)):
         raise input_error(
             f"--retriever={retriever}",
             f"the run was trained with --retriever={own} and has nothing else to rank by",

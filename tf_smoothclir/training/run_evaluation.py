@@ -12,10 +12,10 @@ from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
 from tf_smoothclir.protocols.scorer import TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import make_directory, write_json
-from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_known_queries
-from tf_smoothclir.training.retrievers import load_scorer
+from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_figures
 from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_scorer
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
 
@@ -62,12 +62,12 @@ def evaluate_run(
     num_grades, negatives = len(settings.model.thresholds) + 1, settings.training.negatives
     if another_set:
         retrieval_set = set_of_other_grades(source, data.split_seed)
-        for split in splits:
-            warn_of_known_queries(run.settings().data, num_grades, retrieval_set, split)
         tokenized_set = tokenize_set(retrieval_set, settings.text, data.cache_dir, run.vocabulary)
     else:
         tokenized_set = tokenized_set_of(source, settings, run, splits)
         retrieval_set = tokenized_set.retrieval_set
+    for split in splits:
+        warn_of_figures(run.settings().data, num_grades, retrieval_set, split)
     graded = load_scorer(run, tokenized_set, dim, retriever)
     scorer = graded.scorer
     cut_points = graded.cut_points if retrieval_set.num_grades == num_grades else None

@@ -1,66 +1,161 @@
-"""Models of a run, and their retriever."""
+"""Models of a run, family by family: learned once, kept in its directory, loaded from then on."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
-from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.plugins import family
+from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
+from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_checks import check_retriever
-from tf_smoothclir.training.set_retrievers import retrievers_over
-from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.scorer import thresholds_of
+from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
+from tf_smoothclir.training.run_directory import RunDirectory
+
+
+class ModelsOverSet:
+    """Models over one set, with their retrievers; a family finds its parts here.
+
+    Attributes:
+        models: Family -> its model.
+        retrievers: Name -> retriever over the set: the parts, and last what ranks.
+        shared: What families have made of the set and others may use, by name.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        tokenized_set: TokenizedSet,
+        models: Mapping[str, Any] | None = None,
+    ):
+        self.settings, self.tokenized_set = settings, tokenized_set
+        self.models: dict[str, Any] = {}
+        self.retrievers: dict[str, Retriever] = {}
+        self.shared: dict[str, Any] = {}
+        for name, model in (models or {}).items():
+            self.add(name, model)
+
+    @property
+    def retrieval_set(self) -> RetrievalSet:
+        """The set."""
+        return self.tokenized_set.retrieval_set
+
+    def add(self, name: str, model: Any) -> None:
+        """Adds a model and its retrievers, after its parts; None is learned from the set."""
+        own = family(name)
+        self.models[name] = own.learn(self) if model is None else model
+        self.retrievers.update(own.retrievers(self.models[name], self))
 
 
 @dataclasses.dataclass(frozen=True)
-class RunModels:
-    """The models of a run."""
+class RunModels(Mapping):
+    """The models of a run by family, parts first."""
 
     settings: RunSettings
-    towers: TwoTower | None  # None where there are none
-    lexical: LexicalModel | TranslatedQueries | None = None
-    # How towers and lexical model are added; None where one of the two ranks alone.
-    fusion: Fusion | None = None
-    reranker: Reranker | None = None  # orders the first ranks again; None where there is none
+    models: Mapping[str, Any]  # None for what has to be learned on validation anew
+
+    def __getitem__(self, name: str) -> Any:
+        return self.models[name]
+
+    def __iter__(self):
+        return iter(self.models)
+
+    def __len__(self) -> int:
+        return len(self.models)
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Thresholds of the loss of the towers; without towers, those of the settings."""
-        if self.towers is None:
+        """Thresholds of the loss; of families that learn without one, those of the settings."""
+        if (name := self.settings.retrieval.with_task) not in self:
             return self.settings.model.thresholds
-        return tuple(thresholds_of(self.settings, self.towers))
+        return family(name).thresholds(self[name], self.settings)
 
     @property
     def seconds(self) -> float:
-        """Time spent on learning all but the towers."""
-        parts = (self.lexical, self.fusion, self.reranker)
-        return sum(part.seconds for part in parts if part is not None)
+        """Time spent on learning all but what is trained step by step."""
+        return sum(getattr(model, "seconds", 0.0) for model in self.values())
 
     def only(self, retriever: str) -> RunModels:
-        """Models of `retriever` alone: a half of a hybrid, or all but the re-ranker."""
+        """Models of `retriever` alone: a part of another one, or all but the re-ranker."""
         check_retriever(self.settings, retriever)
         if retriever == self.settings.retrieval.ranks_with:
             return self
-        return RunModels(
-            changed(self.settings, {"retriever": retriever, "reranker": "none"}),
-            towers=self.towers if retriever != "lexical" else None,
-            lexical=self.lexical if retriever != "dense" else None,
-            fusion=self.fusion if retriever == "hybrid" else None,
+        # Not checked: what the others were learned with may stay among the settings.
+        retrieval = dataclasses.replace(
+            self.settings.retrieval, retriever=retriever, reranker="none"
         )
+        settings = dataclasses.replace(self.settings, retrieval=retrieval)
+        return RunModels(settings, {name: self[name] for name in settings.retrieval.families})
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Name -> retriever over a set: the parts, and last what the run ranks with."""
-        over = retrievers_over(self.settings, tokenized_set, self.towers)
-        if self.lexical is not None:
-            over.add_lexical(self.lexical)
-        if self.fusion is not None:
-            over.add_hybrid(self.fusion)
-        if self.reranker is not None:
-            over.add_reranked(self.reranker, self.settings.retrieval, tokenized_set)
-        return over.found
+        return ModelsOverSet(self.settings, tokenized_set, self.models).retrievers
+
+    def completed(self, tokenized_set: TokenizedSet) -> RunModels:
+        """Models with those that are None, chosen on validation, such as for cut vectors."""
+        if None not in self.values():
+            return self
+        over = ModelsOverSet(self.settings, tokenized_set, self.models)
+        return RunModels(self.settings, over.models)
+
+
+def learn_models(
+    settings: RunSettings,
+    run: RunDirectory,
+    tokenized_set: TokenizedSet,
+    trained: Mapping[str, Any],
+) -> tuple[RunModels, dict[str, Retriever]]:
+    """Learns what a run needs besides what is trained, or loads it, and keeps it in the run."""
+    over = ModelsOverSet(settings, tokenized_set, trained)
+    for name in settings.retrieval.families:
+        if name not in trained:
+            over.add(name, learned(name, run, over))
+    return RunModels(settings, over.models), over.retrievers
+
+
+def learned(name: str, run: RunDirectory, over: ModelsOverSet) -> Any:
+    """Model of a family, learned unless the run has it."""
+    own = family(name)
+    path = own.path(run)
+    if not path.exists():
+        model = own.learn(over)
+        with run.writing(path) as temporary:
+            own.save(model, temporary)
+    return own.load(run, over.settings)
+
+
+def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
+    """Restores the models of a run; towers with the weights of their best epoch."""
+    settings = run.settings()
+    check_cut(settings, dim)
+    check_trained(run)
+    settings = changed(settings, {"dim": dim or settings.model.dim})
+    families = settings.retrieval.families
+    return RunModels(settings, {name: family(name).load(run, settings) for name in families})
+
+
+def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints]:
+    """The cut points of what a trained run ranks with, and of its parts, by name."""
+    if not run.cut_points.is_file():
+        raise run.incomplete("has not chosen cut points between its grades yet")
+    found, dim = read_cut_points(run.cut_points), models.settings.model.dim
+    if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
+        (name, *others) = models
+        return {} if others else {name: found[f"{name}-{dim}"]}
+    return found
+
+
+def load_scorer(
+    run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
+) -> GradedScorer:
+    """Scorer of a trained run, whatever the run trained, over a set."""
+    models = load_models(run, dim).completed(tokenized_set)
+    name = retriever or models.settings.retrieval.ranks_with
+    if retriever:
+        check_retriever(models.settings, retriever)
+    cut_points = load_cut_points(run, models).get(name)
+    return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)

@@ -18,26 +18,23 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
-from tf_smoothclir.plugins import DISTRIBUTIONS
+from tf_smoothclir.plugins import DISTRIBUTIONS, family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import copy_file, read_record
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.training.evaluated_sets import warn_near_chance, warn_of_few_queries
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
 from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
-from tf_smoothclir.training.retrievers import (
-    add_words_of_dictionary,
-    learn_models,
-    set_with_pseudo_queries,
-)
 from tf_smoothclir.training.run_checks import check_trained
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import learn_models
 from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
 
 
 def train(
@@ -68,13 +65,16 @@ def train(
     with contextlib.ExitStack() as held:
         run, tokenized_set = _begin(settings, output_dir, overwrite, processes, held)
         with processes.noticing_lost_processes():
-            towers, progress = None, Progress()
-            if settings.retrieval.has_towers:
+            trained, progress = {}, Progress()
+            if with_task := settings.retrieval.with_task:
                 trainer = trainer_of(settings, tokenized_set, run, processes, callbacks)
-                towers, progress = trainer.task.model, trainer.train()
+                progress = trainer.train()
+                trained = {with_task: trainer.task.model}
             if processes.is_chief:
-                models, retrievers = learn_models(settings, run, tokenized_set, towers)
+                models, retrievers = learn_models(settings, run, tokenized_set, trained)
                 result = evaluate_and_report(run, models, retrievers, tokenized_set, progress)
+                if tokenized_set.retrieval_set.source.is_judged:
+                    warn_near_chance(result, settings)
                 keep_best(run.checkpoints)
     processes.wait()  # to the others, a process that exits first would look lost
     return result
@@ -97,10 +97,12 @@ def _begin(
         if (initial := initial_run(settings)) is not None:
             check_trained(initial)
         if processes.is_chief:
-            source = source_of(settings.data)
+            source = source_of(settings.data).training
             processes.check_set(source.name)
             held.enter_context(RunDirectory.only_one(output_dir))
-            splits = SPLITS if settings.retrieval.needs_training_pairs else SPLITS[1:]
+            families = map(family, settings.retrieval.families)
+            needs_pairs = any(one.needs_pairs(settings) for one in families)
+            splits = SPLITS if needs_pairs else SPLITS[1:]
             load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
             run = RunDirectory.create(output_dir, settings, overwrite=overwrite, check=load)
             try:
@@ -150,8 +152,10 @@ def trainer_of(
     """The trainer of a new run, or of a run that has a checkpoint."""
     keras.utils.set_random_seed(settings.training.seed)
     training_set = tokenized_set
-    if settings.training.pseudo_queries:
-        training_set = set_with_pseudo_queries(settings, run, tokenized_set)
+    if processes.is_chief:
+        training_set = family(settings.retrieval.with_task).training_set(
+            settings, run, tokenized_set
+        )
     task = make_task(settings, tokenized_set, run, processes, training_set)
     retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
     return Trainer(task, retrieval_set, settings.training, run, processes, callbacks)
@@ -159,11 +163,24 @@ def trainer_of(
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:
     """Loads a set and checks it."""
+    if not source.is_judged:
+        splits = [split for split in splits if split == "train"]
+        if settings.retrieval.has_towers or (splits and next(source.queries(), None) is None):
+            raise input_error(
+                source.name,
+                "there are no judgments",
+                "Add judgments, clicks or pairs; or teach the translation table alone, by"
+                " --parallel=FILE or --dictionary=FILE, with --preset=lexical",
+            )
     retrieval_set = RetrievalSet.load(
         source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
     )
+    if not retrieval_set.has_test:
+        splits = [split for split in splits if split != "test"]
     for split in splits:
         retrieval_set.queries_in(split)
+    if "test" in splits:
+        warn_of_few_queries(retrieval_set, "test")
     return retrieval_set
 
 
@@ -184,8 +201,8 @@ def _tokenized(
             temporary.mkdir()
             for role in ROLES:
                 copy_file(tokenized_set.vocabulary_dir / f"{role}.txt", temporary / f"{role}.txt")
-            if settings.retrieval.dictionary:
-                add_words_of_dictionary(temporary, settings)
-        if settings.retrieval.dictionary:
+            families = map(family, settings.retrieval.families)
+            more_words = [one.adds_words(temporary, settings) for one in families]
+        if any(more_words):
             return _tokenized(retrieval_set, settings, run)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)

@@ -6,10 +6,10 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.protocols.scorer import Retriever
-from tf_smoothclir.training.retrievers import load_scorer
 from tf_smoothclir.training.run_checks import check_trained
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_scorer
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -41,11 +41,4 @@ def load_first_stage(
 ) -> Retriever:
     """The scorer of a run on a set that another run has opened."""
     tokenized_set = tokenize_set(retrieval_set, run.settings().text, cache_dir, run.vocabulary)
-    scorer = load_scorer(run, tokenized_set).scorer
-    if not isinstance(scorer, Retriever):
-        raise input_error(
-            f"--first_stage={run.path}",
-            "it scores candidate lists and cannot rank a collection",
-            "Give a run that can, such as one of two towers",
-        )
-    return scorer
+    return load_scorer(run, tokenized_set).scorer

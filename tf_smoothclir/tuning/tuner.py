@@ -20,12 +20,13 @@ from tensorflow import keras
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.storage.files import read_record, write_json
+from tf_smoothclir.storage.files import delete_in, read_record, write_json
 from tf_smoothclir.training.checkpoints import Progress
-from tf_smoothclir.training.retrievers import learn_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import learn_models
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.cross_validation import fold_sets
@@ -137,17 +138,17 @@ def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, 
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
-    towers, progress, diverged = None, Progress(), False
-    if settings.retrieval.has_towers:
+    trained, progress, diverged = {}, Progress(), False
+    if with_task := settings.retrieval.with_task:
         trainer = trainer_of(settings, tokenized_set, run)
         try:
             trainer.train()
         except DivergedRun:
             diverged = True
-        towers, progress = trainer.task.model, trainer.progress
+        trained, progress = {with_task: trainer.task.model}, trainer.progress
     best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
-    if settings.retrieval.learns_more_than_towers and not diverged:
-        models, retrievers = learn_models(settings, run, tokenized_set, towers)
+    if {*settings.retrieval.families} - {*trained} and not diverged:
+        models, retrievers = learn_models(settings, run, tokenized_set, trained)
         retriever = retrievers[settings.retrieval.ranks_with]
         negatives = settings.training.negatives
         best, _ = Validation(lambda: retriever, tokenized_set.retrieval_set, negatives)()
@@ -184,6 +185,6 @@ def _quiet() -> Iterator[None]:
 
 def _delete_model(path: Path) -> None:
     run = RunDirectory(path)
-    for part in (run.checkpoints, run.vocabulary, run.lexical, run.reranker):
-        shutil.rmtree(part, ignore_errors=True)
-    run.fusion.unlink(missing_ok=True)
+    if run.config.is_file():
+        models = [family(name).path(run) for name in run.settings().retrieval.families]
+        delete_in(path, [part.name for part in (run.vocabulary, *models)])

@@ -9,7 +9,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.languages import other_alphabet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.data.sources.user_files import UserDirectory
+from tf_smoothclir.data.sources.user_files import PairsFile, UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -25,8 +25,8 @@ JSONL = {
     "judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n'
     '{"query_id": "q1", "document_id": "d-2", "grade": 0}\n',
 }
-MIXED = {name: {**TSV, **JSONL}[name] for name in ("documents.tsv", "queries.jsonl")}
-MIXED["judgments.tsv"] = TSV["judgments.tsv"]
+MIXED = {"documents.tsv": TSV["documents.tsv"], **JSONL}
+del MIXED["documents.jsonl"]
 WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr.rel": "1\t1\t2\n"}
 
 
@@ -38,17 +38,86 @@ def test_all_formats_give_the_same_set(make, files):
     assert list(source.queries()) == [("q1", "", "a liquid")]
     assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
     assert source.splits() is None
-    place = "judgments.jsonl:2" if files is JSONL else "judgments.tsv:2"
+    place = "judgments.tsv:2" if files is TSV else "judgments.jsonl:2"
     assert source.place("judgments", 1).endswith(place)
     assert (source.query_language, source.document_language) == ("en", "fr")
     assert UserDirectory(make({"splits.tsv": "q1\ttest\n"}), "fr").splits() == {"q1": "test"}
 
 
-def test_json_titles_and_integer_ids(make):
-    files = {**JSONL, "queries.jsonl": '{"id": 7, "title": "Water", "text": "été\\t\\n😀"}\n'}
-    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "Water", "été\t\n😀")]
-    files["queries.jsonl"] = '{"id": "7", "title": null, "text": ""}\n'
-    assert list(UserDirectory(make(files), "fr").queries()) == [("7", "", "")]
+PAIRS = "anchor,Positive,grade\nred  apple,Apfel,0\nRed Apple,Apfel,2\nsea,meer,1\nsea,Meer\xa0,1\n"
+CLICKS = "query\tdocument_id\tcount\na\t1\t3\nb\t1\t0\nA \t2\t2\na\t3\t1\na\t2\t2\nc\t9\t1\n"
+
+
+@pytest.mark.parametrize("place", ["", "pairs.csv"])
+def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
+    columns = "query=anchor,document=positive"
+    directory = make({"pairs.csv": PAIRS})
+    source = source_of(DataSettings(data_dir=str(directory / place), columns=columns))
+    assert list(source.queries()) == [("q2", "", "red  apple"), ("q4", "", "sea")]
+    assert list(source.documents()) == [("d2", "", "Apfel"), ("d4", "", "meer")]
+    assert list(source.judgments()) == [("q2", "d2", 2), ("q4", "d4", 1)]
+    assert source.place("judgments", 1).endswith("pairs.csv:4")
+    (piece,) = source.document_pieces(3)
+    assert [row for row, _ in source.documents_in(piece)] == [0, 1]
+    other = PairsFile(directory / "pairs.csv", "fr", columns={"query": "positive"})
+    assert other.fingerprint() != source.fingerprint()
+    with pytest.raises(
+        InputError, match=r"no column 'query'.*--columns=query=anchor,document=Posi"
+    ):
+        list(source_of(DataSettings(data_dir=str(directory))).queries())
+    with pytest.raises(InputError, match="--columns=qeury=a: there is no such column"):
+        source_of(DataSettings(data_dir=str(directory), columns="qeury=a"))
+
+
+def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
+    documents = "".join(f"{n}\ttext {n}\n" for n in range(4))
+    directory = make({"documents.tsv": documents, "clicks.tsv": CLICKS})
+    source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.2))
+    assert list(source.queries()) == [("q2", "", "a"), ("q3", "", "b"), ("q7", "", "c")]
+    graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
+    assert list(source.judgments()) == graded
+    assert len(RetrievalSet.load(source).grades) == 4
+    source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.1))
+    with pytest.raises(
+        InputError, match=r"clicks\.tsv:7: .*0\.1 allows: 0 of 5 repeat .*1 \(20\.0%"
+    ):
+        RetrievalSet.load(source)
+    make({"judgments.tsv": "q\t1\n"})
+    with pytest.raises(InputError, match=r"there are judgments and clicks\. Keep"):
+        source_of(DataSettings(data_dir=str(directory)))
+    for bad, message in (("a\t1\t-2", "the count is '-2'"), (" \t1\t2", "the query is empty")):
+        make({"clicks.tsv": f"{bad}\n"})
+        (directory / "judgments.tsv").unlink(missing_ok=True)
+        with pytest.raises(InputError, match=rf"clicks\.tsv:1: {message}"):
+            list(source_of(DataSettings(data_dir=str(directory))).judgments())
+
+
+@pytest.mark.parametrize("form", ["table", "beside", "lines"])
+def test_sentences_teach_where_nobody_judged(make, form):
+    pairs = [(f"sentence {n // 2}", f"phrase {n}") for n in range(40)]
+    table = "fr\ten\n" + "".join(f"{fr}\t{en}\n" for en, fr in [*pairs, ("", "x")])
+    lines = {f"a.{n}": "\n".join(side) + "\n" for n, side in enumerate(zip(*pairs, ("", "x")))}
+    files = {"parallel.tsv": table} if form == "beside" else {"x/p.tsv": table, **lines}
+    directory = make({"documents.tsv": "1\tpomme\n", **files})
+    names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
+    parallel = ",".join(str(directory / name) for name in names)
+    source = source_of(DataSettings(data_dir=str(directory), parallel=parallel))
+    assert not source.is_judged
+    assert [list(source.documents()), list(source.judgments())] == [[("1", "", "pomme")], []]
+    taught = source.training
+    assert [query.text for query in taught.queries()] == [query for query, _ in pairs]
+    assert [document.text for document in taught.documents()] == [text for _, text in pairs]
+    assert list(taught.further_texts()) == ["pomme"]
+    loaded = RetrievalSet.load(taught)
+    assert loaded.known_queries["validation"] == (0, 0)  # although each is there twice
+    assert len(loaded.queries_in("validation")) == 4
+    make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
+    (directory / "parallel.tsv").unlink()
+    short = source_of(
+        DataSettings(data_dir=str(directory), parallel=f"{directory}/a.0,{directory}/a.1")
+    )
+    with pytest.raises(InputError, match=r"a\.0: it has fewer lines"):
+        list(short.training.queries())
 
 
 def test_names_of_files_in_capitals(make):
@@ -66,21 +135,20 @@ def test_fingerprint_changes_with_any_file(make):
     assert len(prints) == 5
 
 
-STRING, INTEGER = "Give it a JSON str", "Give it a JSON int"
-TRUE = '{"query_id": "q1", "document_id": "d-1", "grade": true}\n'
+NONE = '{"query_id": "q1", "document_id": "d-1", "grade": null}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
-    ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "grade 'x' is not an integer", "Give a grade"),
+    ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', a str", "Give whole"),
     ("judgments.tsv", "\td-1\t2\n", 1, "query_id '' is empty", "Give an id"),
-    ("queries.jsonl", '{"id": "q1"}\n', 1, "the object has no 'text'; it has: id", "Add 'text'"),
-    ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "'text' is 5, a JSON int", STRING),
-    ("queries.jsonl", '{"id": 1.0, "text": ""}\n', 1, "'id' is 1.0, a JSON float", STRING),
+    ("queries.jsonl", '{"id": "q1"}\n', 1, "there is no column 'text'; there are: id", "Rename"),
+    ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "the text of 1 is 5, an int", "Give a string"),
+    ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, a float", "Give strings or"),
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
-    ("judgments.jsonl", TRUE, 1, "'grade' is True, a JSON bool", INTEGER),
+    ("judgments.jsonl", NONE, 1, "the grade is None", "Give whole numbers"),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
-    ("wiki_en.queries", "7 8\ta\tb\n", 1, "query_id '7 8' is empty or", "Give an id"),
+    ("wiki_en.queries", "7 8\ta\tb\n", 1, "id '7 8' is empty or", "Give an id"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
-    ("en2fr.rel", "7\t1\t1_0\n", 1, "grade '1_0' is not an integer", "Give a grade such as 0, 1"),
+    ("en2fr.rel", "7\t1\t1_0\n", 1, "the grade is '1_0', a str", "Give whole numbers"),
 ]
 
 
@@ -97,8 +165,8 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
     ("files", "message"),
     [
         ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
-        ({"documents.tsv": "", "queries.tsv": ""}, "it contains neither judgments.tsv nor judg"),
-        ({}, "it contains no set: no files. Give a directory either with wiki_<language>"),
+        ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
+        ({}, "it contains no set: no files. Give a directory with documents, queries"),
         ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
         ({f"{n:02}": "" for n in range(12)}, "it contains no set: 00, 01, 02, 03, 04, 05, 06"),
     ],

@@ -12,14 +12,14 @@ from tf_smoothclir.extras.lucene import anserini
 from tf_smoothclir.extras.lucene.anserini import write_anserini
 from tf_smoothclir.index.document_collections import SourceCollection, open_collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.training.retrievers import load_models
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import tokenized_set_of
 
 
 @pytest.fixture(scope="module")
 def lexical(ranking_runs):
     run = ranking_runs["lexical"]
-    return LexicalParts(load_models(run).lexical, run.vocabulary, run.settings().text)
+    return LexicalParts(load_models(run)["lexical"], run.vocabulary, run.settings().text)
 
 
 def read(directory):

@@ -1,7 +1,6 @@
 """Triplets, translated queries and queries made of documents, on the tiny set."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.rankers.term_weights import Collection
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
@@ -95,7 +93,7 @@ def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts
     offsets = np.append(0, np.cumsum([len(text) for text in texts]))
     documents = Words(np.concatenate(texts).astype(np.int32), offsets, 6)
     queries = TokenRows(documents.ids[:3], offsets[:2])  # the first document
-    read = SimpleNamespace(documents=documents, collection=Collection.of(documents))
+    read = type("Texts", (), {"documents": documents})()
     found = opening_queries._found_by_bm25(read, queries, np.array([0]))
     assert found.tolist() == [[1, NONE_FOUND, NONE_FOUND]]
 

@@ -26,8 +26,8 @@ from tf_smoothclir.papers.yu2020.outputs import write_table1, write_table2, writ
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import retrieval_set_of, train
 from tf_smoothclir.utils.errors import InputError
 
@@ -164,7 +164,7 @@ def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_
     if network == "drmm":
         run = RunDirectory.load(tmp_path / "run")
         models, tokenized = load_models(run), tokenized_by(run)
-        parts = models.reranker.codes, tokenized, models.retrievers(tokenized)["lexical"]
+        parts = models["reranked"].codes, tokenized, models.retrievers(tokenized)["lexical"]
         unchanged = Learned(0, (0.0,), (), 0.0)
         monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
         # The seed determines the weights to begin with, whatever was drawn before.

@@ -6,23 +6,16 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from tf_smoothclir.data.sources.line_files import (
-    WHOLE_FILE,
-    FileSource,
-    Piece,
-    checked_directory,
-    files_named,
-    read_jsonl,
-    read_judgments,
-)
+from tf_smoothclir.data.sources.cells import in_file, judgments_in, texts_in
+from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.user_files import json_field, json_id, json_title
+from tf_smoothclir.data.sources.tables import JUDGMENTS, TEXTS, read_table
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
-_COLUMNS = ("query-id", "corpus-id", "score")
 
 
 class BeirDirectory(FileSource):
@@ -32,7 +25,7 @@ class BeirDirectory(FileSource):
     | --- | --- |
     | `corpus.jsonl` | "_id", "text" and perhaps "title"; as in BEIR, a document is both |
     | `queries.jsonl` | "_id" and "text" |
-    | `qrels/train.tsv`, `dev.tsv`, `test.tsv` | a header, then query id, document id and grade |
+    | `qrels/train.tsv`, `dev.tsv`, `test.tsv` | query-id, corpus-id and score |
 
     The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
     """
@@ -60,12 +53,9 @@ class BeirDirectory(FileSource):
             self.paths[f"judgments {path.stem}"] = path
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        path = self.paths[stream]
-        for line, record in read_jsonl(path, piece):
-            text = json_field(record, "text", str, path, line)
-            if stream == "documents" and (title := json_title(record, path, line)):
-                text = f"{title} {text}".strip()
-            yield line, Text(json_id(record, "_id", path, line), "", text)
+        for line, text in texts_in(*self._rows(stream, TEXTS, piece)):
+            joined = f"{text.title} {text.text}".strip() if text.title else text.text
+            yield line, Text(text.id, "", joined if stream == "documents" else text.text)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         for path in self._parts:
@@ -95,4 +85,4 @@ class BeirDirectory(FileSource):
 
 
 def _judgments_in(path: Path) -> Iterator[tuple[int, Judgment]]:
-    return read_judgments(path, _COLUMNS, has_header=True)
+    return judgments_in(read_table(path, JUDGMENTS), in_file(path))

@@ -1,21 +1,49 @@
-"""Splits of a set that has none of its own."""
+"""Splits of a set that has none of its own, and queries that several splits have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.encoder.tokenizer import tokens_of
 
 
-def drawn_splits(query_ids: Sequence[str], seed: int) -> np.ndarray:
+def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
     """`[queries]` int8, an index into `SPLITS` for each judged query.
 
-    They are split 3:1:1 by query (Liu et al. 2020, section 5), by the hashes of their ids.
+    They are split 3:1:1 by query (Liu et al. 2020, section 5), by the hashes of their ids. Queries
+    of the same tokens are drawn as one, that of the lowest hash: no split knows those of another.
     """
-    order = np.argsort(hash_ids(query_ids, f"split {seed}"), kind="stable")
-    splits = np.zeros(len(query_ids), np.int8)
+    hashes = hash_ids([query.id for query in queries], f"split {seed}")
+    first: dict[str, int] = {}
+    groups = [
+        first.setdefault(" ".join(tokens_of(query.text)) or f"\n{query.id}", len(first))
+        for query in queries
+    ]
+    lowest = np.full(len(first), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(lowest, groups, hashes)
+    order = np.argsort(lowest, kind="stable")
+    splits = np.zeros(len(first), np.int8)
     splits[order[len(order) * 3 // 5 :]] = 1
     splits[order[len(order) * 4 // 5 :]] = 2
-    return splits
+    return splits[groups]
+
+
+def known_queries(training: Iterable[str], others: Iterable[str]) -> tuple[int, int]:
+    """How many of other texts have the tokens of a training query, and how many the same set.
+
+    Those that differ in the order of their tokens, or in how often each stands there, are counted
+    in the second number alone. Texts without tokens do not count.
+    """
+    tokens = [tokens for text in training if (tokens := tuple(tokens_of(text)))]
+    same, alike, counts = set(tokens), set(map(frozenset, tokens)), [0, 0]
+    for text in others:
+        tokens = tuple(tokens_of(text))
+        if tokens in same:
+            counts[0] += 1
+        elif frozenset(tokens) in alike:
+            counts[1] += 1
+    return counts[0], counts[1]

@@ -17,13 +17,14 @@ class MemorySource(Source):
     Record i of a stream stands at `<stream>[i]`, as a Python list has it.
     """
 
+    parallel: Sequence[Sequence[str]] = ()  # pairs of sentences, of a set without judgments
+
     def __init__(
         self,
         queries: Sequence[Text],
         documents: Sequence[Text],
         judgments: Sequence[Judgment],
         splits: Mapping[str, str] | None = None,
-        *,
         query_language: str = "en",
         document_language: str = "fr",
     ):
@@ -43,7 +44,7 @@ class MemorySource(Source):
         return iter(self._judgments)
 
     def splits(self) -> dict[str, str] | None:
-        return self._splits
+        return self._splits if self.is_judged else {}
 
     def place(self, stream: str, index: int) -> str:
         return f"{stream}[{index}]"
@@ -55,10 +56,17 @@ class MemorySource(Source):
 def write_set(
     source: Source, directory: Path, splits: Mapping[str, str] | None, *, replace: bool = False
 ) -> None:
-    """Writes a set as `documents.jsonl`, `queries.jsonl`, `judgments.jsonl` and `splits.tsv`."""
+    """Writes a set as `documents.jsonl`, `queries.jsonl`, `judgments.jsonl` and `splits.tsv`.
+
+    Without judgments, there are `documents.jsonl` and perhaps `parallel.jsonl`.
+    """
     with new_directory(directory, replace=replace) as temporary:
-        for stream in ("documents", "queries", "judgments"):
+        for stream in ("documents", "queries", "judgments")[: None if source.is_judged else 1]:
             _write_lines(temporary / f"{stream}.jsonl", _lines(source, stream))
+        if pairs := getattr(source, "parallel", ()):
+            records = (dict(zip(("query", "document"), pair)) for pair in pairs)
+            lines = (json.dumps(record, ensure_ascii=False) for record in records)
+            _write_lines(temporary / "parallel.jsonl", lines)
         if splits is not None:
             lines = (f"{query_id}\t{split}" for query_id, split in splits.items())
             _write_lines(temporary / "splits.tsv", lines)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tf_smoothclir.data.sources.beir_directory import CORPUS, BeirDirectory
+from tf_smoothclir.data.sources.file_source import checked_directory, files_named, table_named
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import check_code
-from tf_smoothclir.data.sources.line_files import checked_directory, files_named
 from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.data.sources.user_files import STREAMS, UserDirectory
+from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
+from tf_smoothclir.data.sources.user_files import (
+    STREAMS,
+    ClicksDirectory,
+    PairsFile,
+    QueryLog,
+    UserDirectory,
+)
 from tf_smoothclir.data.sources.wikiclir_files import (
     PUBLISHED_FOLDERS,
     WikiClirDirectory,
@@ -17,6 +27,7 @@ from tf_smoothclir.data.sources.wikiclir_files import (
 )
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 
 def source_of(settings: DataSettings) -> Source:
@@ -27,7 +38,7 @@ def source_of(settings: DataSettings) -> Source:
     source = _whole(settings)
     if source.max_skipped:  # published by others, who made the judgments
         source.max_skipped = settings.max_skipped
-    is_whole = not (settings.max_queries or settings.max_train_queries)
+    is_whole = not source.is_judged or not (settings.max_queries or settings.max_train_queries)
     if is_whole and settings.related_per_query < 0:
         return source
     return SelectedJudgments(
@@ -37,6 +48,16 @@ def source_of(settings: DataSettings) -> Source:
         related_per_query=settings.related_per_query,
         seed=settings.split_seed,
     )
+
+
+def query_log_of(settings: DataSettings) -> Source:
+    """Opens a set whose queries need no judgments."""
+    path = Path(local_path(settings.data_dir))
+    is_log = path.is_dir() and bool(table_named(path, "queries"))
+    if not is_log or table_named(path, "judgments") or not table_named(path, "documents"):
+        return source_of(settings)
+    languages = settings.document_language, settings.query_language
+    return QueryLog(path, *languages, columns=columns_of(settings.columns))
 
 
 def _whole(settings: DataSettings) -> Source:
@@ -59,25 +80,60 @@ def _whole(settings: DataSettings) -> Source:
 
 
 def _open_directory(settings: DataSettings) -> Source:
-    data_dir, languages = settings.data_dir, (settings.document_language, settings.query_language)
-    directory = checked_directory(data_dir)
+    path, columns = Path(local_path(settings.data_dir)), columns_of(settings.columns)
+    languages = settings.document_language, settings.query_language
+    if path.is_file() and kind_of(path):
+        return PairsFile(path, *languages, columns=columns)
+    if path.is_file():
+        reason, remedy = "this is no table", "Give pairs in .tsv, .csv, .jsonl or .parquet"
+        raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
+    directory, parallel = checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
-    own = bool(files_named(directory, "documents.tsv", "documents.jsonl"))
+    own = [name for name in ("documents", "pairs") if table_named(directory, name)]
     beir = bool(files_named(directory, CORPUS))
-    layouts = published + own + beir
+    layouts = published + len(own) + beir
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         what = "two sets" if layouts else "no set"
         raise input_error(
-            f"--data_dir={data_dir}",
+            f"--data_dir={settings.data_dir}",
             f"it contains {what}: {listed or 'no files'}",
-            "Give a directory either with wiki_<language>.documents, wiki_<language>.queries and a"
-            f" .rel file, or with {', '.join(STREAMS)} as .tsv or .jsonl, or with"
-            f" {CORPUS}, queries.jsonl and qrels/",
+            f"Give a directory with {', '.join(STREAMS)}, with documents and clicks, or with pairs"
+            " (.tsv, .csv, .jsonl or .parquet, perhaps .gz); or with wiki_<language>.documents,"
+            f" wiki_<language>.queries and a .rel file; or with {CORPUS}, queries.jsonl and qrels/",
         )
+    if settings.parallel and own != ["documents"]:
+        reason = "sentences teach where there are documents alone"
+        raise input_error(f"--parallel={settings.parallel}", reason, "Leave it out")
     if beir:
         return BeirDirectory(directory, *languages)
     if published:
         return WikiClirDirectory(directory, *languages)
-    return UserDirectory(directory, *languages)
+    if "pairs" in own:
+        return PairsFile(table_named(directory, "pairs"), *languages, columns=columns)
+    kinds = [name for name in ("judgments", "clicks") if table_named(directory, name)]
+    if settings.parallel:
+        kinds.append("--parallel")
+    elif not kinds and (sentences := table_named(directory, "parallel")):
+        parallel = [sentences]
+    if len(kinds) > 1:
+        raise input_error(
+            directory, f"there are {' and '.join(kinds)}", "Keep one of them (--parallel= for none)"
+        )
+    if parallel or not (kinds or table_named(directory, "queries")):
+        documents = table_named(directory, "documents")
+        return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
+    kind = ClicksDirectory if kinds == ["clicks"] else UserDirectory
+    return kind(directory, *languages, columns=columns)
+
+
+def columns_of(given: str) -> dict[str, str]:
+    """Column -> its name in the tables, from a text such as "query=anchor,document=positive"."""
+    pairs = (one.partition("=")[::2] for one in given.split(",") if one.strip())
+    columns = {column.strip(): name.strip() for column, name in pairs}
+    for column, name in columns.items():
+        if column not in COLUMNS or not name:
+            remedy = f"Give COLUMN=NAME, with a column among {', '.join(COLUMNS)}"
+            raise input_error(f"--columns={column}={name}", "there is no such column", remedy)
+    return columns

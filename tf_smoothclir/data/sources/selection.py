@@ -125,8 +125,9 @@ class SelectedJudgments(Source):
         """The splits before training queries are left out."""
         if (own := self._source.splits()) is not None or not self._max_train_queries:
             return own or {}
-        ids = [text.id for text in self._source.queries() if text.id in self._judged]
-        return {id_: SPLITS[split] for id_, split in zip(ids, drawn_splits(ids, self._seed))}
+        queries = [text for text in self._source.queries() if text.id in self._judged]
+        splits = drawn_splits(queries, self._seed)
+        return {text.id: SPLITS[split] for text, split in zip(queries, splits)}
 
     @functools.cached_property
     def _unused_training_queries(self) -> frozenset[str]:

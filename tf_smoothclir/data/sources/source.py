@@ -45,11 +45,21 @@ class Source(abc.ABC):
     query_language: str
     document_language: str
     max_skipped: float = 0.0  # the share of the judgments that `checked_judgments` may leave out
+    is_judged: bool = True  # else there is nothing to measure a model by
 
     @property
     def whole(self) -> Source:
         """The source of the same documents before queries or judgments were left out."""
         return self
+
+    @property
+    def training(self) -> Source:
+        """What a model learns from: the set, or the parallel sentences of one without judgments."""
+        return self
+
+    def further_texts(self) -> Iterator[str]:
+        """Yields texts in the language of the documents that count for their vocabulary alone."""
+        return iter(())
 
     @abc.abstractmethod
     def queries(self) -> Iterator[Text]:

@@ -19,17 +19,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tf_smoothclir.data.sources.line_files import (
-    WHOLE_FILE,
-    FileSource,
-    Piece,
-    checked_directory,
-    checked_id,
-    files_named,
-    read_judgments,
-    read_tsv,
-)
+from tf_smoothclir.data.sources.cells import id_of, judgments_in
+from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS, read_table
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
@@ -98,17 +92,13 @@ class WikiClirDirectory(FileSource):
         self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
 
     def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        path, id_name = self.paths[stream], "query_id" if stream == "queries" else "doc_id"
-        wanted = None
+        wanted, (rows, place) = None, self._rows(stream, TITLED_TEXTS, piece)
         if stream == "queries" and self._queries_are_shared:
             wanted = self._judged_queries()
-        for line, fields in self._fields(stream, id_name, piece):
+        for line, fields in rows:
             if wanted is None or fields[0] in wanted:
-                checked_id(fields[0], id_name, path, line)
+                id_of(fields[0], "id", place, line)
                 yield line, Text(*fields)
-
-    def _fields(self, stream: str, id_name: str, piece: Piece = WHOLE_FILE):
-        return read_tsv(self.paths[stream], (id_name, "title", "text"), piece)
 
     def translated_queries(self) -> Iterator[Text]:
         path = self.paths["documents"].with_name(f"wiki_{self.document_language}.queries")
@@ -116,7 +106,7 @@ class WikiClirDirectory(FileSource):
             reason = "there is no such file, with queries that people translated"
             remedy = "Put one there (query_id, title, text), or choose another --query_translation"
             raise input_error(path, reason, remedy)
-        for _, fields in read_tsv(path, ("query_id", "title", "text")):
+        for _, fields in read_table(path, TITLED_TEXTS):
             yield Text(*fields)
 
     def _judged_queries(self) -> set[str]:
@@ -125,14 +115,14 @@ class WikiClirDirectory(FileSource):
     def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
         of_others: set[str] = set()
         if self._queries_are_shared:
-            of_others = {id_ for _, (id_, *_) in self._fields("queries", "query_id")}
+            of_others = {id_ for _, (id_, *_) in self._rows("queries", TITLED_TEXTS)[0]}
             of_others -= self._judged_queries()
         for line, (query_id, split) in super()._splits():
             if query_id not in of_others:
                 yield line, (query_id, split)
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        return read_judgments(self.paths["judgments"], ("query_id", "doc_id", "relevance"))
+        return judgments_in(*self._rows("judgments", JUDGMENTS))
 
     def fingerprint(self) -> str:
         own = super().fingerprint()

@@ -63,11 +63,5 @@ def or_literal(translation: sp.csr_array, spelling: sp.csr_array) -> sp.csr_arra
     return sp.csr_array(translation + sp.diags_array(missing.astype(np.float32)) @ spelling.T)
 
 
-def inverted(table: sp.csr_array, shares: np.ndarray) -> sp.csr_array:
-    """P(from | to) by Bayes' rule from P(to | from), `[from words, to words]`, and P(from)."""
-    joint = sp.csr_array((sp.diags_array(shares) @ table).T)
-    return rows_of_1(joint)
-
-
 def _units(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

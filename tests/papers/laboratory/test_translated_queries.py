@@ -1,32 +1,21 @@
 """Runs that translate queries and rank within one language."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 from tests.training.fixtures import tokenized_by
-from tests.training.tiny_set import QUERIES, SPLITS, WORDS, words_of
+from tests.training.test_retrievers import data as data
+from tests.training.test_retrievers import without_training_pairs
+from tests.training.tiny_set import QUERIES, WORDS, words_of
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.papers.laboratory import translated as translated  # registers it
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.training.retrievers import load_models
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")
-slow = pytest.mark.slow
-
-
-@pytest.fixture
-def data(tiny_dir, tmp_path):
-    return shutil.copytree(tiny_dir, tmp_path / "data")
-
-
-def without_training_pairs(data):
-    judged = (data / "en2fr.rel").read_text().splitlines()
-    kept = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
-    (data / "en2fr.rel").write_text("\n".join(kept) + "\n")
 
 
 def opened(path):
@@ -34,7 +23,7 @@ def opened(path):
     run = RunDirectory.load(path)
     tokenized_set = tokenized_by(run, splits=("test",))
     vocabularies = [tokenized_set.vocabulary(role) for role in ("query", "document")]
-    return load_models(run).lexical, LexicalTexts(tokenized_set, 200), *vocabularies
+    return load_models(run)["translated"], LexicalTexts(tokenized_set, 200), *vocabularies
 
 
 def share_translated(path):
@@ -44,14 +33,11 @@ def share_translated(path):
     return np.mean(found.argmax(axis=1) == [document_words.index(f"mot{n}") for n in range(WORDS)])
 
 
-@pytest.mark.parametrize(
-    ("ranker", "parameters"), [("bm25", {"k1", "b"}), pytest.param("ql", {"mu"}, marks=slow)]
-)
-def test_a_run_translates_queries_by_its_table_and_says_so(tiny, tmp_path, ranker, parameters):
-    settings = tiny(retriever="lexical", ranker=ranker, query_translation="table")
+def test_a_run_translates_queries_by_its_table_and_says_so(tiny, tmp_path):
+    settings = tiny(retriever="translated", ranker="ql", query_translation="table")
     metrics = train(settings, tmp_path / "run")
     assert metrics["lexical"].keys() == {"ranker", "parameters", "query_translation", "seconds"}
-    assert metrics["lexical"]["parameters"].keys() == parameters
+    assert metrics["lexical"]["parameters"].keys() == {"mu"}
     assert share_translated(tmp_path / "run") >= 0.7
     assert "smoothclir-export" not in (tmp_path / "run" / "report.md").read_text()
 
@@ -62,62 +48,34 @@ def test_words_of_files_with_vectors_translate_by_the_nearest(tiny, tmp_path):
         lines = (f"{stem}{n} {' '.join(map(str, row))}\n" for n, row in enumerate(vectors))
         (tmp_path / f"{language}.vec").write_text("".join(lines))
     files = {"query_embeddings": f"{tmp_path}/en.vec", "document_embeddings": f"{tmp_path}/fr.vec"}
-    nearest = {"retriever": "lexical", "ranker": "bm25", "query_translation": "nearest"}
+    nearest = {"retriever": "translated", "ranker": "bm25", "query_translation": "nearest"}
     train(tiny(**nearest, **files), tmp_path / "run")
     assert share_translated(tmp_path / "run") == 1
-
-
-def test_a_hybrid_translates_by_the_words_of_its_own_towers(tiny, tmp_path):
-    still = {"epochs": 1, "learning_rate": 1e-6, "dim": 16, "initial_vectors": "bilingual"}
-    settings = tiny(retriever="hybrid", ranker="bm25", query_translation="nearest", **still)
-    train(settings, tmp_path / "run")
-    assert share_translated(tmp_path / "run") >= 0.7  # the towers have hardly moved
 
 
 def test_untranslated_queries_need_no_training_pairs_and_are_not_exported(tiny, data, tmp_path):
     without_training_pairs(data)
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("99\tTitre\tword1 mot2\n")  # one document has a word of queries
-    settings = tiny(data, retriever="lexical", ranker="bm25", query_translation="none")
+    settings = tiny(data, retriever="translated", ranker="bm25", query_translation="none")
     train(settings, tmp_path / "run")
     model, texts, query_words, _ = opened(tmp_path / "run")
     scores = model.rows(texts)(np.arange(QUERIES))
     asked = texts.queries.toarray()[:, query_words.index("word1")] > 0
     assert (scores[:, -1] > 0).tolist() == asked.tolist()
     assert not scores[:, :-1].any()
-    with pytest.raises(InputError, match="--ranker=bm25 cannot be exported"):
+    with pytest.raises(InputError, match="--retriever=translated cannot be exported"):
         export_run(RunDirectory.load(tmp_path / "run"), tmp_path / "export")
     with pytest.raises(InputError, match="no query of the train split has a judgment"):
-        train(tiny(data, retriever="lexical"), tmp_path / "psq")
-
-
-def test_a_dictionary_alone_is_enough(tiny, data, tmp_path):
-    without_training_pairs(data)
-    path = tmp_path / "en-fr.txt"
-    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(WORDS)))
-    metrics = train(tiny(data, retriever="lexical", dictionary=str(path)), tmp_path / "run")
-    assert metrics["test"]["full/MRR@10"] > 0.5
-    assert metrics["lexical"]["dictionary"] == 1
-    model, _, query_words, _ = opened(tmp_path / "run")
-    assert {f"new{n}" for n in range(WORDS)} <= set(query_words)
-    assert model.table.nnz == 2 * WORDS
-
-
-def test_what_is_missing_or_bad_stops_a_run_before_it_learns(tiny, tmp_path):
-    path = tmp_path / "en-fr.txt"
-    path.write_text("word1 mot1\nword2\n")
-    with pytest.raises(InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
-        train(tiny(retriever="hybrid", dictionary=str(path)), tmp_path / "run")
-    assert not (tmp_path / "run" / "vocabulary").exists()
-    human = tiny(retriever="lexical", ranker="ql", query_translation="human")
-    with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file"):
-        train(human, tmp_path / "human")
+        train(tiny(data, retriever="translated"), tmp_path / "table")
 
 
 def test_a_query_that_nobody_translated_finds_nothing(tiny, data, tmp_path, caplog):
+    settings = tiny(data, retriever="translated", ranker="bm25", query_translation="human")
+    with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file"):
+        train(settings, tmp_path / "without")
     lines = [f"{n}\tTitre\tmot{words_of(n)[0]}\n" for n in range(QUERIES - 1)]  # not of the last
     (data / "wiki_fr.queries").write_text("".join(lines))
-    settings = tiny(data, retriever="lexical", ranker="bm25", query_translation="human")
     with caplog.at_level("WARNING", logger="absl"):
         train(settings, tmp_path / "run")
     assert "1 queries have no translation" in caplog.text

@@ -12,12 +12,13 @@ from absl import logging
 
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.lexical.learning import learn_table
-from tf_smoothclir.lexical.query_translation import by_nearest, by_table, inverted, literal
-from tf_smoothclir.lexical.rankers import RANKERS
+from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.translated_queries import TranslatedQueries
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.lexical.word_vectors import WordVectors
+from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
+from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS, collection_of
+from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, by_table, literal
 
 # Values of --query_translation.
 TABLE, NEAREST, HUMAN, NONE = "table", "nearest", "human", "none"
@@ -65,7 +66,7 @@ def learn_translated_queries(
 
 def _by_tables(texts: LexicalTexts, table: sp.csr_array) -> list[sp.csr_array]:
     """Translations by a table T(w | t), to choose from."""
-    of_words = texts.collection.occurrences
+    of_words = collection_of(texts).occurrences
     found = inverted(table, of_words / max(1, of_words.sum()))
     return [by_table(found, texts.spelling, most) for most in TRANSLATIONS]
 
@@ -78,5 +79,5 @@ def _translation(
         return None
     if name == NONE:
         return literal(texts.spelling)
-    occurring = texts.collection.occurrences > 0
+    occurring = collection_of(texts).occurrences > 0
     return by_nearest(vectors.queries, vectors.documents, occurring, texts.spelling)

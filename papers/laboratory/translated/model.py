@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from absl import logging
 
-from tf_smoothclir.lexical.rankers import RANKERS
-from tf_smoothclir.lexical.rankers.bm25 import Bm25
-from tf_smoothclir.lexical.rankers.query_likelihood import QueryLikelihood
 from tf_smoothclir.lexical.score_rows import ScoreRows
+from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.papers.laboratory.translated.rankers import (
+    RANKERS,
+    Bm25,
+    QueryLikelihood,
+    collection_of,
+)
 from tf_smoothclir.storage.files import (
     new_directory,
     open_to_write,
@@ -25,6 +31,17 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
+
+
+@functools.lru_cache(maxsize=1)
+def human_queries(texts: LexicalTexts) -> sp.csr_array:
+    """The set's own translations, `[queries, document words]`; no words where there is none."""
+    source, ids = texts.retrieval_set.source, texts.retrieval_set.query_ids
+    found = {text.id: text.text for text in source.translated_queries()}
+    if missing := sum(id_ not in found for id_ in ids):
+        logging.warning("%s: %d queries have no translation", source.name, missing)
+    reader = DocumentReader(texts.vocabulary_dir, texts.max_query_tokens)
+    return reader.words(found.get(id_, "") for id_ in ids).matrix()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,10 +67,10 @@ class TranslatedQueries:
     def rows(self, texts: LexicalTexts) -> ScoreRows:
         """The model over a set."""
         if self.translation is None:
-            queries = texts.human_queries
+            queries = human_queries(texts)
         else:
             queries = sp.csr_array(texts.queries @ self.translation)
-        return self.ranker(texts.collection).rows(queries)
+        return self.ranker(collection_of(texts)).rows(queries)
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""

@@ -1,0 +1,161 @@
+"""Foreign encoders: adapters, and vectors that are kept."""
+
+import itertools
+import types
+
+import numpy as np
+import pytest
+
+from tests.foreign_encoders import stand_in
+from tf_smoothclir.foreign_encoders import endpoint as endpoint_module
+from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
+from tf_smoothclir.foreign_encoders.opening import encoder_of
+from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
+from tf_smoothclir.foreign_encoders.vector_files import VectorFile
+from tf_smoothclir.foreign_encoders.vector_store import VectorStore
+from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.utils.errors import InputError
+
+TEXTS = ["aab", "", "bcd", "αβγ", "a" * 5000]
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(endpoint_module.time, "sleep", pauses.append)
+    return pauses
+
+
+def unit(vectors):
+    lengths = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    return vectors / np.where(lengths == 0, 1, lengths)
+
+
+def counting(calls):
+    """The stand-in, which notes the texts of each call."""
+
+    def encode(texts):
+        calls.append(list(texts))
+        return stand_in.encode(texts)
+
+    return encode
+
+
+def test_an_endpoint_is_asked_in_batches_and_again_where_that_may_help(no_pauses, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with stand_in.endpoint(refusals=[503, 429]) as (server, url):
+        encoder = EndpointEncoder(url + "/", "small", query_prefix="query: ", texts_per_request=2)
+        vectors = encoder.encode_queries(TEXTS)
+    expected = ["query: " + text for text in TEXTS]
+    np.testing.assert_allclose(vectors, stand_in.encode(expected))
+    assert [len(body["input"]) for *_, body in server.asked] == [2, 2, 2, 2, 1]  # the first thrice
+    assert {(path, key) for path, key, _ in server.asked} == {("/v1/embeddings", "Bearer secret")}
+    assert {body["model"] for *_, body in server.asked} == {"small"}
+    assert no_pauses == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "answer", "message"),
+    [
+        ([401], None, "401 Unauthorized"),
+        ([500] * 9, None, "500 Internal Server Error"),
+        ([], {"data": []}, "does not hold 5 vectors"),
+        ([], {"data": [{"index": n, "embedding": [1.0] * n} for n in range(5)]}, "same length"),
+        ([], {"data": [{"index": n, "embedding": [float("nan")]} for n in range(5)]}, "5 vectors"),
+        ([], ["no"], "5 vectors"),
+    ],
+)
+def test_an_endpoint_that_answers_something_else_is_an_error(refusals, answer, message):
+    with stand_in.endpoint(refusals, answer) as (server, url):
+        with pytest.raises(InputError, match=message):
+            EndpointEncoder(url, "small").encode_documents(TEXTS)
+        assert len(server.asked) == (6 if len(refusals) > 6 else 1)
+
+
+def test_an_endpoint_that_is_not_there_is_an_error():
+    with pytest.raises(InputError, match="does not answer"):
+        EndpointEncoder("http://127.0.0.1:9/v1", "small").encode_documents(["a"])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        stand_in.encode,
+        types.SimpleNamespace(encode=stand_in.encode),
+        types.SimpleNamespace(query=stand_in.encode, passage=stand_in.encode),
+        types.SimpleNamespace(encode_query=stand_in.encode, encode_document=stand_in.encode),
+        types.SimpleNamespace(
+            embed_query=lambda text: stand_in.encode([text])[0], embed_documents=stand_in.encode
+        ),
+    ],
+)
+def test_functions_and_objects_of_libraries_encode(model):
+    encoder = PythonEncoder(model, query_prefix="q ", document_prefix="d ")
+    np.testing.assert_array_equal(encoder.encode_queries(["ab"]), stand_in.encode(["q ab"]))
+    np.testing.assert_array_equal(encoder.encode_documents(["ab"]), stand_in.encode(["d ab"]))
+
+
+@pytest.mark.parametrize("made", [np.zeros(3), np.zeros((2, 3)), np.array([["a"]] * 3)])
+def test_a_function_that_returns_something_else_is_an_error(made):
+    with pytest.raises(InputError, match="one vector of numbers for each text"):
+        PythonEncoder(lambda texts: made).encode_queries(["a", "b", "c"])
+
+
+def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
+    calls = []
+    encoder = PythonEncoder(counting(calls), name="counting")
+    for _ in range(2):
+        vectors = VectorStore(encoder, tmp_path).documents([*TEXTS, "aab"])
+    np.testing.assert_allclose(vectors, unit(stand_in.encode([*TEXTS, "aab"])), rtol=0, atol=1e-6)
+    assert sorted(itertools.chain(*calls)) == sorted(TEXTS)
+    VectorStore(encoder, tmp_path).queries(["aab"])  # of another role
+    assert calls[-1] == ["aab"]
+    # Hazard: a process is killed between the vector and its key, or within either.
+    (directory,) = (tmp_path / "encoders").iterdir()
+    keys = (directory / "document.keys").read_bytes()
+    (directory / "document.keys").write_bytes(keys[: 3 * 16 + 5])
+    calls.clear()
+    np.testing.assert_array_equal(VectorStore(encoder, tmp_path).documents(TEXTS), vectors[:5])
+    assert len([*itertools.chain(*calls)]) == 2
+
+
+def test_other_prefixes_and_models_have_vectors_of_their_own():
+    encoders = [
+        PythonEncoder(stand_in.encode, query_prefix=prefix, digest=digest)
+        for prefix in ("", "query: ") for digest in ("", "1")
+    ]  # fmt: skip
+    assert len({encoder.digest for encoder in encoders}) == 4
+
+
+def test_a_file_has_vectors_by_id(tmp_path):
+    path = tmp_path / "vectors.npz"
+    arrays = {"query_ids": ["q1", "q2"], "queries": stand_in.encode(["ab", "c"])}
+    arrays |= {"document_ids": ["d1"], "documents": stand_in.encode(["abc"])}
+    np.savez(path, **arrays)
+    encoder = encoder_of(EncoderSettings(encoder=str(path)))
+    np.testing.assert_allclose(
+        encoder.queries(["q2", "q1"]), unit(stand_in.encode(["c", "ab"])), atol=1e-6
+    )
+    with pytest.raises(InputError, match="no vector for 1 of 2 documents, such as 'd2'"):
+        encoder.documents(["d1", "d2"])
+    np.savez(path, **{**arrays, "query_ids": ["q1"]})
+    with pytest.raises(InputError, match="do not fit"):
+        VectorFile(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("e5", "names no encoder"),
+        ("tests.foreign_encoders.stand_in:nothing", "cannot be imported"),
+        ("tests.foreign_encoders.stand_in:DIM", "neither a function"),
+    ],
+)
+def test_what_is_no_encoder_is_an_error(name, message):
+    with pytest.raises(InputError, match=message):
+        encoder_of(EncoderSettings(encoder=name))
+
+
+def test_a_function_is_named_by_its_module():
+    encoder = encoder_of(EncoderSettings(encoder="tests.foreign_encoders.stand_in:encode"))
+    np.testing.assert_array_equal(encoder.encode_queries(["ab"]), stand_in.encode(["ab"]))

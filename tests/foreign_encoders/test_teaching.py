@@ -1,0 +1,133 @@
+"""A foreign encoder as a teacher, and measured as it is."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tf_smoothclir as sc
+from tests.foreign_encoders import stand_in
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.foreign_encoders.opening import EncodedSet
+from tf_smoothclir.foreign_encoders.teaching import taught
+from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.utils.errors import InputError
+
+DIM = 64
+RIGHT = 0.6  # of the first hits of the teacher
+
+
+class Log(ToyWorld):
+    """The toy world without the judgments of its queries, but for some."""
+
+    def __init__(self, judged=frozenset()):
+        super().__init__("fr", "en", 300, 13)
+        self.judged = judged
+
+    def judgments(self):
+        return (one for one in super().judgments() if one.query_id in self.judged)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return ToyWorld("fr", "en", 300, 13)
+
+
+def mates(source):
+    return {j.query_id: j.document_id for j in source.judgments() if j.grade == 2}
+
+
+def teacher_of(world):
+    """Vectors that put a share of the queries nearest to its mate, the others to any document."""
+    random, mate = np.random.default_rng(13), mates(world)
+    queries, ids = list(world.queries()), [text.id for text in world.documents()]
+    documents = random.normal(size=(len(ids), DIM)).astype(np.float32)
+    documents /= np.linalg.norm(documents, axis=1, keepdims=True)
+    rows = [
+        ids.index(mate[text.id]) if random.random() < RIGHT else random.integers(len(ids))
+        for text in queries
+    ]
+    return EncodedSet("teacher", documents[rows], documents)
+
+
+def settings(tmp_path):
+    return changed(preset_settings("lexical"), {"cache_dir": str(tmp_path)})
+
+
+def test_table_and_teacher_together_are_right_where_the_teacher_alone_is_not(world, tmp_path):
+    found = taught(Log(), teacher_of(world), settings(tmp_path))
+    labels = {j.query_id: j.document_id for j in found.judgments()}
+    assert labels.keys() == {text.id for text in world.queries()}
+    share = np.mean([labels[query] == document for query, document in mates(world).items()])
+    assert share > RIGHT + 0.05
+    splits = [found.splits()[query] for query in labels]
+    assert splits.count("validation") == int(0.2 * len(splits))
+    assert "test" not in splits
+    RetrievalSet.load(found, num_grades=2)
+
+
+def test_what_people_judged_stays_and_alone_is_tested(world, tmp_path):
+    source = Log(frozenset(text.id for text in list(world.queries())[:10]))
+    found = taught(source, teacher_of(world), settings(tmp_path))
+    judgments = list(found.judgments())
+    real = list(source.judgments())
+    assert judgments[: len(real)] == real
+    assert not {j.query_id for j in judgments[len(real) :]} & source.judged
+    tested = {query for query, split in found.splits().items() if split == "test"}
+    assert set() < tested < source.judged
+    assert {j.grade for j in judgments[len(real) :]} == {max(j.grade for j in real)}
+
+
+def test_a_set_without_unjudged_queries_has_nothing_to_teach(world, tmp_path):
+    with pytest.raises(InputError, match="nothing to teach"):
+        taught(world, teacher_of(world), settings(tmp_path))
+
+
+def test_a_log_becomes_a_set_whose_run_has_no_test_figures(world, commands, tmp_path):
+    log, taught_set, run = tmp_path / "log", tmp_path / "taught", tmp_path / "run"
+    write_set(Log(), log, None)
+    (log / "judgments.jsonl").unlink()
+    vectors = teacher_of(world)
+    ids = [[text.id for text in texts] for texts in (world.queries(), world.documents())]
+    names = "query_ids", "document_ids", "queries", "documents"
+    arrays = [*ids, vectors.queries, vectors.documents]
+    np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
+    given = f"--data_dir={log}", f"--encoder={tmp_path}/teacher.npz", f"--output_dir={taught_set}"
+    done = commands.run("trainers.teach", *given)
+    assert done.returncode == 0, done.stderr
+    assert "teacher judged 300 queries" in done.stdout
+    given = f"--data_dir={taught_set}", "--preset=lexical", f"--output_dir={run}"
+    done = commands.run("trainers.train", *given, f"--cache_dir={tmp_path}/cache")
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["test"] == {}  # nobody judged what it would be measured by
+    assert metrics["validation"]["full/MRR@10"] > 0.3
+    done = commands.run("trainers.teach", f"--data_dir={log}", f"--output_dir={taught_set}")
+    assert "it is there already" in done.stderr
+
+
+def test_python_teaches_and_trains(world):
+    queries, documents = (
+        {text.id: text.text for text in texts} for texts in (world.queries(), world.documents())
+    )
+    judged = [j for j in world.judgments() if int(j.query_id[1:]) % 10 == 0]
+    found = sc.teach(queries, documents, judgments=judged, encoder=stand_in.encode)
+    model = sc.train(**found, preset="lexical")
+    assert len(model.details["intervals"]["test"])
+    assert model.search(["sea"], k=1) is not None
+
+
+def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
+    done = commands.run(
+        "trainers.evaluate",
+        "--encoder=tests.foreign_encoders.stand_in:encode",
+        "--toy_entities=300",
+        f"--cache_dir={tmp_path}/cache",
+        f"--output_dir={tmp_path}/rival",
+    )
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads((tmp_path / "rival" / "metrics.json").read_text())
+    assert 0 < metrics["test"]["full/MRR@10"] < 1
+    assert (tmp_path / "rival" / "test").is_dir()

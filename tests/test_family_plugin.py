@@ -1,0 +1,73 @@
+"""A retriever of docs/plugins.md does all that those of the package do; no file knows it."""
+
+import json
+import re
+import shutil
+import sys
+import urllib.parse
+
+import pytest
+
+import tf_smoothclir as sc
+from tests.server.local_server import local_server, rest
+from tests.test_plugins import PAGE
+from tests.training.tiny_set import write_tiny_set
+from tf_smoothclir import plugins
+from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.server.search_page import open_page
+from tf_smoothclir.utils.errors import InputError
+
+(SOURCE,) = re.findall(r'```python title="my_bm25\.py"\n(.*?)```', PAGE, re.DOTALL)
+QUERY, NAMED = "word1 word4", "--plugin=my_bm25"
+SEARCH = ("export.search", "--export_dir=export", f"--query={QUERY}", "--json", "--explain")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, commands):
+    """A run, its export and its index, by commands; both languages write a word alike."""
+    folder = tmp_path_factory.mktemp("family")
+    (folder / "my_bm25.py").write_text(SOURCE)
+    documents = write_tiny_set(folder / "data") / "wiki_fr.documents"
+    documents.write_text(documents.read_text().replace("mot", "word"))
+    data = ("--data_dir=data", "--cache_dir=cache", "--output_dir=run")
+    for name, *flags in (
+        ("trainers.train", "--retriever=bm25", *data),
+        ("trainers.evaluate", "--run_dir=run", "--split=validation"),
+        ("export.export", "--run_dir=run", "--export_dir=export"),
+        ("export.build_index", "--export_dir=export"),
+    ):
+        done = commands.run(name, NAMED, *flags, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_commands_python_and_the_page_find_the_same(folder, commands, monkeypatch):
+    assert f"If you trust it, add {NAMED}" in commands.run(*SEARCH, cwd=folder).stderr
+    results = json.loads(commands.run(*SEARCH, NAMED, cwd=folder).stdout)["results"]
+    first, second, *_ = results[0]["explanation"]["words"]
+    assert {first["word"], second["word"]} == {*QUERY.split()}
+    assert second["share"] > 0
+    assert not (folder / "export" / "search").exists()  # it has no graph
+
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(plugins, "_plugins", dict(plugins._plugins))
+    monkeypatch.delitem(sys.modules, "my_bm25", raising=False)
+    sc.plugins.load(["my_bm25"])
+    expected, metrics = [hit["id"] for hit in results], sc.load(folder / "run").metrics
+    assert metrics["full/MRR@10"] > 0.5
+    for path in ("run", "export"):
+        model = sc.load(folder / path)
+        hits = model.search([QUERY])[0]
+        assert [hit.id for hit in hits] == expected
+        assert all(hit.grade is not None for hit in hits)
+        explained = model.explain(QUERY, hits[0].text)
+        assert model.score([QUERY], [hits[0].text]) == pytest.approx([explained.score])
+        assert model.evaluate(negatives=40).metrics == pytest.approx(metrics)
+        with pytest.raises(InputError, match="a bm25 model has no vectors"):
+            model.encode_queries([QUERY])
+    shutil.copytree(folder / "run", folder / "other")
+    assert {row.difference for row in sc.compare(folder / "run", folder / "other").rows} == {0}
+    search = open_search(folder / "export", "", lambda data: data)
+    with local_server(folder / "export", page=open_page(search)) as address:
+        _, found = rest(address, f"/api/search?q={urllib.parse.quote(QUERY)}")
+    assert [hit["id"] for hit in found["results"]] == expected

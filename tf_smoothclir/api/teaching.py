@@ -1,0 +1,84 @@
+"""A foreign encoder as a teacher, from Python: judgments for queries that nobody judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tf_smoothclir.api.given import Judgments, Texts, judgments_of, texts_of
+from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
+from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
+from tf_smoothclir.foreign_encoders.teaching import taught
+from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.utils.progress import progress_shown
+
+
+def teach(
+    queries: Texts,
+    documents: Texts,
+    *,
+    encoder: Any,
+    judgments: Judgments | None = None,
+    splits: Mapping[str, str] | None = None,
+    encoder_model: str = "",
+    query_prefix: str = "",
+    document_prefix: str = "",
+    progress: bool | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Makes judgments of an encoder for queries that nobody judged, such as a query log.
+
+    ```python
+    model = sc.train(**sc.teach(log, documents, encoder=my_model.encode), preset="lexical")
+    ```
+
+    The encoder ranks the documents for each query, and a translation table learns from its first
+    hits; then both judge together, which is better than either. What people judged stays, and alone
+    is for test queries; without that, a run has no test figures.
+
+    Args:
+        queries: As for `train`; those without judgments are what is taught.
+        documents: As for `train`.
+        encoder: A function from a list of texts to `[texts, dim]`; an object of a library with
+            `encode_queries` and `encode_documents`, or with `encode`; or what `--encoder` takes,
+            such as "http://localhost:8000/v1". Vectors are kept in `cache_dir` by text; those of a
+            function, by its name.
+        judgments: As for `train`, of some of the queries.
+        splits: As for `train`, of the judged queries.
+        encoder_model: The model that a server is asked for.
+        query_prefix: Put before each query, such as "query: ".
+        document_prefix: Put before each document, such as "passage: ".
+        progress: Whether to show progress bars; None shows them on a terminal and in a notebook.
+        **settings: Settings of the text and the data of `train`, such as `document_language`.
+
+    Returns:
+        `queries`, `documents`, `judgments` and `splits`: arguments of `train`.
+
+    Raises:
+        InputError: The data or the encoder cannot be used, or all queries have judgments.
+    """
+    chosen = changed(preset_settings("lexical"), settings)
+    source = MemorySource(
+        texts_of(queries, "queries"),
+        texts_of(documents, "documents"),
+        [] if judgments is None else judgments_of(judgments),
+        None if splits is None else {str(id_): split for id_, split in splits.items()},
+        chosen.data.query_language,
+        chosen.data.document_language,
+    )
+    prefixes = {"query_prefix": query_prefix, "document_prefix": document_prefix}
+    if isinstance(encoder, str):
+        named = EncoderSettings(encoder=encoder, encoder_model=encoder_model, **prefixes)
+        opened = encoder_of(named)
+    else:
+        opened = PythonEncoder(encoder, **prefixes)
+    with progress_shown(progress):
+        found = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
+    return {
+        "queries": queries,
+        "documents": documents,
+        "judgments": [tuple(judgment) for judgment in found.judgments()],
+        "splits": found.splits(),
+    }

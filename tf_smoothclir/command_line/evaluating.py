@@ -1,0 +1,42 @@
+"""The work of smoothclir-evaluate, by its flags."""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tf_smoothclir.command_line import setting_flags
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.training.run_directory import RunDirectory
+
+FLAGS = flags.FLAGS
+
+
+def evaluate_by_flags() -> None:
+    """Evaluates a run or a foreign encoder, and prints the metrics."""
+    evaluate = _evaluate_encoder if FLAGS.encoder else _evaluate_run
+    content, path = evaluate()
+    from tf_smoothclir.evaluation.report import print_results
+
+    print_results(content, FLAGS.split)
+    print(f"Metrics: {path}/metrics.json; TREC files: {path}/<split>/")
+
+
+def _evaluate_run():
+    run, first = RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify), None
+    if FLAGS.first_stage:
+        first = RunDirectory.load(FLAGS.first_stage, "--first_stage", verify=FLAGS.verify)
+    # This import takes seconds: report a missing run first.
+    from tf_smoothclir.training.run_evaluation import evaluate_run
+
+    data = setting_flags.data_like(run.settings().data)
+    more = {name: FLAGS[name].value for name in ("retriever", "dim", "rerank_depth", "output_dir")}
+    return evaluate_run(run, data, FLAGS.split, first_stage=first, **more)
+
+
+def _evaluate_encoder():
+    from tf_smoothclir.training.encoder_evaluation import evaluate_encoder
+
+    kinds = EncoderSettings, DataSettings
+    encoder, data = (setting_flags.group_from_flags(kind) for kind in kinds)
+    return evaluate_encoder(encoder, data, FLAGS.split, output_dir=FLAGS.output_dir)

@@ -1,0 +1,131 @@
+"""Values of a table as ids, texts, grades and counts, whether of a file or of a program."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.tables import ABSENT, Row
+from tf_smoothclir.utils.errors import input_error
+
+Place = Callable[[int], str]  # from the number of a row to where it is
+_WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
+_TRUTH = {"true": 1, "false": 0}
+
+
+def in_file(path: str | Path) -> Place:
+    """The places of the lines, or rows, of a file."""
+    return lambda number: f"{path}:{number}"
+
+
+def texts_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Text]]:
+    """Yields (number, text) of rows of `TEXTS`."""
+    for number, (id_, text, title) in rows:
+        id_ = id_of(id_, "id", place, number)
+        title = "" if is_missing(title) else text_of(title, f"the title of {id_}", place, number)
+        yield number, Text(id_, title, text_of(text, f"the text of {id_}", place, number))
+
+
+def judgments_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
+    """Yields (number, judgment) of rows of `JUDGMENTS`; one without a grade has grade 1."""
+    for number, (query, document, grade) in rows:
+        query = id_of(query, "query_id", place, number)
+        document = id_of(document, "document_id", place, number)
+        yield number, Judgment(query, document, grade_of(grade, place, number))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is not there, None, NaN, or what pandas has for them."""
+    try:
+        return value is ABSENT or value is None or bool(value != value)
+    except (TypeError, ValueError):  # NA of pandas is neither equal nor not; an array is both
+        return type(value).__name__ == "NAType"
+
+
+def id_of(value: Any, name: str, place: Place, number: int) -> str:
+    """An id: a string without white space, or a whole number."""
+    if isinstance(value, str):
+        if value.split() == [value]:
+            return str(value)
+        reason = f"{name} {value!r} is empty or contains white space"
+        raise input_error(place(number), reason, "Give an id without white space")
+    if (found := whole(value)) is None or _is_truth(value):
+        reason = f"{name} is {shown(value)}"
+        raise input_error(place(number), reason, "Give strings or whole numbers as ids")
+    return str(found)
+
+
+def text_of(value: Any, name: str, place: Place, number: int) -> str:
+    """A string that can be written as UTF-8."""
+    if not isinstance(value, str):
+        remedy = "Give a string there; fill in or leave out missing texts"
+        raise input_error(place(number), f"{name} is {shown(value)}", remedy)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        reason = f"{name} {short(value)} holds half of a surrogate pair, which is no text"
+        raise input_error(
+            place(number), reason, "Decode the text again, with errors='replace'"
+        ) from None
+    return value
+
+
+def grade_of(value: Any, place: Place, number: int) -> int:
+    """A grade; 1 where the table has no grades, and for true."""
+    if value is ABSENT:
+        return 1
+    if (grade := whole(value)) is None:
+        remedy = "Give whole numbers from 0 on as grades, such as 0, 1 and 2"
+        raise input_error(place(number), f"the grade is {shown(value)}", remedy)
+    return grade
+
+
+def count_of(value: Any, place: Place, number: int) -> int:
+    """A number of clicks; 1 where there is none."""
+    if is_missing(value) or value == "":
+        return 1
+    if (count := whole(value)) is None or count < 0:
+        reason, remedy = f"the count is {shown(value)}", "Give whole numbers from 0 on"
+        raise input_error(place(number), reason, remedy)
+    return count
+
+
+def whole(value: Any) -> int | None:
+    """A whole number, or a truth value as 0 or 1; None for anything else."""
+    if isinstance(value, str):
+        match = _WHOLE.fullmatch(value.strip())
+        return int(match[1]) if match else _TRUTH.get(value.strip().lower())
+    if _is_truth(value):
+        return int(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
+        return int(value) if float(value).is_integer() else None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def _is_truth(value: Any) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # NumPy's too
+
+
+def shown(value: object) -> str:
+    """A value and what it is, such as "7, an int"."""
+    return "None" if value is None else f"{short(value)}, {kind(value)}"
+
+
+def kind(value: object) -> str:
+    """What a value is, such as "an int"."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def short(value: object) -> str:
+    """A value, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

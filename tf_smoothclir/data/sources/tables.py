@@ -1,0 +1,320 @@
+"""The one reader of tables: TSV, CSV, JSONL and Parquet, whose columns have names.
+
+| kind | names of columns |
+| --- | --- |
+| `.tsv` | those of the first line, if it has names of columns; else the order of the role |
+| `.csv` | those of the first line; separated by commas or semicolons, quoted where needed |
+| `.jsonl` | those of the fields of each object |
+| `.parquet` | those of its columns |
+
+All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
+that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are ignored.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tf_smoothclir.data.sources.line_files import (
+    WHOLE_FILE,
+    Piece,
+    any_lines,
+    empty_file,
+    is_compressed,
+    without_blank,
+)
+from tf_smoothclir.utils.errors import InputError, input_error
+
+# (number of the line or row from 1, the value of each column of a role)
+Row = tuple[int, list[Any]]
+ABSENT: Any = ...  # in the place of a value whose column is not there; an empty value is None
+KINDS = {
+    **dict.fromkeys((".tsv", ".documents", ".queries", ".rel"), "tsv"),  # those of WikiCLIR too
+    **{".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"},
+}
+SUFFIXES = tuple(
+    f"{suffix}{end}"
+    for suffix in (".tsv", ".csv", ".jsonl", ".parquet")
+    for end in ("", ".gz")
+    if (suffix, end) != (".parquet", ".gz")
+)
+# Other usual names of a column.
+_ALIASES = {
+    "id": ("qid", "query_id", "doc_id", "document_id", "corpus_id", "docno"),
+    "text": ("query", "document"),
+    "query_id": ("qid", "query", "topic"),
+    "document_id": ("doc_id", "corpus_id", "docno", "document"),
+    "grade": ("score", "relevance", "rel", "label"),
+    "count": ("clicks",),
+}
+_DELIMITERS = (",", ";", "\t")
+_ROWS_PER_BATCH = 256
+# How large the texts of a Parquet file may be, beside its size: few bytes can stand for gigabytes.
+_MOST_TIMES, _FREE_BYTES = 1000, 1 << 28
+_OTHER_KIND = "Write them as another kind of file"
+
+
+class Role(NamedTuple):
+    """The columns of a table.
+
+    Attributes:
+        columns: In the order that they have in a TSV file without their names.
+        needed: How many of them, the first ones, must be there.
+        by_name: Further columns, which are not needed.
+    """
+
+    columns: tuple[str, ...]
+    needed: int
+    by_name: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in the order of the values of a row."""
+        return (*self.columns, *self.by_name)
+
+
+TEXTS = Role(("id", "text"), 2, ("title",))
+TITLED_TEXTS = Role(("id", "title", "text"), 3)
+JUDGMENTS = Role(("query_id", "document_id", "grade"), 2)
+SPLITS = Role(("query_id", "split"), 2)
+PAIRS = Role(("query", "document", "grade"), 2)
+CLICKS = Role(("query", "document_id", "count"), 2)
+PARALLEL = Role(("query", "document"), 2)
+_ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
+COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
+_KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
+
+
+def read_table(
+    path: Path, role: Role, columns: Mapping[str, str] | None = None, piece: Piece = WHOLE_FILE
+) -> Iterator[Row]:
+    """Yields the rows of a file, with `ABSENT` for columns that are not needed and not there.
+
+    Args:
+        path: Its suffix is one of `KINDS`, perhaps with ".gz".
+        columns: Column of the role -> its name in the file, where that is another one.
+        piece: A part of a file that `can_be_cut`.
+    """
+    if kind_of(path) == "parquet":
+        return _parquet(path, role, columns or {})
+    return rows_of_lines(kind_of(path), path, role, any_lines(path, piece), columns)
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a table by the name of its file; "" if it is none."""
+    if is_compressed(path):
+        kind = KINDS.get(Path(path.stem).suffix.lower(), "")
+        return "" if kind == "parquet" else kind
+    return KINDS.get(path.suffix.lower(), "")
+
+
+def can_be_cut(path: Path, role: Role, columns: Mapping[str, str] | None = None) -> bool:
+    """Whether each line of a file is a record that can be read without those before it."""
+    if is_compressed(path) or kind_of(path) not in ("tsv", "jsonl"):
+        return False
+    if kind_of(path) == "jsonl":
+        return True
+    first = next(any_lines(path), (1, ""))[1]
+    return not is_header(first.split("\t"), role, columns)
+
+
+def rows_of_lines(
+    kind: str,
+    path: Path,
+    role: Role,
+    lines: Iterable[tuple[int, str]],
+    columns: Mapping[str, str] | None = None,
+) -> Iterator[Row]:
+    """Yields the rows of the lines of a file, of `any_lines`; see `read_table`."""
+    if kind == "csv":
+        return _csv(path, role, columns or {}, iter(lines))
+    read = {"tsv": _tsv, "jsonl": _jsonl}[kind]
+    return read(path, role, columns or {}, without_blank(path, lines))
+
+
+def chosen_columns(
+    names: Iterable[str],
+    role: Role,
+    columns: Mapping[str, str] | None,
+    where: str | Path,
+    line: int | None = None,
+) -> list[str | None]:
+    """The name in a table of each column of a role; None for one that is not there."""
+    names, columns = list(names), columns or {}
+    by_plain = {_plain(name): name for name in reversed(names)}
+    found = [_name_in(by_plain, column, columns) for column in role.names]
+    needed = zip(role.columns[: role.needed], found)
+    if missing := [column for column, name in needed if name is None]:
+        others = [*(name for name in names if name not in found), *["NAME"] * len(missing)]
+        said = ",".join(f"{column}={other}" for column, other in zip(missing, others))
+        raise input_error(
+            where,
+            f"there is no column {missing[0]!r}; there are: {', '.join(names) or 'none'}",
+            f"Rename one of them, or say which is which, such as --columns={said}",
+            line=line,
+        )
+    return found
+
+
+def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | None = None) -> bool:
+    """Whether the fields of a first line name columns: all of them, or all that are needed."""
+    by_plain, columns = {_plain(field): field for field in fields}, columns or {}
+    if len(fields) < 2:
+        return False
+    if by_plain.keys() <= {*map(_plain, (*_KNOWN, *columns.values()))}:
+        return True
+    return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
+
+
+def _plain(name: object) -> str:
+    return re.sub(r"[-_\s]", "", str(name).strip().strip('#"').lower())
+
+
+def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str]) -> str | None:
+    wanted = (columns.get(column, column), column, *_ALIASES.get(column, ()))
+    return next((by_plain[name] for name in map(_plain, wanted) if name in by_plain), None)
+
+
+def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
+    order: list[int | None] = []
+    widths = sorted({role.needed, len(role.columns)})
+    width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
+    for number, line in lines:
+        fields = line.split("\t")
+        if not width and number == 1 and is_header(fields, role, columns):
+            order, width = _order(fields, role, columns, path), len(fields)
+            shown = f"{width} ({', '.join(fields)})"
+            continue
+        if not width and role.needed <= len(fields) <= len(role.columns):
+            width = len(fields)
+            order = [place if place < width else None for place in range(len(role.names))]
+            shown = f"{width} ({', '.join(role.columns[:width])})"
+        if len(fields) != width:
+            raise input_error(
+                path,
+                f"{len(fields)} tab-separated columns instead of {shown}",
+                "Put one tab between columns, and no tab into a text; other columns need a first"
+                " line with the names of all",
+                line=number,
+            )
+        yield number, [ABSENT if place is None else fields[place] for place in order]
+
+
+def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
+    """The place of each column of a role among the fields of a header."""
+    names = chosen_columns(fields, role, columns, path, 1)
+    return [None if name is None else fields.index(name) for name in names]
+
+
+def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, str]]):
+    csv.field_size_limit(_FREE_BYTES)
+    number, first = next(lines, (0, ""))
+    if not number:
+        raise empty_file(path)
+    is_of = (
+        is_header(next(csv.reader([first], delimiter=d), []), role, columns) for d in _DELIMITERS
+    )
+    delimiter = next(itertools.compress(_DELIMITERS, is_of), ",")
+    begin, last, order = 1, 1, None
+
+    def texts() -> Iterator[str]:
+        nonlocal last
+        for number, line in itertools.chain([(1, first)], lines):
+            last = number
+            yield f"{line}\n"
+
+    records = csv.reader(texts(), delimiter=delimiter, strict=True)
+    try:
+        for fields in records:
+            number, begin = begin, last + 1
+            if order is None:
+                order, width = _order(fields, role, columns, path), len(fields)
+            elif len(fields) == width:
+                yield number, [ABSENT if place is None else fields[place] for place in order]
+            elif fields:
+                reason = f"{len(fields)} values instead of {width}, as in the first line"
+                raise input_error(path, reason, _QUOTE, line=number)
+    except csv.Error as error:
+        raise input_error(path, f"this is no CSV ({error})", _QUOTE, line=begin) from None
+    if begin == 2:
+        raise empty_file(path)
+
+
+_QUOTE = "Put texts into quotation marks that hold one, a separator or a line end"
+
+
+def _jsonl(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
+    chosen: dict[tuple[str, ...], list[str | None]] = {}
+    for number, line in lines:
+        record = _json_object(path, number, line)
+        names = tuple(record)
+        if names not in chosen:
+            if len(chosen) > _ROWS_PER_BATCH:  # objects of any names
+                chosen.clear()
+            chosen[names] = chosen_columns(names, role, columns, path, number)
+        yield number, [ABSENT if name is None else record[name] for name in chosen[names]]
+
+
+def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+        if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        reason, remedy = f"the line is not JSON ({error})", "Give one JSON object per line"
+        raise input_error(path, reason, remedy, line=number) from None
+    if not isinstance(record, dict):
+        raise input_error(
+            path,
+            f"a JSON {type(record).__name__} instead of an object",
+            'Give one object per line, such as {"id": "1", "text": "..."}',
+            line=number,
+        )
+    return record
+
+
+def _parquet(path: Path, role: Role, columns: Mapping) -> Iterator[Row]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:  # missing, or built for another NumPy
+        raise input_error(
+            path,
+            f"reading Parquet needs the package pyarrow ({error})",
+            "pip install '.[parquet]' in the checkout",
+        ) from None
+    row, size = 0, path.stat().st_size
+    left = _FREE_BYTES + _MOST_TIMES * size
+    too_large = f"its texts are more than {_MOST_TIMES} times as large as it"
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = chosen_columns(file.schema_arrow.names, role, columns, path)
+            groups = map(file.metadata.row_group, range(file.num_row_groups))
+            chunks = [group.total_byte_size for group in groups]
+            if sum(chunks) > left:
+                raise input_error(path, too_large, _OTHER_KIND)
+            # Each row may repeat the longest text, which the file may hold once, and compressed.
+            rows = (_FREE_BYTES // 4 + 16 * size) // max([1, *chunks])
+            wanted = list(filter(None, names))
+            for batch in file.iter_batches(min(max(1, rows), _ROWS_PER_BATCH), columns=wanted):
+                for record in batch.to_pylist():
+                    row += 1
+                    left -= sum(
+                        len(value) for value in record.values() if hasattr(value, "__len__")
+                    )
+                    if left < 0:
+                        raise input_error(path, too_large, _OTHER_KIND)
+                    yield row, [ABSENT if name is None else record[name] for name in names]
+    except InputError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = f"it cannot be read as Parquet ({' '.join(str(error).split())})"
+        raise input_error(path, reason, "Write the file again", line=row + 1) from None
+    if not row:
+        raise empty_file(path)

@@ -1,0 +1,144 @@
+"""Documents without judgments, and the parallel sentences that teach a table in their place."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.cells import in_file, text_of, texts_in
+from tf_smoothclir.data.sources.file_source import FileSource
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, any_lines
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
+from tf_smoothclir.data.sources.tables import PARALLEL, TEXTS, kind_of, read_table
+from tf_smoothclir.utils.errors import input_error
+
+_VALIDATION_SHARE, _MOST_VALIDATION = 0.1, 1000  # of the sentences
+
+
+class UnjudgedDirectory(FileSource):
+    """Documents, and perhaps parallel sentences: a table of two columns, or two files of lines.
+
+    Its queries are the sentences in their language, as examples; nobody judged them.
+    """
+
+    is_judged = False
+
+    def __init__(
+        self,
+        documents: Path,
+        *languages: str,
+        columns: Mapping[str, str] | None = None,
+        parallel: Sequence[Path] = (),
+    ):
+        super().__init__(documents.parent, *languages, columns=columns)
+        self.paths = {"documents": documents}
+        self.paths |= {f"parallel {number}": path for number, path in enumerate(parallel)}
+        self._parallel = parallel
+
+    @property
+    def training(self) -> Source:
+        return ParallelSentences(self) if self._parallel else self
+
+    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+        if stream == "documents":
+            yield from texts_in(*self._rows(stream, TEXTS, piece))
+        else:
+            for line, query, _ in self.sentences():
+                yield line, Text(f"s{line}", "", query)
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        return iter(())
+
+    def splits(self) -> dict[str, str]:
+        return {}
+
+    def sentences(self) -> Iterator[tuple[int, str, str]]:
+        """Yields (line, sentence in the language of the queries, its translation).
+
+        A pair of which one is blank, as aligners write them, is left out; the log counts them.
+        """
+        if not self._parallel:
+            return
+        left_out, place = 0, in_file(self._parallel[0])
+        for line, *texts in _pairs(self._parallel, self.columns, self):
+            pair = [text_of(text, "the sentence", place, line).strip() for text in texts]
+            if all(pair):
+                yield line, *pair
+            else:
+                left_out += 1
+        if left_out:
+            logging.info("%s: %d pairs have a blank sentence", self._parallel[0], left_out)
+
+
+class ParallelSentences(Source):
+    """Parallel sentences as a set, of which a tenth validates; nothing is measured by it.
+
+    The documents that will be searched count for its vocabulary.
+    """
+
+    is_judged = False
+
+    def __init__(self, unjudged: UnjudgedDirectory):
+        self.name = f"{unjudged.name}-parallel"
+        self.query_language = unjudged.query_language
+        self.document_language = unjudged.document_language
+        self._of = unjudged
+
+    def queries(self) -> Iterator[Text]:
+        return self._of.queries()
+
+    def documents(self) -> Iterator[Text]:
+        return (Text(f"s{line}", "", text) for line, _, text in self._of.sentences())
+
+    def further_texts(self) -> Iterator[str]:
+        return (document.text for document in self._of.documents())
+
+    def judgments(self) -> Iterator[Judgment]:
+        return (Judgment(f"s{line}", f"s{line}", 1) for line, *_ in self._of.sentences())
+
+    def splits(self) -> dict[str, str]:
+        # By the texts: a sentence that is there twice trains or validates, not both.
+        queries = [(text.id, " ".join(text.text.casefold().split())) for text in self.queries()]
+        hashes = hash_ids([text for _, text in queries], "parallel")
+        number = min(int(_VALIDATION_SHARE * len(hashes)), _MOST_VALIDATION)
+        first_of_training = np.sort(hashes)[number] if number else 0
+        return {id_: SPLITS[int(own < first_of_training)] for (id_, _), own in zip(queries, hashes)}
+
+    def place(self, stream: str, index: int) -> str:
+        return self._of.place("queries", index)
+
+    def fingerprint(self) -> str:
+        return hashlib.sha256(f"{self._of.fingerprint()} parallel".encode()).hexdigest()
+
+
+def _pairs(paths: Sequence[Path], columns: Mapping[str, str], languages: Source):
+    """Yields (line, text, text) of a table, or of two files with a sentence on each line."""
+    if len(paths) == 1:
+        names = {"query": languages.query_language, "document": languages.document_language}
+        for line, pair in read_table(paths[0], PARALLEL, {**names, **columns}):
+            yield line, *pair
+        return
+    for first, second in itertools.zip_longest(*map(any_lines, paths)):
+        if first is None or second is None:
+            shorter = paths[first is not None]
+            remedy = "Give two files with as many lines, the same sentence on each"
+            raise input_error(shorter, "it has fewer lines than the other file", remedy)
+        yield first[0], first[1], second[1]
+
+
+def parallel_files(flag: str) -> list[Path]:
+    """The files that --parallel names: a table, or two files of lines."""
+    paths = [Path(name) for name in flag.split(",") if name]
+    for path in paths:
+        if not path.is_file():
+            raise input_error(f"--parallel={path}", "there is no such file", "Check the path")
+    if (len(paths) == 1 and not kind_of(paths[0])) or len(paths) > 2:
+        remedy = "Give a .tsv, .csv, .jsonl or .parquet file of two columns, or two files of lines"
+        raise input_error(f"--parallel={flag}", "this is neither a table nor two files", remedy)
+    return paths

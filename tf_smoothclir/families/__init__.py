@@ -1,0 +1,1 @@
+"""Families: ways to rank, each with all that it takes from learning to search."""

@@ -1,0 +1,248 @@
+"""What a family is: one way to rank, from learning to search.
+
+```python
+class Overlap(Family):
+    def scorer(self, model, documents):
+        words = [set(text.split()) for text in documents]
+        return lambda queries: np.array(
+            [[len(own & {*query.split()}) for own in words] for query in queries], np.float32
+        )
+
+
+plugins.register("family", "overlap", Overlap, help="words that two texts share.")
+```
+
+That is enough for `--retriever=overlap`: such a family is trained, evaluated, exported, indexed,
+searched, explained and served by what stands here. One that learns says so in `learn`. The families
+of this package replace more of it: by vectors, postings and graphs, which are faster.
+
+Stages are imported where they are needed: training needs no search, and a search no training.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, TextSearch
+from tf_smoothclir.storage.files import open_to_write, read_arrays
+from tf_smoothclir.utils.errors import input_error
+
+if TYPE_CHECKING:
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.index.halves import Half
+    from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.protocols.scorer import Retriever
+    from tf_smoothclir.publishing.export import Publication
+    from tf_smoothclir.publishing.export_search import SearchedSource
+    from tf_smoothclir.publishing.exported_models import ExportedModels
+    from tf_smoothclir.settings.run import RunSettings
+    from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.run_models import ModelsOverSet
+
+# From queries to the scores of all documents, `[queries, documents]` float32.
+TextScorer = Callable[[Sequence[str]], np.ndarray]
+_ARRAYS = "arrays.npz"
+
+
+class Family:
+    """A way to rank. A plug-in implements `scorer`, and `learn` if it learns.
+
+    A model is what `learn` returns: here a dictionary of NumPy arrays; other families have objects
+    of their own, with `save` and `load`. A published model is what an export has of it.
+
+    Attributes:
+        name: The name by which it is registered.
+        parts: Names of the families that it is made of; a run has their models too, and an export
+            of it ranks by each of them alone as well.
+        has_task: Whether it is trained step by step, by a `Task`.
+        has_table: Whether it has a translation table, which takes a dictionary.
+        half_content: What its half of an index holds, for people.
+        ranks_by: What it ranks by, for the model card; "" for its name.
+        is_published: Whether it can be exported.
+        missing: What a run without its model has not done yet.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    has_task: ClassVar[bool] = False
+    has_table: ClassVar[bool] = False
+    half_content: ClassVar[str] = ""
+    ranks_by: ClassVar[str] = ""
+    is_published: ClassVar[bool] = True
+    missing: ClassVar[str] = "has not learned all of its models yet"
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def learn(self, over: ModelsOverSet) -> Any:
+        """Learns from a set.
+
+        Args:
+            over: Its `tokenized_set`, the `settings`, and the `models` and `retrievers` of `parts`.
+        """
+        return {}
+
+    def scorer(self, model: Any, documents: Sequence[str]) -> TextScorer:
+        """Scorer of queries over a collection; 0 for what has nothing to do with a query."""
+        raise NotImplementedError(f"{type(self).__name__}.scorer")
+
+    # In a run
+
+    def path(self, run: RunDirectory) -> Path:
+        """Where a run keeps the model."""
+        return run.of_plugins(self.name)
+
+    def save(self, model: Any, path: Path) -> None:
+        """Writes a model to a new path."""
+        path.mkdir()
+        with open_to_write(path / _ARRAYS) as file:
+            np.savez_compressed(file, **model)
+
+    def read(self, path: Path) -> Any:
+        """Reads what `save` wrote."""
+        return read_arrays(path / _ARRAYS)
+
+    def check(self, run: RunDirectory) -> None:
+        """Checks that a run has the model, before its data are read."""
+        if not self.path(run).exists():
+            raise run.incomplete(self.missing)
+
+    def load(self, run: RunDirectory, settings: RunSettings) -> Any:
+        """Loads the model of a run; None where it has to be learned anew for these settings."""
+        return self.read(self.path(run))
+
+    def needs_pairs(self, settings: RunSettings) -> bool:
+        """Whether there must be training queries with relevant documents."""
+        return False
+
+    def adds_words(self, vocabulary_dir: Path, settings: RunSettings) -> bool:
+        """Adds words that it needs to the vocabularies of a new run; returns whether it did."""
+        return False
+
+    def retrievers(self, model: Any, over: ModelsOverSet) -> Mapping[str, Retriever]:
+        """Name -> retriever over a set: of variants, if there are any, and last its own."""
+        return {self.name: self._retriever(model, over.retrieval_set)}
+
+    def _retriever(self, model: Any, retrieval_set: RetrievalSet) -> Retriever:
+        from tf_smoothclir.lexical.retriever import RowRetriever
+
+        source = retrieval_set.source
+        queries = [text.text for text in source.queries()]
+        score = self.scorer(model, [text.text for text in source.documents()])
+
+        def rows(query_rows: np.ndarray) -> np.ndarray:
+            return np.asarray(score([queries[row] for row in query_rows]), np.float32)
+
+        return RowRetriever(rows, retrieval_set.tie_order)
+
+    # In reports
+
+    def title(self, model: Any) -> str:
+        """Name for people; "" for what is made of others."""
+        return self.name
+
+    def metrics(self, model: Any) -> dict[str, Any]:
+        """Entries for `metrics.json`: choices that were made in learning."""
+        return {}
+
+    def facts(self, model: Any, settings: RunSettings, training: Mapping[str, Any]) -> dict:
+        """Facts for the run report, name -> text; `training` is that of `metrics.json`."""
+        return {}
+
+    def profiles(self, model: Any, settings: RunSettings, positions: int) -> dict:
+        """Caption -> file name and name -> weights of the first positions, to be drawn."""
+        return {}
+
+    # In an export
+
+    def published(self, publication: Publication) -> Any:
+        """Published model of a run; None where it counts for nothing."""
+        return publication.models[self.name]
+
+    def exported_parts(self, published: Any, others: Mapping[str, Any]) -> dict[str, Any]:
+        """Role -> part of an export; `others` are those of families before it."""
+        from tf_smoothclir.publishing.exported_state import ROLE, ExportedState
+
+        return {ROLE: ExportedState(self, published, others.get(ROLE))}
+
+    def exported(self, models: ExportedModels) -> Any:
+        """Loads the published model of an export, after checking its files."""
+        from tf_smoothclir.publishing.export_directory import checked_part
+        from tf_smoothclir.publishing.exported_state import ROLE
+
+        directory, _ = models.part(ROLE, lambda path, version: checked_part(path, ROLE, version))
+        return self.read(directory / self.name)
+
+    def search_model(self, publication: Publication, searched: SearchedSource) -> Any:
+        """Search model of a collection, and the quality of its vectors; None without a graph."""
+        logging.info(
+            "No search model: --retriever=%s is no graph that TensorFlow Serving could run. Index"
+            " the collection with smoothclir-index.",
+            self.name,
+        )
+        return None
+
+    # With published models
+
+    def index_half(self, models: ExportedModels, settings: IndexSettings | None) -> Half | None:
+        """Builder of its half of an index; None where documents are enough."""
+        return None
+
+    def scores(
+        self, models: ExportedModels, queries: Sequence[str], documents: Sequence[str]
+    ) -> np.ndarray:
+        """`[pairs]` float32, of each query with the document of the same place alone."""
+        pairs = zip(queries, documents)
+        found = [self.scorer(models[self.name], [text])([query])[0, 0] for query, text in pairs]
+        return np.array(found, np.float32)
+
+    def explanation(
+        self, models: ExportedModels, query: str, document: str, role: str
+    ) -> Explanation:
+        """Splits the score of a pair into the shares of words."""
+        from tf_smoothclir.search.text_search import explain_by_leaving_out
+
+        return explain_by_leaving_out(self._scorer_of(models), query, document, role)
+
+    def retriever_over(self, models: ExportedModels, retrieval_set: RetrievalSet) -> Retriever:
+        """Retriever over a set by published models."""
+        return self._retriever(models[self.name], retrieval_set)
+
+    def search(
+        self, models: ExportedModels, index: Any, collection: SearchedCollection
+    ) -> TextSearch:
+        """Opens a search.
+
+        Args:
+            models: Family -> published model, loaded when it is asked for.
+            index: A `DocumentIndex`, or a collection in an engine; of a run with this family.
+            collection: The `SearchedCollection` that the search describes itself by.
+        """
+        from tf_smoothclir.index.document_index import DocumentIndex
+        from tf_smoothclir.search.text_search import WholeTextSearch
+
+        if not isinstance(index, DocumentIndex):
+            reason = "an engine keeps vectors and words, by which it does not rank"
+            raise input_error(f"--retriever={self.name}", reason, "Use an index on disk")
+        return WholeTextSearch(self.name, self._scorer_of(models), index, collection)
+
+    def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
+        return functools.partial(self.scorer, models[self.name])
+
+
+class GraphFamily(Family):
+    """Family that a graph ranks by: what is published of towers, of a lexical model, or of both."""
+
+    def search_model(self, publication: Publication, searched: SearchedSource) -> Any:
+        """Search model with the towers and the lexical model that are published."""
+        from tf_smoothclir.publishing.export_search import search_model_of
+
+        towers, lexical = map(publication.published.get, ("dense", "lexical"))
+        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
+        return search_model_of(loaded, lexical, searched)

@@ -1,0 +1,105 @@
+"""Towers and a translation table in one ranking; `hybrid.fusion` has the formulas."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from tf_smoothclir.families.family import GraphFamily
+from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_search
+from tf_smoothclir.plugins import family
+
+
+class Hybrid(GraphFamily):
+    """A `Fusion` of dense and lexical, which is published with the lexical model."""
+
+    parts = ("dense", "lexical")
+    ranks_by = "two towers and a translation table in one ranking"
+    missing = "has not chosen the weights of its hybrid yet"
+
+    def path(self, run):
+        return run.fusion
+
+    def learn(self, over):
+        from tf_smoothclir.hybrid.fusion import FORMULAS
+        from tf_smoothclir.hybrid.learning import learn_fusion
+
+        wanted = over.settings.retrieval.fusion
+        formulas = FORMULAS if wanted == "auto" else (wanted,)
+        halves = over.retrievers["lexical"].rows, over.retrievers["dense"].scores
+        return learn_fusion(texts_of(over), *halves, formulas)
+
+    def save(self, model, path):
+        model.save(path)
+
+    def load(self, run, settings):
+        from tf_smoothclir.hybrid.fusion import Fusion
+
+        # The share of the towers was chosen for the whole vectors; shorter ones know less.
+        is_cut = settings.model.dim != run.settings().model.dim
+        return None if is_cut else Fusion.load(self.path(run))
+
+    def retrievers(self, model, over):
+        return {self.name: _fused(model, texts_of(over), over.retrievers)}
+
+    def title(self, model):
+        return ""
+
+    def metrics(self, model):
+        return {self.name: dataclasses.asdict(model)}
+
+    def facts(self, model, settings, training):
+        return {"chosen on validation for the hybrid": str(model)}
+
+    def published(self, publication):
+        fusion = publication.models[self.name]
+        fused = dataclasses.replace(publication.published["lexical"], fusion=fusion)
+        publication.published["lexical"] = fused
+        return fused
+
+    def exported_parts(self, published, others):
+        return {}
+
+    def exported(self, models):
+        return models["lexical"]
+
+    def index_half(self, models, settings):
+        return None  # those of its parts
+
+    def scores(self, models, queries, documents):
+        return sum(self._parts_of_scores(models, queries, documents))
+
+    def explanation(self, models, query, document, role):
+        added = self._parts_of_scores(models, [query], [document])
+        return explained_words(models[self.name], query, document, role, *added)
+
+    def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
+        """Shares of words and of towers in scores, `[pairs]` float32 each."""
+        weights = zip(("lexical", "dense"), models[self.name].fusion.of_pairs.weights)
+        return [
+            np.float32(weight) * family(name).scores(models, queries, documents)
+            if weight
+            else np.zeros(len(queries), np.float32)
+            for name, weight in weights
+        ]
+
+    def retriever_over(self, models, retrieval_set):
+        parts = models[self.name]
+        texts = published_texts(parts, models, retrieval_set)
+        retrievers = {"lexical": texts.retriever(parts.model)}
+        if parts.fusion.weights[1]:
+            retrievers["dense"] = family("dense").retriever_over(models, retrieval_set)
+        return _fused(parts.fusion, texts, retrievers)
+
+    def search(self, models, index, collection):
+        return word_search(models[self.name], index, collection, models["dense"].read_queries())
+
+
+def _fused(fusion: Any, texts: Any, retrievers: Any) -> Any:
+    """Retriever by a fusion of others; towers are not needed where they have no weight."""
+    dense = retrievers.get("dense")
+    halves = retrievers["lexical"].rows, dense and dense.scores
+    of_pairs = fusion.of_pairs.rows(*halves) if fusion.by_ranks else None
+    return texts.with_feedback(fusion.rows(*halves), fusion.feedback, of_pairs)

@@ -1,0 +1,255 @@
+"""A translation table: documents as the words of the query language that they may stand for."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.families.family import GraphFamily
+from tf_smoothclir.utils.errors import input_error
+
+if TYPE_CHECKING:
+    from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.tokenized_set import TokenizedSet
+    from tf_smoothclir.lexical.dictionary import Dictionary
+    from tf_smoothclir.lexical.model import LexicalModel
+    from tf_smoothclir.lexical.texts import LexicalTexts
+    from tf_smoothclir.lexical.word_vectors import WordVectors
+    from tf_smoothclir.protocols.text_search import Explanation, TextSearch
+    from tf_smoothclir.publishing.exported_lexical import LexicalParts
+    from tf_smoothclir.publishing.exported_models import ExportedModels
+    from tf_smoothclir.settings.run import RunSettings
+    from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.run_models import ModelsOverSet
+
+_PROFILES = "Weight of a word by its position"
+_PAIRS_PER_CALL = 1024
+
+
+class Lexical(GraphFamily):
+    """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
+
+    has_table = True
+    half_content = "impacts of words"
+    ranks_by = "a translation table"
+    missing = "has not learned its lexical model yet"
+
+    def path(self, run):
+        return run.lexical
+
+    def learn(self, over):
+        from tf_smoothclir.lexical.learning import learn_lexical_model
+        from tf_smoothclir.lexical.psq import PsqSettings
+
+        retrieval, seed = over.settings.retrieval, over.settings.training.seed
+        psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
+        dictionary = _earlier_table(over.settings) or read_dictionary(over.settings)
+        return learn_lexical_model(
+            texts_of(over),
+            seed=seed,
+            dictionary=dictionary,
+            psq=psq,
+            passage_words=over.settings.text.passage_words,
+        )
+
+    def save(self, model, path):
+        model.save(path)
+
+    def load(self, run, settings):
+        from tf_smoothclir.lexical.model import LexicalModel
+
+        return LexicalModel.load(self.path(run))
+
+    def needs_pairs(self, settings):
+        return not settings.retrieval.dictionary
+
+    def adds_words(self, vocabulary_dir, settings):
+        from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
+
+        if not settings.retrieval.dictionary:
+            return False
+        words = (read_vocabulary(vocabulary_dir / f"{role}.txt") for role in ROLES)
+        query_words, document_words = words
+        added = read_dictionary(settings).new_query_words(query_words, document_words)
+        for role in ROLES if settings.text.shared_vocabulary else ROLES[:1]:
+            write_vocabulary(vocabulary_dir / f"{role}.txt", query_words + added)
+        logging.info("The dictionary adds %d words to the query vocabulary", len(added))
+        return True
+
+    def retrievers(self, model, over):
+        return {self.name: texts_of(over).retriever(model)}
+
+    def title(self, model):
+        return model.name
+
+    def metrics(self, model):
+        return {self.name: model.choices()}
+
+    def facts(self, model, settings, training):
+        return model.facts()
+
+    def profiles(self, model, settings, positions):
+        places = np.arange(min(positions, settings.text.max_document_tokens))
+        profiles = {str(field): field(places) for field in model.fields}
+        return {_PROFILES: ("positions", profiles)} if profiles else {}
+
+    def published(self, publication):
+        from tf_smoothclir.publishing.exported_lexical import LexicalParts
+
+        model, vocabulary = publication.models[self.name], publication.run.vocabulary
+        return LexicalParts(model, vocabulary, publication.settings.text)
+
+    def exported_parts(self, published, others):
+        from tf_smoothclir.publishing.exported_lexical import ExportedLexical
+
+        return {self.name: ExportedLexical(published)}
+
+    def exported(self, models):
+        from tf_smoothclir.publishing.exported_lexical import load_lexical
+
+        return models.part(self.name, load_lexical)[0]
+
+    def index_half(self, models, settings):
+        from tf_smoothclir.index.lexical_half import LexicalHalf
+
+        return LexicalHalf(models[self.name])
+
+    def scores(self, models, queries, documents):
+        parts, scores = models[self.name], [np.zeros(0, np.float32)]
+        for begin in range(0, len(queries), _PAIRS_PER_CALL):
+            some = slice(begin, begin + _PAIRS_PER_CALL)
+            words = parts.query_reader.batch(queries[some]).matrix()
+            passages = parts.model.passages(parts.document_reader.batch(documents[some]))
+            number = passages.number_of_each()
+            words = words[np.repeat(np.arange(len(number)), number)]
+            products = words.multiply(parts.model.impacts(passages, parts.spelling)).sum(axis=1)
+            of_passages = np.asarray(products, np.float32).ravel()
+            scores.append(np.maximum.reduceat(of_passages, np.cumsum(number) - number))
+        return np.concatenate(scores)
+
+    def explanation(self, models, query, document, role):
+        of_words = self.scores(models, [query], [document])
+        return explained_words(models[self.name], query, document, role, of_words)
+
+    def retriever_over(self, models, retrieval_set):
+        parts = models[self.name]
+        return published_texts(parts, models, retrieval_set).retriever(parts.model)
+
+    def search(self, models, index, collection):
+        if models.server:
+            reason = "a lexical search reads its queries in this process"
+            raise input_error(f"--server={models.server}", reason, "Leave the flag out")
+        return word_search(models[self.name], index, collection)
+
+
+@dataclasses.dataclass(frozen=True)
+class _EarlierTable:
+    """The translation table of an initial run, in the place of a `Dictionary`."""
+
+    found: Any  # `[document words, query words]`, T(w | t)
+
+    def table(self, *vocabularies_and_background: object) -> Any:
+        """The table; the vocabularies are the same."""
+        del vocabularies_and_background
+        return self.found
+
+
+def _earlier_table(settings: RunSettings) -> _EarlierTable | None:
+    """The table of an initial run, which is mixed into the new one."""
+    from tf_smoothclir.lexical.model import LexicalModel
+    from tf_smoothclir.training.initial_run import initial_run
+
+    initial = initial_run(settings)
+    return None if initial is None else _EarlierTable(LexicalModel.load(initial.lexical).table)
+
+
+def read_dictionary(settings: RunSettings) -> Dictionary | None:
+    """A dictionary of a person, which is mixed into the table; None for none."""
+    from tf_smoothclir.lexical.dictionary import Dictionary
+
+    retrieval = settings.retrieval
+    if not retrieval.dictionary:
+        return None
+    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction)
+
+
+def texts_of(over: ModelsOverSet) -> LexicalTexts:
+    """A set as lexical models read it; made once."""
+    from tf_smoothclir.lexical.texts import LexicalTexts
+
+    if "lexical_texts" not in over.shared:
+        longest = over.settings.text.max_query_tokens
+        over.shared["lexical_texts"] = LexicalTexts(over.tokenized_set, longest)
+    return over.shared["lexical_texts"]
+
+
+def published_texts(
+    parts: LexicalParts, models: ExportedModels, retrieval_set: RetrievalSet
+) -> LexicalTexts:
+    """A set as a published lexical model reads it."""
+    from tf_smoothclir.data.preparation import tokenize_set
+    from tf_smoothclir.lexical.texts import LexicalTexts
+
+    cache_dir, text = models.manifest.data.cache_dir, parts.text
+    tokenized_set = tokenize_set(retrieval_set, text, cache_dir, parts.vocabulary_dir)
+    return LexicalTexts(tokenized_set, text.max_query_tokens)
+
+
+def table_of(settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet) -> LexicalModel:
+    """A table that makes queries up: that of the run, or one that is learned for this alone."""
+    from tf_smoothclir.lexical.learning import learn_table
+    from tf_smoothclir.training.run_models import ModelsOverSet, learned
+
+    over, retrieval = ModelsOverSet(settings, tokenized_set), settings.retrieval
+    if "lexical" in retrieval.families:
+        return learned("lexical", run, over)
+    dictionary = read_dictionary(settings)
+    seed, lengths = settings.training.seed, settings.text.passage_words
+    texts = texts_of(over)
+    return learn_table(texts, seed=seed, dictionary=dictionary, passage_words=lengths)
+
+
+def word_vectors(over: ModelsOverSet) -> WordVectors:
+    """Vectors of words in one space: of the towers, else of files or of training pairs."""
+    from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
+
+    if (towers := over.models.get("dense")) is None:
+        return given_vectors(over.settings, over.tokenized_set)
+    from tf_smoothclir.two_tower.scorer import vectors_of_words
+
+    return WordVectors(*vectors_of_words(towers, over.settings, over.tokenized_set))
+
+
+def explained_words(
+    parts: LexicalParts,
+    query: str,
+    document: str,
+    role: str,
+    of_words: np.ndarray,
+    of_towers: np.ndarray | float = 0.0,
+) -> Explanation:
+    """Splits the score of a pair, of which words and towers have these parts, `[1]`."""
+    from tf_smoothclir.search.word_explanation import WordExplainer
+
+    added = np.zeros((1, 3), np.float32)
+    added[:, 0], added[:, 1] = of_words, of_towers
+    read = parts.plain_query_reader.batch([query]).ids
+    return WordExplainer(parts).explain(read, [Text("", "", document)], added, role)[0]
+
+
+def word_search(parts: LexicalParts, index: Any, *more: Any) -> TextSearch:
+    """A search by words, and by vectors where there is an encoder of queries too."""
+    from tf_smoothclir.index.document_index import DocumentIndex
+
+    if isinstance(index, DocumentIndex):
+        from tf_smoothclir.search.word_search import WordSearch
+
+        return WordSearch(parts, index, *more)
+    from tf_smoothclir.search.engine_search import EngineSearch
+
+    return EngineSearch(parts, index, *more)

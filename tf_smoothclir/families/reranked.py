@@ -1,0 +1,116 @@
+"""A re-ranker: it orders the first ranks of the family that finds them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tf_smoothclir.families.family import Family
+from tf_smoothclir.families.lexical import word_vectors
+from tf_smoothclir.plugins import family
+from tf_smoothclir.publishing.export_directory import exported_versions, part_dir
+from tf_smoothclir.utils.errors import input_error
+
+
+class Reranked(Family):
+    """A `Reranker`, published as `SecondStage`, over what `--retriever` ranks first."""
+
+    missing = "has not learned its re-ranker yet"
+
+    def path(self, run):
+        return run.reranker
+
+    def learn(self, over):
+        from tf_smoothclir.interaction.reranker_learning import learn_reranker
+        from tf_smoothclir.interaction.word_codes import WordCodes
+
+        retrieval, vectors = over.settings.retrieval, word_vectors(over)
+        return learn_reranker(
+            retrieval.reranker,
+            WordCodes.of(vectors.queries, vectors.documents),
+            over.tokenized_set,
+            over.retrievers[retrieval.retriever],
+            depth=retrieval.rerank_depth,
+            seed=over.settings.training.seed,
+        )
+
+    def save(self, model, path):
+        model.save(path)
+
+    def read(self, path):
+        from tf_smoothclir.interaction.reranker import Reranker
+
+        return Reranker.load(path)
+
+    def retrievers(self, model, over):
+        retrieval = over.settings.retrieval
+        first = over.retrievers[retrieval.retriever]
+        scorer = model.scorer(model.texts(over.tokenized_set))
+        return {
+            self.name: _two_stages(first, scorer, over.retrieval_set, retrieval.rerank_depth, model)
+        }
+
+    def title(self, model):
+        return ""
+
+    def metrics(self, model):
+        return {"reranker": dataclasses.asdict(model.choices)}
+
+    def facts(self, model, settings, training):
+        return {"re-ranker, its weight chosen on validation": model.describe()}
+
+    def published(self, publication):
+        from tf_smoothclir.publishing.exported_reranker import SecondStage, StageSettings
+        from tf_smoothclir.training.run_models import load_cut_points
+
+        reranker, run = publication.models[self.name], publication.run
+        if not reranker.weight:
+            return None
+        cut_points = load_cut_points(run, publication.models)[self.name]
+        choices, text = reranker.choices, publication.settings.text
+        reranker = reranker.chosen(  # the texts of the run may be shorter than what it can read
+            query_length=min(choices.query_length, text.max_query_tokens),
+            document_length=min(choices.document_length, text.max_document_tokens),
+        )
+        depth = publication.settings.retrieval.rerank_depth
+        return SecondStage(reranker, run.vocabulary, StageSettings(depth, cut_points))
+
+    def exported_parts(self, published, others):
+        from tf_smoothclir.publishing.exported_reranker import ExportedReranker
+
+        return {"reranker": ExportedReranker(published)}
+
+    def exported(self, models):
+        from tf_smoothclir.publishing.exported_reranker import load_second_stage
+
+        version = models.manifest.version
+        if version not in exported_versions(models.export_dir, "reranker"):
+            raise input_error(
+                part_dir(models.export_dir, "reranker") / str(version),
+                "the index is of an export with a re-ranker, which is not there",
+                "Copy all of the export, or name with --retriever what ranks without",
+            )
+        return models.part("reranker", load_second_stage)[0]
+
+    def retriever_over(self, models, retrieval_set):
+        stage, first = models[self.name], family(models.retriever)
+        return _two_stages(
+            first.retriever_over(models, retrieval_set),
+            stage.scorer(retrieval_set.source),
+            retrieval_set,
+            stage.settings.depth,
+            stage.reranker,
+        )
+
+    def search(self, models, index, collection):
+        from tf_smoothclir.search.reranked_search import RerankedSearch  # it takes seconds
+
+        first = family(index.manifest.retriever).search(models, index, collection)
+        return RerankedSearch(first, models[self.name])
+
+
+def _two_stages(first, scorer, retrieval_set, ranks: int, reranker):
+    """Retriever that orders the first ranks again."""
+    from tf_smoothclir.protocols.scorer import TwoStageRetriever
+
+    weight = reranker.weight
+    return TwoStageRetriever(first, scorer, retrieval_set, ranks=ranks, weight=weight)

@@ -1,0 +1,76 @@
+"""Opening the foreign encoder that the settings name, and encoding a set with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.token_cache import default_cache_dir
+from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
+from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
+from tf_smoothclir.foreign_encoders.python_encoders import LIBRARIES, imported, of_library
+from tf_smoothclir.foreign_encoders.vector_files import VectorFile
+from tf_smoothclir.foreign_encoders.vector_store import VectorStore
+from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.two_tower.scorer import DenseRetriever
+from tf_smoothclir.utils.errors import input_error
+
+
+def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
+    """The encoder that `--encoder` names."""
+    name = settings.encoder
+    prefixes = {
+        "query_prefix": settings.query_prefix,
+        "document_prefix": settings.document_prefix,
+    }
+    if name.startswith(("http://", "https://")):
+        return EndpointEncoder(name, settings.encoder_model, **prefixes)
+    if name.lower().endswith(".npz"):
+        return VectorFile(name)
+    library, colon, model = name.partition(":")
+    if library in LIBRARIES:
+        return of_library(library, model, **prefixes)
+    if colon and model:
+        return imported(name, **prefixes)
+    raise input_error(
+        f"--encoder={name}",
+        "it names no encoder",
+        f"Give http://..., FILE.npz, {':NAME, '.join(LIBRARIES)}:NAME or MODULE:NAME",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodedSet:
+    """The vectors of a set by a foreign encoder.
+
+    Attributes:
+        name: Of the encoder.
+        queries: `[queries, dim]` float32, of length 1, by row.
+        documents: `[documents, dim]` float32, of length 1, by row.
+    """
+
+    name: str
+    queries: np.ndarray
+    documents: np.ndarray
+
+    @classmethod
+    def of(
+        cls, encoder: ForeignEncoder | VectorFile, source: Source, cache_dir: str = ""
+    ) -> EncodedSet:
+        """Encodes all texts of a set, or finds their vectors."""
+        if isinstance(encoder, VectorFile):
+            ids = [[text.id for text in texts] for texts in (source.queries(), source.documents())]
+            return cls(encoder.name, encoder.queries(ids[0]), encoder.documents(ids[1]))
+        store = VectorStore(encoder, Path(cache_dir or default_cache_dir()))
+        queries = store.queries([text.text for text in source.queries()])
+        return cls(
+            encoder.name, queries, store.documents([text.text for text in source.documents()])
+        )
+
+    def retriever(self, retrieval_set: RetrievalSet) -> DenseRetriever:
+        """Ranks by cosine."""
+        return DenseRetriever(self.queries, self.documents, retrieval_set.tie_order)

@@ -1,0 +1,60 @@
+"""Vectors that somebody made already, in a file, by the ids of the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.foreign_encoders.protocol import unit_vectors
+from tf_smoothclir.storage.files import read_arrays
+from tf_smoothclir.utils.errors import input_error
+
+_ARRAYS = ("query_ids", "queries", "document_ids", "documents")
+
+
+class VectorFile:
+    """An `.npz` file with the arrays `query_ids`, `queries`, `document_ids` and `documents`.
+
+    Ids are `[texts]` strings, vectors `[texts, dim]`.
+    """
+
+    def __init__(self, path: str | Path):
+        """Reads the file.
+
+        Raises:
+            InputError: It is not such a file.
+        """
+        self.name, self._path = Path(path).stem, path
+        arrays = read_arrays(path, *_ARRAYS)
+        query_ids, queries, document_ids, documents = (arrays[name] for name in _ARRAYS)
+        fits = queries.ndim == documents.ndim == 2 and queries.shape[1] == documents.shape[1]
+        if not fits or (len(query_ids), len(document_ids)) != (len(queries), len(documents)):
+            shapes = ", ".join(f"{name} {arrays[name].shape}" for name in _ARRAYS)
+            reason = f"its arrays do not fit each other: {shapes}"
+            raise input_error(path, reason, "Write one vector for each id, all of the same length")
+        self._rows = [
+            {str(id_): row for row, id_ in enumerate(ids)} for ids in (query_ids, document_ids)
+        ]
+        self._vectors = unit_vectors(queries), unit_vectors(documents)
+
+    def queries(self, ids: Sequence[str]) -> np.ndarray:
+        """Unit vectors of queries, `[ids, dim]` float32."""
+        return self._of(0, ids)
+
+    def documents(self, ids: Sequence[str]) -> np.ndarray:
+        """Unit vectors of documents, `[ids, dim]` float32."""
+        return self._of(1, ids)
+
+    def _of(self, role: int, ids: Sequence[str]) -> np.ndarray:
+        rows = self._rows[role]
+        missing = [id_ for id_ in ids if id_ not in rows]
+        if missing:
+            raise input_error(
+                self._path,
+                f"it has no vector for {len(missing)} of {len(ids)}"
+                f" {('queries', 'documents')[role]}, such as {missing[0]!r}",
+                "Write vectors for all texts of the set",
+            )
+        return self._vectors[role][[rows[id_] for id_ in ids]]

@@ -1,0 +1,118 @@
+"""Vectors of a foreign encoder, kept by the digest of their text: no text is encoded twice.
+
+A directory has, for queries and for documents, `<role>.keys` (16 bytes of a digest each) and
+`<role>.vectors` (float32 rows in the same order). Both only grow, vectors first, so after a kill
+the whole rows that both have are good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from absl import logging
+
+from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder, unit_vectors
+from tf_smoothclir.storage.files import locked, make_directory, open_to_write
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.progress import progress_bar
+
+_KEY = 16
+_TEXTS_AT_ONCE = 256
+_SECONDS_BETWEEN_NOTES = 60
+
+
+class VectorStore:
+    """Encodes texts by a foreign encoder, each text once."""
+
+    def __init__(self, encoder: ForeignEncoder, cache_dir: str | Path):
+        """Opens the vectors of an encoder below a directory, which is made if it is missing."""
+        self._encoder = encoder
+        path = Path(cache_dir, "encoders", encoder.digest[:32])
+        self._directory = make_directory(path, "--cache_dir")
+
+    def queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors of queries, `[texts, dim]` float32."""
+        return self._vectors("query", texts)
+
+    def documents(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors of documents, `[texts, dim]` float32."""
+        return self._vectors("document", texts)
+
+    def _vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
+        keys = [hashlib.sha256(text.encode()).digest()[:_KEY] for text in texts]
+        lock = self._directory / f"{role}.lock"
+        reason, remedy = "another process is encoding with it", "Wait until it is done"
+        with locked(lock, self._encoder.name, reason, remedy):
+            rows = self._rows(role)
+            missing = {key: text for key, text in zip(keys, texts) if key not in rows}
+            if missing:
+                self._encode(role, missing)
+                rows = self._rows(role)
+            vectors = self._mapped(role, len(rows))
+            return vectors[[rows[key] for key in keys]]
+
+    def _rows(self, role: str) -> dict[bytes, int]:
+        """Key of a text -> row of its vector."""
+        path = self._directory / f"{role}.keys"
+        content = path.read_bytes() if path.is_file() else b""
+        whole = len(content) // _KEY
+        return {content[row * _KEY : (row + 1) * _KEY]: row for row in range(whole)}
+
+    def _mapped(self, role: str, rows: int) -> np.ndarray:
+        path = self._directory / f"{role}.vectors"
+        dim = self._dim(role)
+        return np.memmap(path, "<f4", mode="r", shape=(rows, dim))
+
+    def _dim(self, role: str) -> int:
+        path = self._directory / f"{role}.dim"
+        return int(path.read_text()) if path.is_file() else 0
+
+    def _encode(self, role: str, missing: dict[bytes, str]) -> None:
+        """Encodes texts, shortest first, and appends their vectors."""
+        encode = getattr(
+            self._encoder, {"query": "encode_queries", "document": "encode_documents"}[role]
+        )
+        order = sorted(missing, key=lambda key: len(missing[key]))
+        plural = {"query": "queries", "document": "documents"}[role]
+        what = f"Encode {len(order)} {plural} with {self._encoder.name}"
+        logging.info("%s", what)
+        paths = [self._directory / f"{role}.{name}" for name in ("vectors", "keys", "dim")]
+        rows, dim = len(self._rows(role)), self._dim(role)
+        begin = noted = time.monotonic()
+        with (
+            progress_bar(len(order), what, "texts") as bar,
+            open_to_write(paths[0], append=True) as of_vectors,
+            open_to_write(paths[1], append=True) as of_keys,
+        ):
+            of_keys.truncate(rows * _KEY)  # what a killed process left
+            of_vectors.truncate(rows * dim * 4)
+            for start in range(0, len(order), _TEXTS_AT_ONCE):
+                keys = order[start : start + _TEXTS_AT_ONCE]
+                vectors = unit_vectors(encode([missing[key] for key in keys]))
+                if not np.isfinite(vectors).all() or vectors.shape[1] != (dim or vectors.shape[1]):
+                    raise input_error(
+                        f"encoder {self._encoder.name}",
+                        f"it returned vectors of {vectors.shape[1]} numbers, after those of {dim},"
+                        " or numbers that are not finite",
+                        "Check it; another model needs another name",
+                    )
+                if not dim:
+                    dim = vectors.shape[1]
+                    paths[2].write_text(str(dim))
+                of_vectors.write(vectors.astype("<f4").tobytes())
+                of_vectors.flush()
+                of_keys.write(b"".join(keys))
+                of_keys.flush()
+                bar.update(len(keys))
+                if time.monotonic() - noted > _SECONDS_BETWEEN_NOTES:
+                    noted = time.monotonic()
+                    done = start + len(keys)
+                    left = (noted - begin) / done * (len(order) - done)
+                    rate = done / (noted - begin)
+                    logging.info(
+                        "%d of %d, %.1f texts/s, about %.0f s left", done, len(order), rate, left
+                    )
