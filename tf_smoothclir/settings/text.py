@@ -23,7 +23,7 @@ RULES = (
     Rule(
         lambda text_fields, passage_words: "title" in text_fields and not passage_words,
         "titles are read where documents are read to their ends",
-        "Add --passage_words=300,100,50",
+        "Add --passage_words=300,100,50, or --text_fields=body",
     ),
     Rule(
         lambda min_ngram, max_ngram: max_ngram < min_ngram,
