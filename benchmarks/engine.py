@@ -94,9 +94,9 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
             def __init__(self):
                 pass
 
-            def encode(self, texts):
-                own = impacts[np.array(texts).astype(int)]
-                return LexicalRows(own, own)
+            def encode(self, documents):
+                own = impacts[[int(document.text) for document in documents]]
+                return LexicalRows(own, own, np.ones(len(documents), int))
 
         halves.append(Lookup())
     return halves
@@ -154,7 +154,7 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
         def search(query):
             if not words:
                 return target.search(asked[[query]], _DEPTH)[0]
-            (own,) = field_values("impacts", LexicalRows(sparse[[query]], None))
+            (own,) = field_values("impacts", LexicalRows(sparse[[query]], None, np.ones(1, int)))
             parts = [
                 PartOfQuery("vectors", asked[query], 1.0),
                 PartOfQuery("impacts", own, _OF_WORDS),

@@ -32,9 +32,9 @@ def measure(export_dir: str) -> list[dict]:
 
     parts, manifest = load_lexical(export_dir)
     found = retrieval_set(export_dir)
-    read = parts.document_reader.words(text.text for text in found.source.documents())
+    read = parts.document_words(list(found.source.documents()))
     queries = parts.query_reader.words(text.text for text in found.source.queries()).matrix()
-    impacts = collection_impacts(parts, read)
+    impacts, _ = collection_impacts(parts, read)
     del read
     kept = {"all": impacts}
     kept.update((f"share {share:g}", largest(impacts, share)) for share in _SHARES)

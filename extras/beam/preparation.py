@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.preparation import encode_role, write_title_lengths
-from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores, keep_openings
+from tf_smoothclir.data.preparation import cut_documents, encode_role
+from tf_smoothclir.data.ragged_store import RaggedWriter, join_stores
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.file_source import FileSource
 from tf_smoothclir.data.sources.line_files import Piece
@@ -28,7 +28,7 @@ from tf_smoothclir.data.token_cache import (
     token_directory,
     vocabulary_directory,
 )
-from tf_smoothclir.data.tokenized_set import WHOLE, TokenizedSet
+from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import make_directory, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
@@ -75,7 +75,7 @@ class BeamPreparation:
             with caching(directory) as temporary:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
-                write_title_lengths(self._set, self._settings, temporary)
+                cut_documents(self._set, self._settings, temporary)
         return TokenizedSet(self._set, directory, vocabulary)
 
     def _write_vocabularies(self, directory: Path) -> None:
@@ -126,7 +126,6 @@ class BeamPreparation:
             encode = functools.partial(_encode_piece, self._files, self._settings, *paths)
             _ = self._on_pieces(pipeline) | "Encode" >> beam.Map(encode)
         join_stores(directory, [_part(number) for number, _ in self._pieces], "document", "<i4")
-        keep_openings(directory, "document", WHOLE, self._settings.max_document_tokens)
 
     def _on_pieces(self, pipeline):
         beam = load_beam()

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
-from tf_smoothclir.data.sources.source import Text, text_read
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.lexical.words import NO_WORD
@@ -100,12 +100,9 @@ def _impacts(
     lexical: LexicalParts, collection: Collection
 ) -> Iterator[tuple[list[Text], sp.csr_array]]:
     """Yields some documents at a time, with their impacts `[documents, query words]`."""
-    documents, titles = collection.documents(), lexical.text.reads_titles
+    documents = collection.documents()
     while part := list(itertools.islice(documents, _DOCUMENTS_AT_ONCE)):
-        read = lexical.document_reader.words(text_read(text, titles=titles) for text in part)
-        if titles:
-            of_titles = lexical.document_reader.words(text.title for text in part)
-            read = read.after_titles(np.diff(of_titles.offsets))
+        read = lexical.document_words(part)
         yield part, lexical.model.document_impacts(read, lexical.spelling)
 
 

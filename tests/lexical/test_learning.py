@@ -172,7 +172,7 @@ def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, b
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
     """Hazard: a table knows the words of the queries that it was learned from too well."""
     learner, seen, weighed = _Learner(texts, 13, None), [], []
-    table, candidates = learner._pairs.table, learner._hard_candidates
+    table, candidates = learner._documents.pairs.table, learner._hard_candidates
 
     def learned_from(profile, lower_grades, queries):
         seen.append(set(queries.tolist()))
@@ -182,7 +182,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
         weighed.append(set(rows.tolist()))
         return candidates(rows, *rest)
 
-    monkeypatch.setattr(learner._pairs, "table", learned_from)
+    monkeypatch.setattr(learner._documents.pairs, "table", learned_from)
     monkeypatch.setattr(learner, "_hard_candidates", weighed_by)
     learner.word_weights(model)
     assert len(seen) == len(weighed) > 1

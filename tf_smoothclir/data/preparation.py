@@ -104,7 +104,7 @@ def _encode(
     with caching(directory) as temporary:
         for role in ROLES:
             encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
-        write_title_lengths(retrieval_set, settings, temporary)
+        cut_documents(retrieval_set, settings, temporary)
     logging.info("Token store: written to %s", directory)
 
 
@@ -121,21 +121,22 @@ def encode_role(
     with RaggedWriter(directory, role, "<i4") as writer:
         for encoded in map_in_threads(on_the_cpu(encoder), batches):
             writer.add(encoded.ids.numpy(), encoded.lengths.numpy())
-    if role == "document":
-        keep_openings(directory, role, WHOLE, settings.max_document_tokens)
 
 
-def write_title_lengths(
-    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path
-) -> None:
-    """Writes how many tokens the titles of documents have, if titles are read."""
-    if not settings.reads_titles:
-        return
-    most = settings.read_tokens("document")
-    titles = text_batches(document.title for document in retrieval_set.source.documents())
-    with open_to_write(directory / TITLES) as file:
-        for batch in titles:
-            write_array(file, tokenize(tf.constant(batch), most).row_lengths().numpy(), "<i8")
+def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory: Path) -> None:
+    """Cuts the store of documents as towers read them; another one keeps what lexical models read.
+
+    Towers read no titles.
+    """
+    titles: np.ndarray | int = 0
+    if settings.reads_titles:
+        most, lengths = settings.read_tokens("document"), [np.zeros(0, np.int64)]
+        for batch in text_batches(text.title for text in retrieval_set.source.documents()):
+            lengths.append(tokenize(tf.constant(batch), most).row_lengths().numpy())
+        titles = np.concatenate(lengths)
+        with open_to_write(directory / TITLES) as file:
+            write_array(file, titles, "<i8")
+    keep_openings(directory, "document", WHOLE, settings.max_document_tokens, titles)
 
 
 def _count_and_encode(
@@ -172,8 +173,7 @@ def _count_and_encode(
                     else:
                         ids = counters[role].ids(vocabulary)
                     copy_mapped(numbers, temporary, role, ids)
-                keep_openings(temporary, "document", WHOLE, settings.max_document_tokens)
-                write_title_lengths(retrieval_set, settings, temporary)
+                cut_documents(retrieval_set, settings, temporary)
             logging.info("Token store: written to %s", directory)
     return directory
 

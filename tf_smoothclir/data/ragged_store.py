@@ -83,20 +83,23 @@ def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, d
                 Path(directory, f"{part}.{suffix}").unlink()
 
 
-def keep_openings(directory: str | os.PathLike, name: str, whole: str, most: int) -> None:
-    """Cuts the rows of a store to `most` values; if any is longer, `whole` keeps all of them."""
+def keep_openings(
+    directory: str | os.PathLike, name: str, whole: str, most: int, skipped: np.ndarray | int = 0
+) -> None:
+    """Cuts rows to `most` values after some; if that leaves any out, `whole` keeps all of them."""
     store = RaggedStore(directory, name, "<i4")
-    if store.lengths.max(initial=0) <= most:
+    if store.lengths.max(initial=0) <= most and not np.any(skipped):
         return
+    begins = np.minimum(store.offsets[:-1] + skipped, store.offsets[1:])
     for suffix in ("values", "offsets"):
         os.replace(Path(directory, f"{name}.{suffix}"), Path(directory, f"{whole}.{suffix}"))
     with RaggedWriter(directory, name, store.dtype) as writer:
-        for begin in range(0, len(store), _ROWS_PER_PIECE):
-            offsets = store.offsets[begin : begin + _ROWS_PER_PIECE + 1]
-            lengths = np.diff(offsets)
-            places = np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1], lengths)
-            values = store.values[offsets[0] : offsets[-1]]
-            writer.add(values[places + offsets[0] < most], np.minimum(lengths, most))
+        for first in range(0, len(store), _ROWS_PER_PIECE):
+            rows = slice(first, min(first + _ROWS_PER_PIECE, len(store)))
+            lengths = np.minimum(store.offsets[1:][rows] - begins[rows], most)
+            before = np.cumsum(lengths) - lengths
+            places = np.arange(lengths.sum()) + np.repeat(begins[rows] - before, lengths)
+            writer.add(store.values[places], lengths)
 
 
 def copy_mapped(

@@ -46,7 +46,6 @@ class CollectionNote:
     cut_points: CutPoints
     parts: tuple[str, ...]
     retriever: str
-    titles: bool = False  # whether titles are read
     role: ClassVar[str] = "collection"
 
     @property

@@ -61,7 +61,6 @@ def build_collection(
         data=data,
         halves=tuple(half.name for half in halves),
         settings=_resolved(settings, documents),
-        titles=export.titles,
     )
     building = f"{name}_building"
     client = milvus.client

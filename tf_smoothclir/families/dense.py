@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from absl import logging
 
-from tf_smoothclir.data.sources.source import text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.families.towers import SearchedTowers, Towers, training_query_vectors
@@ -150,8 +149,7 @@ class Dense(GraphFamily):
 
         towers, data = models[self.name], models.manifest.data
         asked = functools.partial(training_query_vectors, towers, data)
-        form = towers.encoder("document"), towers.dim, settings, asked
-        return DenseHalf(*form, titles=models.manifest.titles)
+        return DenseHalf(towers.encoder("document"), towers.dim, settings, asked)
 
     def scores(self, models, queries, documents):
         towers = models[self.name]
@@ -172,9 +170,8 @@ class Dense(GraphFamily):
         from tf_smoothclir.two_tower.scorer import DenseRetriever
 
         source, towers = retrieval_set.source, models[self.name]
-        queries = [text.text for text in source.queries()]
-        documents = [text_read(t, titles=models.manifest.titles) for t in source.documents()]
-        vectors = map(towers.vectors, ROLES, (queries, documents))
+        streams = zip(ROLES, (source.queries, source.documents))
+        vectors = [towers.vectors(role, [t.text for t in texts()]) for role, texts in streams]
         return DenseRetriever(*vectors, retrieval_set.tie_order)
 
     def search(self, models, index, collection):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.utils.errors import input_error
@@ -124,12 +125,10 @@ class Lexical(GraphFamily):
             some = slice(begin, begin + _PAIRS_PER_CALL)
             words = parts.query_reader.batch(queries[some]).matrix()
             passages = parts.model.passages(parts.document_reader.batch(documents[some]))
-            impacts, number = (
-                parts.model.impacts(passages, parts.spelling),
-                passages.number_of_each(),
-            )
-            asked = words[np.repeat(np.arange(len(number)), number)]
-            of_passages = np.asarray(asked.multiply(impacts).sum(axis=1), np.float32).ravel()
+            number = passages.number_of_each()
+            words = words[np.repeat(np.arange(len(number)), number)]
+            products = words.multiply(parts.model.impacts(passages, parts.spelling)).sum(axis=1)
+            of_passages = np.asarray(products, np.float32).ravel()
             scores.append(np.maximum.reduceat(of_passages, np.cumsum(number) - number))
         return np.concatenate(scores)
 
@@ -200,12 +199,9 @@ def table_of(settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedS
     if "lexical" in retrieval.families:
         return learned("lexical", run, over)
     dictionary = read_dictionary(settings)
-    return learn_table(
-        texts_of(over),
-        seed=settings.training.seed,
-        dictionary=dictionary,
-        passage_words=settings.text.passage_words,
-    )
+    seed, lengths = settings.training.seed, settings.text.passage_words
+    texts = texts_of(over)
+    return learn_table(texts, seed=seed, dictionary=dictionary, passage_words=lengths)
 
 
 def word_vectors(over: ModelsOverSet) -> WordVectors:
@@ -233,7 +229,7 @@ def explained_words(
     added = np.zeros((1, 3), np.float32)
     added[:, 0], added[:, 1] = of_words, of_towers
     read = parts.plain_query_reader.batch([query]).ids
-    return WordExplainer(parts).explain(read, [document], added, role)[0]
+    return WordExplainer(parts).explain(read, [Text("", "", document)], added, role)[0]
 
 
 def word_search(parts: LexicalParts, index: Any, *more: Any) -> TextSearch:

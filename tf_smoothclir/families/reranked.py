@@ -95,7 +95,7 @@ class Reranked(Family):
         stage, first = models[self.name], family(models.retriever)
         return _two_stages(
             first.retriever_over(models, retrieval_set),
-            stage.scorer(retrieval_set.source, titles=models.manifest.titles),
+            stage.scorer(retrieval_set.source),
             retrieval_set,
             stage.settings.depth,
             stage.reranker,

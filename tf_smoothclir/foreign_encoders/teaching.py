@@ -183,8 +183,8 @@ class _Teaching:
         retrieval_set = RetrievalSet.load(self.taught(labels), num_grades=self._grade + 1)
         tokenized_set = dataclasses.replace(self._tokenized, retrieval_set=retrieval_set)
         texts = LexicalTexts(tokenized_set, self._settings.text.max_query_tokens)
-        longest, seed = self._settings.text.passage_words, self._settings.training.seed
-        model = learn_lexical_model(texts, seed=seed, passage_words=longest)
+        seed, lengths = self._settings.training.seed, self._settings.text.passage_words
+        model = learn_lexical_model(texts, seed=seed, passage_words=lengths)
         return texts.retriever(model)
 
     @functools.cached_property

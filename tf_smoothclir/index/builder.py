@@ -49,7 +49,6 @@ def build_index(
             collection_name=collection.name,
             data=data,
             documents=len(documents),
-            titles=export.titles,
             **{half.name: half.finish(draft.path / half.name, documents) for half in halves},
         )
         draft.facts = manifest.facts()

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.data.sources.source import Text, text_read
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.encoding import Encode, encode_texts
 from tf_smoothclir.index.manifest import DenseNote
@@ -49,23 +49,19 @@ class DenseHalf:
         dim: int,
         settings: IndexSettings | None = None,
         query_vectors: QueryVectors = lambda: None,
-        *,
-        titles: bool = False,
     ):
         """Stores how vectors are made and indexed.
 
         Args:
             query_vectors: Returns `[queries, dim]` to measure the recall with; None to use vectors
                 of documents.
-            titles: Whether titles are read.
         """
-        self._encode, self._dim, self._titles = encode, dim, titles
+        self._encode, self._dim = encode, dim
         self._settings, self._query_vectors = settings or IndexSettings(), query_vectors
 
     def encode(self, documents: Sequence[Text]) -> np.ndarray:
         """The vectors of documents, `[documents, dim]` float32."""
-        texts = [text_read(document, titles=self._titles) for document in documents]
-        return encode_texts(self._encode, texts)
+        return encode_texts(self._encode, [document.text for document in documents])
 
     def writer(self, directory: Path) -> VectorWriter:
         """Writer of vectors."""

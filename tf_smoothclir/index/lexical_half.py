@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
-from tf_smoothclir.data.sources.source import Text, text_read
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.manifest import LexicalNote
 from tf_smoothclir.index.sparse_files import (
@@ -69,13 +69,7 @@ class LexicalHalf:
 
     def encode(self, documents: Sequence[Text]) -> LexicalRows:
         """Impacts of the words of documents on scores."""
-        titles = self._parts.text.reads_titles
-        texts = [text_read(document, titles=titles) for document in documents]
-        reader = self._parts.document_reader
-        words = reader.batch(texts)
-        if titles:
-            titles_read = reader.batch([document.title for document in documents])
-            words = words.after_titles(np.diff(titles_read.offsets))
+        words = self._parts.document_words(documents)
         passages = self._parts.model.passages(words)
         impacts = self._parts.model.impacts(passages, self._parts.spelling)
         return LexicalRows(impacts, words.matrix(), passages.number_of_each())

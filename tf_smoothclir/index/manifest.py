@@ -95,7 +95,6 @@ class IndexManifest:
     plugins: tuple[str, ...] = ()
     vectors: DenseNote | None = None
     impacts: LexicalNote | None = None
-    titles: bool = False  # whether titles are read
     role: ClassVar[str] = INDEX
 
     @classmethod

@@ -123,7 +123,8 @@ class _Learner:
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades, self._passage_words = 0.0, 0
         if passage_words:
-            self._choose_passages(passage_words if learnable else passage_words[:1])
+            can_choose = learnable and texts.retrieval_set.source.is_judged
+            self._choose_passages(passage_words if can_choose else passage_words[:1])
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
         """Cuts documents into passages: shorter ones while that is better beyond chance.
@@ -137,7 +138,7 @@ class _Learner:
             if cut is None:
                 return
             before, self._documents = self._documents, cut
-            if not cut.has_several_passages:
+            if len(lengths) == 1 or not cut.has_several_passages:
                 return
             measured = self._measured(FLAT, 0.0)
             if best is not None and not is_better(measured, best):
@@ -173,8 +174,8 @@ class _Learner:
 
         All positions count alike unless another profile ranks better by more than `_CLEARLY`.
         """
-        is_judged = self._texts.retrieval_set.source.is_judged
-        if not is_judged or self._documents.has_several_passages:  # of which the opening is one
+        several = self._documents.has_several_passages  # of which the opening is one
+        if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
@@ -190,7 +191,9 @@ class _Learner:
 
         They count as any other word at first, and not as the opening of the text.
         """
-        if self._texts.documents.starts is None or not len(self._mates[0]):
+        has_titles = self._texts.documents.starts is not None
+        can_choose = len(self._mates[0]) and self._texts.retrieval_set.source.is_judged
+        if not has_titles or not can_choose:
             return profile
         best = self._measured(profile, 0.0)
         for weight in TITLE_WEIGHTS:

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Protocol
 
-from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.settings.data import DataSettings
 
 # What to tell people where a query is not understood by its words.
@@ -154,7 +153,6 @@ class SearchedCollection:
         data: The set that the documents come from; None where they come from plain files.
         documents: How many there are; None where that is not known.
         retrievers: What may rank them, the one that does first.
-        titles: Whether the models read titles.
     """
 
     query_language: str
@@ -163,15 +161,6 @@ class SearchedCollection:
     data: DataSettings | None
     documents: int | None = None
     retrievers: tuple[str, ...] = ()
-    titles: bool = False
-
-    def texts_read(self, hits: Sequence[SearchHit]) -> list[str]:
-        """What models read of documents."""
-        return [text_read(Text(hit.id, hit.title, hit.text), titles=self.titles) for hit in hits]
-
-    def titles_read(self, hits: Sequence[SearchHit]) -> list[str]:
-        """Their titles, where these are read."""
-        return [hit.title for hit in hits] if self.titles else []
 
 
 class TextSearch(Protocol):

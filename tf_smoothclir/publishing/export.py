@@ -11,7 +11,7 @@ from typing import Any
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Source, text_read
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import family, used_by
 from tf_smoothclir.protocols.cut_points import CutPoints
@@ -96,11 +96,11 @@ def export_run(
         texts = {
             "query": _sample(text.text for text in source.queries())
             or _made_up_texts(run.vocabulary_tokens("query")),
-            "document": _sample(text_read(text, titles=info.titles) for text in source.documents()),
+            "document": _sample(text.text for text in source.documents()),
         }
         if search_model and (number := _collection_size(source, max_search_documents)):
             form = texts["query"], vector_type, info.cut_points, search_depth
-            searched = SearchedSource(source, number, *form, titles=info.titles)
+            searched = SearchedSource(source, number, *form)
             if found := family(info.retriever).search_model(publication, searched):
                 parts["search"], recall = found
                 info = dataclasses.replace(info, vectors=recall)
@@ -159,8 +159,8 @@ def _pair_info(
     if settings.retrieval.with_task:
         dim, epsilon = settings.model.dim, settings.model.epsilon
     plugins = tuple(p.module for p in used_by(settings.values()) if p.kind == "family")
-    form = settings.data, cut_points, retriever, plugins
-    return PairInfo(dim, epsilon, thresholds, *form, titles=settings.text.reads_titles)
+    data = settings.data
+    return PairInfo(dim, epsilon, thresholds, data, cut_points, retriever, plugins)
 
 
 def _sample(texts) -> list[bytes]:

@@ -42,7 +42,6 @@ class SearchedSource:
     vector_type: str
     cut_points: CutPoints
     depth: int
-    titles: bool  # whether titles are read
 
 
 def search_model_of(
@@ -50,8 +49,9 @@ def search_model_of(
 ) -> tuple[SearchModel, VectorQuality | None]:
     """Encodes a collection; returns its search model, and what narrow vectors cost."""
     reader, documents = lexical and lexical.document_reader, searched.source.documents
-    models = towers.get("document"), reader
-    collection = Collection.read(documents, searched.documents, *models, titles=searched.titles)
+    titles = lexical is not None and lexical.text.reads_titles
+    tower = towers.get("document")
+    collection = Collection.read(documents, searched.documents, tower, reader, titles=titles)
     vectors = quality = None
     if searched.vector_type != EXACT:
         exact = collection.vectors

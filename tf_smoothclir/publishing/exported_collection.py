@@ -49,19 +49,20 @@ class Collection:
         *,
         titles: bool = False,
     ) -> Collection:
-        """Encodes documents and reads their words."""
+        """Encodes documents and reads their words, with `titles` those of titles too."""
         ids = [document.id for document in documents()]
-        words = None
+        vectors = words = None
 
-        def texts(what: str) -> Iterator[str]:
+        def texts(what: str, *, titles: bool = False) -> Iterator[str]:
             with progress_bar(number, what, "documents") as bar:
                 for document in documents():
                     yield text_read(document, titles=titles)
                     bar.update(1)
 
-        vectors = tower and _encoded(tower, texts("Encode the collection"))
+        if tower is not None:
+            vectors = _encoded(tower, texts("Encode the collection"))
         if reader is not None:
-            words = reader.words(texts("Read the words of the collection"))
+            words = reader.words(texts("Read the words of the collection", titles=titles))
             if titles:
                 of_titles = reader.words(document.title for document in documents())
                 words = words.after_titles(np.diff(of_titles.offsets))

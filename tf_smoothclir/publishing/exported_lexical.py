@@ -10,16 +10,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
-from tf_smoothclir.lexical.words import same_spelling
+from tf_smoothclir.lexical.words import Words, same_spelling
+from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.publishing.export_directory import checked_part
 from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.text import TextSettings
@@ -77,6 +81,24 @@ class LexicalParts:
     def plain_document_reader(self) -> PlainReader:
         """Reads a few documents, as `document_reader` does."""
         return PlainReader(self._vocabularies[1:], self.text.read_tokens("document"))
+
+    def document_words(self, documents: Sequence[Text]) -> Words:
+        """The words of documents, after those of titles where these are read."""
+        return self._words(self.document_reader, documents)
+
+    def plain_document_words(self, documents: Sequence[Text | SearchHit]) -> Words:
+        """The same of a few documents."""
+        return self._words(self.plain_document_reader, documents)
+
+    def _words(
+        self, reader: DocumentReader | PlainReader, documents: Sequence[Text | SearchHit]
+    ) -> Words:
+        titles = self.text.reads_titles
+        words = reader.batch([text_read(document, titles=titles) for document in documents])
+        if not titles:
+            return words
+        of_titles = reader.batch([document.title for document in documents])
+        return words.after_titles(np.diff(of_titles.offsets))
 
     @property
     def _vocabularies(self) -> list[Path]:

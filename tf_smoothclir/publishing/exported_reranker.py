@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.data.sources.source import Source, text_read
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
 from tf_smoothclir.interaction.texts import InteractionTexts
@@ -67,12 +67,11 @@ class SecondStage:
             for role, length in zip(ROLES, lengths)
         }
 
-    def scorer(self, source: Source, *, titles: bool = False) -> ListScorer:
+    def scorer(self, source: Source) -> ListScorer:
         """Scorer of candidate lists of a set, by rows."""
         found = []
         for role, texts in zip(ROLES, (source.queries, source.documents)):
-            of_documents = titles and role == "document"
-            batches = text_batches(text_read(text, titles=of_documents) for text in texts())
+            batches = text_batches(text.text for text in texts())
             read = [_padded(self.encoders[role](tf.constant(batch))).numpy() for batch in batches]
             longest = max(one.shape[1] for one in read)
             found.append(

@@ -70,7 +70,6 @@ class ExportManifest:
     documents: int | None = None  # size of the collection of a search model; None for another part
     # Documents that a search model returns per query; None for another part.
     depth: int | None = None
-    titles: bool = False  # whether titles of documents are read
 
     @classmethod
     def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:

@@ -61,7 +61,6 @@ class PairInfo:
     quality: TableQuality | None = None
     # What the narrow vectors of the search model cost; None for exact ones.
     vectors: VectorQuality | None = None
-    titles: bool = False  # whether titles of documents are read
 
 
 def publish_version(
@@ -121,7 +120,6 @@ def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest
         plugins=info.plugins,
         tables=info.quality,
         vectors=info.vectors,
-        titles=info.titles,
         parts=ranking,
     )
 

@@ -56,8 +56,8 @@ class DenseSearch:
         tower = self._open_tower(role)
         if role == "query":
             (words,) = tower.token_vectors([query])
-            others = self._open_tower("document").encode(self.collection.texts_read(hits))
+            others = self._open_tower("document").encode([hit.text for hit in hits])
             return [explain(words, other, tower.epsilon) for other in others]
         (other,) = self._encode([query]).vectors
-        texts = tower.token_vectors(self.collection.texts_read(hits))
+        texts = tower.token_vectors([hit.text for hit in hits])
         return [explain(words, other, tower.epsilon) for words in texts]

@@ -75,8 +75,7 @@ class EngineSearch:
             column = 0 if part.half == LexicalHalf.name else 1
             scores[:, column] = added(part, [hit.id for hit in hits])
         words = self._read.batch([query]).ids
-        texts, titles = self.collection.texts_read(hits), self.collection.titles_read(hits)
-        return self._explainer.explain(words, texts, scores, role, titles)
+        return self._explainer.explain(words, hits, scores, role)
 
     def _found(self, queries: list[list[PartOfQuery]], depth: int) -> list[list[SearchHit]]:
         if self._by_ranks:

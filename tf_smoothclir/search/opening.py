@@ -96,7 +96,6 @@ def _opened(
         data=data if manifest.data else None,
         documents=getattr(manifest, "documents", None),  # an engine's collection changes
         retrievers=tuple(dict.fromkeys([first, *others])),
-        titles=manifest.titles,
     )
     return family(last).search(models, index, searched)
 

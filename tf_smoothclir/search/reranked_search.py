@@ -63,7 +63,7 @@ class RerankedSearch:
                 explanation,
                 score=hit.score,
                 reranker=hit.score - explanation.score,
-                pairs=self._pairs(query, *self.collection.texts_read([hit])),
+                pairs=self._pairs(query, hit.text),
             )
             for hit, explanation in zip(hits, explained)
         ]
@@ -73,7 +73,7 @@ class RerankedSearch:
         if not top:
             return hits
         (words,) = self._ids("query", [query])
-        added = self._score(words, self._documents(self.collection.texts_read(top)))
+        added = self._score(words, self._documents([hit.text for hit in top]))
         scores = np.array([hit.score for hit in hits], np.float32)
         scores[: len(top)] += np.float32(self._stage.reranker.weight) * added
         rest = scores[len(top) :]

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.words import NO_WORD
-from tf_smoothclir.protocols.text_search import Explanation, WordMatch, WordShare
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import read_vocabulary
 
@@ -40,24 +41,18 @@ class WordExplainer:
     def explain(
         self,
         query: np.ndarray,
-        texts: Sequence[str],
+        documents: Sequence[Text | SearchHit],
         parts: np.ndarray,
         role: str,
-        titles: Sequence[str] = (),
     ) -> list[Explanation]:
         """Explains the scores of documents.
 
         Args:
             query: `[words]` int32, as `QueryReader` numbers them.
             parts: `[documents, 3]`, what words, towers and feedback add to the score of each.
-            titles: What the texts begin with, if that is read.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
-        read = self._lexical.plain_document_reader.batch(texts)
-        if len(titles):
-            of_titles = self._lexical.plain_document_reader.batch(titles)
-            read = read.after_titles(np.diff(of_titles.offsets))
-        read = self._lexical.model.passages(read)
+        read = self._lexical.model.passages(self._lexical.plain_document_words(documents))
         met, places = np.unique(read.ids, return_inverse=True)
         probabilities = self._probabilities(words, met)
         fields, positions = self._lexical.model.fields, read.positions()

@@ -50,6 +50,7 @@ class WordSearch:
     ):
         self.collection = collection
         self._index, self._read = index, lexical.plain_query_reader
+        self._titles = lexical.text.reads_titles
         self._passage_words = lexical.model.passage_words if index.lexical.has_passages else 0
         fusion = lexical.ranking(with_towers=encode_queries is not None)
         self._ranker = ranker_of(index, fusion)
@@ -99,12 +100,10 @@ class WordSearch:
         for number in np.flatnonzero(positions < 0):
             positions[number] = self._position(hits[number].id)
         parts = np.stack(asked.parts(positions), axis=1)
-        texts = self.collection.texts_read(hits)
-        titles = self.collection.titles_read(hits)
-        return self._explainer.explain(asked.query.words, texts, parts, role, titles)
+        return self._explainer.explain(asked.query.words, hits, parts, role)
 
     def _with_passages(self, hits: list[SearchHit], numbers: np.ndarray) -> list[SearchHit]:
-        longest, titles = self._passage_words, self.collection.titles
+        longest, titles = self._passage_words, self._titles
         passages = [
             passage_text(hit.text, number, longest, hit.title if titles else "")
             for hit, number in zip(hits, numbers.tolist())

@@ -35,7 +35,7 @@ _DENSE = {
     "learning_rate_decay": 0.7,
     "epochs": 4,
 }
-_DOCUMENTS = {"passage_words": (300, 100, 50)}  # 50 is best on mdn-long-en-de
+_DOCUMENTS = {"passage_words": (300, 100, 50), "text_fields": ("title", "body")}
 # Values of --preset. What is not named is as the settings are by themselves: the towers, the loss
 # and the sizes of Liu et al. 2020, section 5, with Adam without momentum.
 PRESETS = {

@@ -21,6 +21,11 @@ def one_file_for_both(kind: str) -> Rule:
 WHOLE_DOCUMENT = 1 << 20  # tokens: the first million of a document
 RULES = (
     Rule(
+        lambda text_fields, passage_words: "title" in text_fields and not passage_words,
+        "titles are read where documents are read to their ends",
+        "Add --passage_words=300,100,50, or --text_fields=body",
+    ),
+    Rule(
         lambda min_ngram, max_ngram: max_ngram < min_ngram,
         "the longest n-gram would be shorter than the shortest",
         "Raise --max_ngram or lower --min_ngram",
@@ -49,7 +54,8 @@ class TextSettings(Settings):
     )
     text_fields: tuple[str, ...] = setting(
         ("body",),
-        "What is read of a document: body, or title,body, where titles stand before the text.",
+        "What lexical models read of a document: body (paper), or title,body, where words of titles"
+        " count as others do, or more if that is better on validation. Towers read the body.",
     )
     shared_vocabulary: bool = setting(
         False,

@@ -19,7 +19,7 @@ class Text(NamedTuple):
     text: str
 
 
-def text_read(document: Text, *, titles: bool) -> str:
+def text_read(document, *, titles: bool) -> str:
     """What models read of a document: its text, after its title if they read titles."""
     return f"{document.title} {document.text}" if titles and document.title else document.text
 
