@@ -189,7 +189,7 @@ class _Learner:
     def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
         """A profile with the weight of words of titles: more while that is better beyond chance.
 
-        They count as any other word at first, and not as the opening of the text.
+        No metric may fall: names of books find related verses, and lose the verse that is meant.
         """
         has_titles = self._texts.documents.starts is not None
         can_choose = len(self._mates[0]) and self._texts.retrieval_set.source.is_judged
@@ -199,7 +199,8 @@ class _Learner:
         for weight in TITLE_WEIGHTS:
             heavier = dataclasses.replace(profile, title=weight)
             measured = self._measured(heavier, 0.0)
-            if not is_better(measured, best):
+            falls = np.nanmean(measured - best, axis=0) < 0
+            if not is_better(measured, best) or falls.any():
                 break
             profile, best = heavier, measured
         return profile

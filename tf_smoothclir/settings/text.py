@@ -55,7 +55,7 @@ class TextSettings(Settings):
     text_fields: tuple[str, ...] = setting(
         ("body",),
         "What lexical models read of a document: body (paper), or title,body, where words of titles"
-        " count as others do, or more if that is better on validation. Towers read the body.",
+        " count little, or more if that is better on validation. Towers read the body.",
     )
     shared_vocabulary: bool = setting(
         False,
