@@ -27,6 +27,7 @@ data_dir=here tfds_name=wiki_clir/fr
 ir_dataset=mr-tydi/sw data_dir=here tfds_name
 parallel=here data_dir
 min_ngram=4 max_ngram=3
+text_fields=title,body passage_words
 token_weights=idf tower=cnn
 position_weights=learned tower=cnn
 projection_layers=2 tower=lstm
