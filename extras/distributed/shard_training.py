@@ -102,13 +102,13 @@ def open_shards(settings: RunSettings) -> Shards:
     manifest, training = shards.manifest, settings.training
     own, common = training.train_negatives, training.negatives
     expected = {
-        **{k: v for k, v in dataclasses.asdict(settings.text).items() if k not in _OF_NGRAMS},
+        **{k: v for k, v in settings.text.values().items() if k not in _OF_NGRAMS},
         "train_negatives": common if own < 0 else own,
         "num_grades": len(settings.model.thresholds) + 1,
     }
     written = {
         **dataclasses.asdict(TextSettings()),
-        **manifest.text,
+        **TextSettings(**manifest.text).values(),
         "train_negatives": manifest.negatives,
         "num_grades": manifest.num_grades,
     }

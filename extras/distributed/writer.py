@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+import json
 import os
 import re
 from pathlib import Path
@@ -72,7 +73,7 @@ def write_shards(
             pairs=len(lists.document_rows),
             query_tokens=int(queries.lengths[lists.query_rows].sum()),
             document_tokens=int(documents.lengths[lists.document_rows].sum()),
-            text=dataclasses.asdict(text),
+            text=json.loads(json.dumps(text.values())),  # lists, as they are read
             vocabularies={role: file_digest(copy) for role, copy in vocabularies.items()},
             shards=entries,
         )

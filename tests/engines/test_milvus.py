@@ -79,7 +79,9 @@ FOUND = CutPoints((0.1, 0.4), (0.6, 0.9), (0.1, 0.4))
 def test_which_cut_points_vectors_have():
     of_sum = ("vectors", "impacts"), CutPoints((0.2, 0.7), (), (0.2, 0.7))
     for halves, expected in ((("vectors",), FOUND), of_sum):
-        note = CollectionNote(1, "a" * 64, (0.2, 0.7), None, halves, IndexSettings(), FOUND, ())
+        note = CollectionNote(
+            1, "a" * 64, (0.2, 0.7), None, halves, IndexSettings(), FOUND, (), "dense"
+        )
         assert note.cut_points_of_vectors == expected
 
 

@@ -129,5 +129,5 @@ def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     metrics = json.loads((tmp_path / "rival" / "metrics.json").read_text())
-    assert 0 < metrics["test"]["full/MRR@10"] < 1
+    assert 0 < metrics["test"]["NDCG@5"] < 1
     assert (tmp_path / "rival" / "test").is_dir()

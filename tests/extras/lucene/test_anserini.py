@@ -12,6 +12,7 @@ from tf_smoothclir.extras.lucene import anserini
 from tf_smoothclir.extras.lucene.anserini import write_anserini
 from tf_smoothclir.index.document_collections import SourceCollection, open_collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import tokenized_set_of
 
@@ -75,7 +76,7 @@ def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
 
 def test_queries_and_documents_without_a_known_word(lexical, tmp_path, caplog):
     (tmp_path / "documents.tsv").write_text("1\tnothing known\n2\t!\n")
-    collection = open_collection(str(tmp_path / "documents.tsv"), None)
+    collection = open_collection(str(tmp_path / "documents.tsv"), DataSettings())
     queries = [Text("a", "", "word1 word1 unheard"), Text("b", "", "unheard"), Text("c", "", "")]
     with caplog.at_level("WARNING", logger="absl"):
         write_anserini(tmp_path / "out", lexical, collection, queries)
