@@ -84,12 +84,13 @@ def given_set(
     if not parts:
         return GivenSet()
     named = None if splits is None else {str(id_): split for id_, split in splits.items()}
-    return GivenSet(source=_in_memory(where, parts, named, settings), splits=named)
+    return GivenSet(source=set_in_memory(where, parts, named, settings), splits=named)
 
 
-def _in_memory(
+def set_in_memory(
     where: str, parts: Mapping[str, Any], splits: dict[str, str] | None, settings: DataSettings
 ) -> Source:
+    """The set that arguments give, those of `PARTS` but for `splits`."""
     form = next((form for form in _FORMS if form == parts.keys()), None)
     if form is None:
         near = next((form for form in _FORMS if form > parts.keys()), parts.keys())

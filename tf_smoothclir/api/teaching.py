@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tf_smoothclir.api.given import Judgments, Texts, judgments_of, texts_of
-from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.api.given import Judgments, Texts
+from tf_smoothclir.api.sets import set_in_memory
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
 from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
 from tf_smoothclir.foreign_encoders.teaching import taught
@@ -60,14 +60,10 @@ def teach(
         InputError: The data or the encoder cannot be used, or all queries have judgments.
     """
     chosen = changed(preset_settings("lexical"), settings)
-    source = MemorySource(
-        texts_of(queries, "queries"),
-        texts_of(documents, "documents"),
-        [] if judgments is None else judgments_of(judgments),
-        None if splits is None else {str(id_): split for id_, split in splits.items()},
-        chosen.data.query_language,
-        chosen.data.document_language,
-    )
+    texts = {"queries": queries, "documents": documents}
+    parts = {**texts, "judgments": [] if judgments is None else judgments}
+    given_splits = None if splits is None else {str(id_): split for id_, split in splits.items()}
+    source = set_in_memory("teach", parts, given_splits, chosen.data)
     prefixes = {"query_prefix": query_prefix, "document_prefix": document_prefix}
     if isinstance(encoder, str):
         named = EncoderSettings(encoder=encoder, encoder_model=encoder_model, **prefixes)
@@ -77,8 +73,7 @@ def teach(
     with progress_shown(progress):
         found = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
     return {
-        "queries": queries,
-        "documents": documents,
+        **texts,
         "judgments": [tuple(judgment) for judgment in found.judgments()],
         "splits": found.splits(),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from absl import flags
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 
@@ -37,6 +36,6 @@ def _evaluate_run():
 def _evaluate_encoder():
     from tf_smoothclir.training.encoder_evaluation import evaluate_encoder
 
-    kinds = EncoderSettings, DataSettings
-    encoder, data = (setting_flags.group_from_flags(kind) for kind in kinds)
+    encoder = setting_flags.group_from_flags(EncoderSettings)
+    data = setting_flags.settings_from_flags().data
     return evaluate_encoder(encoder, data, FLAGS.split, output_dir=FLAGS.output_dir)

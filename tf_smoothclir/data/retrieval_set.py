@@ -88,11 +88,13 @@ class RetrievalSet:
             splits=np.append(self.splits, np.full(number, SPLITS.index("train"), np.int8)),
         )
 
-    @property
-    def has_test(self) -> bool:
-        """Whether a model is to be measured: not where splits are given, and none is "test"."""
+    @functools.cached_property
+    def judged_splits(self) -> tuple[str, ...]:
+        """Splits that are to have judged queries: none of an unjudged set; a given one if named."""
+        if not self.source.is_judged:
+            return ()
         named = self.source.splits()
-        return self.source.is_judged and (named is None or "test" in named.values())
+        return tuple(s for s in SPLITS if s != "test" or named is None or s in named.values())
 
     def queries_in(self, split: str) -> np.ndarray:
         """The rows of the judged queries of a split, sorted."""

@@ -6,18 +6,17 @@ TEI, vLLM, Ollama, llama.cpp and the hosted services speak it. The format: a bod
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tf_smoothclir.foreign_encoders.protocol import PrefixedEncoder
 from tf_smoothclir.utils.errors import InputError, input_error
 
 KEY = "OPENAI_API_KEY"  # in the environment; sent as a bearer token where it is there
@@ -26,43 +25,24 @@ _TIMEOUT = 120
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
-class EndpointEncoder:
+class EndpointEncoder(PrefixedEncoder):
     """A `ForeignEncoder` that asks a server."""
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        *,
-        query_prefix: str = "",
-        document_prefix: str = "",
-        texts_per_request: int = 64,
-    ):
+    def __init__(self, url: str, model: str, *, texts_per_request: int = 64, **prefixes: str):
         """Remembers where to ask; nothing is sent before texts are encoded.
 
         Args:
             url: Such as "http://localhost:8000/v1".
             model: The name that the server knows the model by.
-            query_prefix: Put before each query, such as "query: ".
-            document_prefix: Put before each document, such as "passage: ".
             texts_per_request: The most texts of one request.
+            **prefixes: See `PrefixedEncoder`.
         """
         self._url = url.rstrip("/") + "/embeddings"
         self._model, self._size = model, texts_per_request
-        self._prefixes = query_prefix, document_prefix
-        self.name = model or url
-        parts = (self._url, model, query_prefix, document_prefix)
-        self.digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        super().__init__(model or url, self._url, model, **prefixes)
 
-    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """See `ForeignEncoder`."""
-        return self._encoded([self._prefixes[0] + text for text in texts])
-
-    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """See `ForeignEncoder`."""
-        return self._encoded([self._prefixes[1] + text for text in texts])
-
-    def _encoded(self, texts: list[str]) -> np.ndarray:
+    def _encoded(self, texts: list[str], role: str) -> np.ndarray:
+        del role
         begins = range(0, len(texts), self._size)
         return np.concatenate([self._answer(texts[b : b + self._size]) for b in begins])
 

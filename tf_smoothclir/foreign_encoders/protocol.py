@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+import hashlib
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -25,6 +27,34 @@ class ForeignEncoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
         """Returns the vectors of documents, `[texts, dim]`."""
+
+
+class PrefixedEncoder(abc.ABC):
+    """Base of encoders that read queries and documents alike, but for what is put before them."""
+
+    def __init__(self, name: str, *parts: str, query_prefix: str = "", document_prefix: str = ""):
+        """Names an encoder.
+
+        Args:
+            parts: What else its vectors depend on.
+            query_prefix: Put before each query, such as "query: " for e5.
+            document_prefix: Put before each document, such as "passage: " for e5.
+        """
+        self.name = name
+        self._prefixes = query_prefix, document_prefix
+        self.digest = hashlib.sha256("\0".join((*parts, *self._prefixes)).encode()).hexdigest()
+
+    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """See `ForeignEncoder`."""
+        return self._encoded([self._prefixes[0] + text for text in texts], "queries")
+
+    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
+        """See `ForeignEncoder`."""
+        return self._encoded([self._prefixes[1] + text for text in texts], "documents")
+
+    @abc.abstractmethod
+    def _encoded(self, texts: list[str], role: str) -> np.ndarray:
+        """Vectors of texts with their prefixes, `[texts, dim]`."""
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tf_smoothclir.foreign_encoders.protocol import PrefixedEncoder
 from tf_smoothclir.storage.digests import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -24,18 +24,10 @@ _METHODS = (
 )
 
 
-class PythonEncoder:
+class PythonEncoder(PrefixedEncoder):
     """A `ForeignEncoder` by a function of texts, or by an object of a library that has methods."""
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        name: str = "",
-        digest: str = "",
-        query_prefix: str = "",
-        document_prefix: str = "",
-    ):
+    def __init__(self, model: Any, *, name: str = "", digest: str = "", **prefixes: str):
         """Wraps a model.
 
         Args:
@@ -43,28 +35,17 @@ class PythonEncoder:
                 such as `encode_queries` and `encode_documents`, or `encode`.
             name: To show; by default that of the function or class.
             digest: See `ForeignEncoder`; by default one of the name and the prefixes.
-            query_prefix: Put before each query, such as "query: ".
-            document_prefix: Put before each document, such as "passage: ".
+            **prefixes: See `PrefixedEncoder`.
 
         Raises:
             InputError: The model offers no way to encode texts.
         """
-        self.name = name or getattr(model, "__qualname__", type(model).__qualname__)
-        self._prefixes = query_prefix, document_prefix
-        parts = (digest or self.name, *self._prefixes)
-        self.digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-        self._encode = _methods(model, self.name)
+        name = name or getattr(model, "__qualname__", type(model).__qualname__)
+        super().__init__(name, digest or name, **prefixes)
+        self._encode = dict(zip(("queries", "documents"), _methods(model, name)))
 
-    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """See `ForeignEncoder`."""
-        return self._vectors(0, texts)
-
-    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """See `ForeignEncoder`."""
-        return self._vectors(1, texts)
-
-    def _vectors(self, role: int, texts: Sequence[str]) -> np.ndarray:
-        vectors = np.asarray(self._encode[role]([self._prefixes[role] + text for text in texts]))
+    def _encoded(self, texts: list[str], role: str) -> np.ndarray:
+        vectors = np.asarray(self._encode[role](texts))
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind not in "fiu":
             raise input_error(
                 f"encoder {self.name}",

@@ -2,13 +2,11 @@
 
 The teacher's first hit for a query counts as its best document. A translation table that learns
 from these is better than they are: what the teacher gets wrong does not repeat, translations do.
-So table and teacher then judge together, and the next table learns from that.
+So table and teacher then judge together.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -29,7 +27,6 @@ from tf_smoothclir.utils.errors import input_error
 
 # Of standardised scores, where the table and the teacher judge together.
 _WEIGHT_OF_TEACHER = 0.25
-_ROUNDS = 2
 # With fewer validation queries that people judged, queries of the teacher join them.
 _FEWEST_VALIDATION_QUERIES = 100
 _VALIDATION_SHARE = 0.2  # of the queries of the teacher
@@ -94,14 +91,11 @@ def taught(source: Source, encoded: EncodedSet, settings: RunSettings) -> Taught
         InputError: All queries have judgments.
     """
     teaching = _Teaching(source, encoded, settings)
-    labels = teaching.first_labels()
-    for _ in range(_ROUNDS - 1):
-        labels = teaching.next_labels(labels)
-    return teaching.taught(labels)
+    return teaching.taught(teaching.next_labels(teaching.first_labels()))
 
 
 class _Teaching:
-    """What the rounds of teaching share."""
+    """What the steps of teaching share."""
 
     def __init__(self, source: Source, encoded: EncodedSet, settings: RunSettings):
         self._source, self._encoded, self._settings = source, encoded, settings
@@ -180,19 +174,14 @@ class _Teaching:
         return self._encoded.queries[rows] @ self._encoded.documents.T
 
     def _table(self, labels: np.ndarray) -> RowRetriever:
+        text, data = self._settings.text, self._settings.data
         retrieval_set = RetrievalSet.load(self.taught(labels), num_grades=self._grade + 1)
-        tokenized_set = dataclasses.replace(self._tokenized, retrieval_set=retrieval_set)
-        texts = LexicalTexts(tokenized_set, self._settings.text.max_query_tokens)
-        seed, lengths = self._settings.training.seed, self._settings.text.passage_words
+        texts = LexicalTexts(
+            tokenize_set(retrieval_set, text, data.cache_dir), text.max_query_tokens
+        )
+        seed, lengths = self._settings.training.seed, text.passage_words
         model = learn_lexical_model(texts, seed=seed, passage_words=lengths)
         return texts.retriever(model)
-
-    @functools.cached_property
-    def _tokenized(self):
-        retrieval_set = RetrievalSet.load(
-            self.taught(self.first_labels()), num_grades=self._grade + 1
-        )
-        return tokenize_set(retrieval_set, self._settings.text, self._settings.data.cache_dir)
 
 
 def _standardised(scores: np.ndarray) -> np.ndarray:

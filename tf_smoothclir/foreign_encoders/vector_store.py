@@ -16,10 +16,11 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder, unit_vectors
-from tf_smoothclir.storage.files import locked, make_directory, open_to_write
+from tf_smoothclir.storage.files import locked, make_directory, open_to_write, write_text
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
+_PLURALS = {"query": "queries", "document": "documents"}
 _KEY = 16
 _TEXTS_AT_ONCE = 256
 _SECONDS_BETWEEN_NOTES = 60
@@ -52,7 +53,8 @@ class VectorStore:
             if missing:
                 self._encode(role, missing)
                 rows = self._rows(role)
-            vectors = self._mapped(role, len(rows))
+            path, shape = self._directory / f"{role}.vectors", (len(rows), self._dim(role))
+            vectors = np.memmap(path, "<f4", mode="r", shape=shape)
             return vectors[[rows[key] for key in keys]]
 
     def _rows(self, role: str) -> dict[bytes, int]:
@@ -62,23 +64,15 @@ class VectorStore:
         whole = len(content) // _KEY
         return {content[row * _KEY : (row + 1) * _KEY]: row for row in range(whole)}
 
-    def _mapped(self, role: str, rows: int) -> np.ndarray:
-        path = self._directory / f"{role}.vectors"
-        dim = self._dim(role)
-        return np.memmap(path, "<f4", mode="r", shape=(rows, dim))
-
     def _dim(self, role: str) -> int:
         path = self._directory / f"{role}.dim"
         return int(path.read_text()) if path.is_file() else 0
 
     def _encode(self, role: str, missing: dict[bytes, str]) -> None:
         """Encodes texts, shortest first, and appends their vectors."""
-        encode = getattr(
-            self._encoder, {"query": "encode_queries", "document": "encode_documents"}[role]
-        )
+        encode = getattr(self._encoder, f"encode_{_PLURALS[role]}")
         order = sorted(missing, key=lambda key: len(missing[key]))
-        plural = {"query": "queries", "document": "documents"}[role]
-        what = f"Encode {len(order)} {plural} with {self._encoder.name}"
+        what = f"Encode {len(order)} {_PLURALS[role]} with {self._encoder.name}"
         logging.info("%s", what)
         paths = [self._directory / f"{role}.{name}" for name in ("vectors", "keys", "dim")]
         rows, dim = len(self._rows(role)), self._dim(role)
@@ -102,7 +96,7 @@ class VectorStore:
                     )
                 if not dim:
                     dim = vectors.shape[1]
-                    paths[2].write_text(str(dim))
+                    write_text(paths[2], str(dim))
                 of_vectors.write(vectors.astype("<f4").tobytes())
                 of_vectors.flush()
                 of_keys.write(b"".join(keys))

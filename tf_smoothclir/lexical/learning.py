@@ -180,9 +180,7 @@ class _Learner:
         table = self._mixed(self._whole_table(FLAT))
         quality = {}
         for profile in PROFILES:
-            quality[profile] = self._validation(
-                self._documents.rows(self._documents.impacts(profile, table))
-            )
+            quality[profile] = self._validation(self._documents.scored_by(profile, table))
         best = max(quality, key=quality.get)
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
@@ -219,14 +217,13 @@ class _Learner:
         return chosen
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
-        """Measures a learned table alone; returns what `Validation.per_query` does."""
-        rows = self._documents.rows(
-            self._documents.impacts(
-                profile, self._documents.pairs.whole_table(profile, lower_grades)
-            )
-        )
-        (measured,) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
-        return measured
+        """Measures a learned table alone, once; returns what `Validation.per_query` does."""
+        measured, key = self._documents.measured, (profile, lower_grades)
+        if key not in measured:
+            table = self._documents.pairs.whole_table(profile, lower_grades)
+            rows = self._documents.scored_by(profile, table)
+            (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
+        return measured[key]
 
     def _best_dictionary_share(self, profile: PositionProfile) -> float:
         """The share of the dictionary in the table that ranks best."""
@@ -234,8 +231,8 @@ class _Learner:
             return self._dictionary_share
         learned, qualities = self._whole_table(profile), []
         for share in DICTIONARY_SHARES:
-            found = self._documents.impacts(profile, mixed(learned, self._dictionary, share))
-            qualities.append(self._validation(self._documents.rows(found)))
+            table = mixed(learned, self._dictionary, share)
+            qualities.append(self._validation(self._documents.scored_by(profile, table)))
         share = DICTIONARY_SHARES[int(np.argmax(qualities))]
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share

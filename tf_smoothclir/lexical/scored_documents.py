@@ -29,12 +29,14 @@ class ScoredDocuments:
         passages: The documents or passages that have scores.
         pairs: What tables are learned from.
         background: `[query words]` float32, P(w).
+        measured: Profile and weight of lower grades -> what validation says of their table.
     """
 
     def __init__(self, texts: LexicalTexts, psq: PsqSettings):
         self._texts, self._psq = texts, psq
         self.passages: Words = texts.documents
         self._shares: dict[PositionProfile, sp.csr_array] = {}
+        self.measured: dict[tuple[PositionProfile, float], np.ndarray] = {}
         self.pairs = TrainingPairs(texts, self.share)
         self.background = background(texts.queries[self.pairs.training])
 
@@ -64,6 +66,10 @@ class ScoredDocuments:
         """Scorer of documents by impacts."""
         return lexical_rows(self._texts.queries, found, self.passages.firsts)
 
+    def scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
+        """Scorer of documents by a profile and a table."""
+        return self.rows(self.impacts(profile, table))
+
     def best_rows(
         self, found: Postings, query_rows: np.ndarray, documents: np.ndarray
     ) -> np.ndarray:
@@ -89,7 +95,7 @@ class ScoredDocuments:
             words = max(1, self._texts.queries[queries].nnz)
             opening = self._texts.documents.of(documents, max(longest, _MOST_ALIGNED // words))
             pairs, rounds = TrainingPairs(self._texts, opening.matrix, np.arange(len(queries))), 2
-        cut.passages, cut._shares = passages, {}
+        cut.passages, cut._shares, cut.measured = passages, {}, {}
         for _ in range(rounds):
             pairs = TrainingPairs(self._texts, cut.share, cut._answers(pairs, seed))
         cut.pairs = pairs

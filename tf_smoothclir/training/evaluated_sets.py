@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -28,28 +29,39 @@ def set_of_training(data: DataSettings, num_grades: int) -> RetrievalSet:
 
 
 def warn_of_figures(
-    data: DataSettings, num_grades: int, evaluated: RetrievalSet, split: str
+    data: DataSettings, num_grades: int, evaluated: RetrievalSet, *splits: str, is_own: bool = False
 ) -> None:
-    """Warns if a split has few queries, or texts of queries that a model was trained on."""
-    warn_of_few_queries(evaluated, split)
+    """Warns if splits have few queries, or texts of queries that a model was trained on.
+
+    Args:
+        data: The set of training; the evaluated one if `is_own`.
+    """
+    for split in splits:
+        warn_of_few_queries(evaluated, split)
     try:
-        trained = set_of_training(data, num_grades)
+        trained = evaluated if is_own else set_of_training(data, num_grades)
     except InputError:
         return  # the data are gone
-    in_training = trained.splits == SPLITS.index("train")
-    known = [text.text for text, is_known in zip(trained.source.queries(), in_training) if is_known]
-    rows = set(evaluated.queries_in(split).tolist())
-    texts = [text.text for row, text in enumerate(evaluated.source.queries()) if row in rows]
-    same, alike = known_queries(known, texts)
-    if same or alike:
-        logging.warning(
-            "The model was trained on the texts of %d of the %d %s queries, and on the words of %d"
-            " more in another order, so the figures are too good.",
-            same,
-            len(texts),
-            split,
-            alike,
-        )
+    known = _texts_in(trained, np.flatnonzero(trained.splits == SPLITS.index("train")))
+    for split in splits:
+        texts = _texts_in(evaluated, evaluated.queries_in(split))
+        same, alike = known_queries(known, texts)
+        if same or alike:
+            logging.warning(
+                "The model was trained on the texts of %d of the %d %s queries, and on the words of"
+                " %d more in another order, so the figures are too good.",
+                same,
+                len(texts),
+                split,
+                alike,
+            )
+
+
+def _texts_in(retrieval_set: RetrievalSet, rows: np.ndarray) -> list[str]:
+    """The texts of some queries."""
+    chosen = set(rows.tolist())
+    queries = enumerate(retrieval_set.source.queries())
+    return [text.text for row, text in queries if row in chosen]
 
 
 def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:

@@ -66,8 +66,9 @@ def evaluate_run(
     else:
         tokenized_set = tokenized_set_of(source, settings, run, splits)
         retrieval_set = tokenized_set.retrieval_set
-    for split in splits:
-        warn_of_figures(run.settings().data, num_grades, retrieval_set, split)
+    trained_on = run.settings().data
+    is_own = not another_set and data == trained_on
+    warn_of_figures(trained_on, num_grades, retrieval_set, *splits, is_own=is_own)
     graded = load_scorer(run, tokenized_set, dim, retriever)
     scorer = graded.scorer
     cut_points = graded.cut_points if retrieval_set.num_grades == num_grades else None

@@ -48,7 +48,7 @@ def evaluate_and_report(
         | evaluate_splits(
             retrieval_set,
             retriever,
-            _measured_splits(retrieval_set),
+            [split for split in EVALUATED_SPLITS if split in retrieval_set.judged_splits],
             negatives=negatives,
             trec_dir=run.evaluation_of("" if name == chosen else name),
         )
@@ -89,12 +89,6 @@ def evaluate_and_report(
     return result
 
 
-def _measured_splits(retrieval_set: RetrievalSet) -> list[str]:
-    """Splits whose queries have judgments: not all sets have test queries, or any."""
-    missing = set() if retrieval_set.has_test else {"test"}
-    return [s for s in EVALUATED_SPLITS if retrieval_set.source.is_judged and s not in missing]
-
-
 def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
     """Sizes of a set: numbers of queries, documents and judgments."""
     if not retrieval_set.source.is_judged:
@@ -106,7 +100,8 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
         "judgments": len(retrieval_set.grades),
         **{
             f"{split} queries": len(retrieval_set.queries_in(split))
-            for split in _measured_splits(retrieval_set)
+            for split in EVALUATED_SPLITS
+            if split in retrieval_set.judged_splits
         },
         **({"test queries with the words of a training query": known} if known else {}),
     }

@@ -175,8 +175,8 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
     retrieval_set = RetrievalSet.load(
         source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
     )
-    if not retrieval_set.has_test:
-        splits = [split for split in splits if split != "test"]
+    if source.is_judged:
+        splits = [split for split in splits if split in retrieval_set.judged_splits]
     for split in splits:
         retrieval_set.queries_in(split)
     if "test" in splits:
