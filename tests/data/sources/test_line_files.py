@@ -59,6 +59,7 @@ BAD_FILES = [
     ("f.csv", b"", "", "the file is empty", "Give it one record per line"),
     ("f.csv", b"id,text\n", "", "the file is empty", "Give it one record per line"),
     ("f.csv", b"id,own\n1,a\n", ":1", "there is no column 'text'; there are: id, own", "Rename"),
+    ("f.csv", b"id;own\n1;a\n", ":1", "there is no column 'text'; there are: id, own", "Rename"),
     ("f.csv", b"id,text\n1,a\n2,a,b\n", ":3", "3 values instead of 2, as in the", "Put texts"),
     ("f.csv", b'id,text\n1,"a\nb"c\n', ":2", "this is no CSV (',' expected after", "Put texts"),
     ("f.csv", b'id,text\n1,a\n2,"b\n', ":3", "this is no CSV (unexpected end of", "Put texts"),

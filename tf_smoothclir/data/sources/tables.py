@@ -217,10 +217,10 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
     number, first = next(lines, (0, ""))
     if not number:
         raise empty_file(path)
-    is_of = (
-        is_header(next(csv.reader([first], delimiter=d), []), role, columns) for d in _DELIMITERS
-    )
-    delimiter = next(itertools.compress(_DELIMITERS, is_of), ",")
+    headers = {d: next(csv.reader([first], delimiter=d), []) for d in _DELIMITERS}
+    named = (d for d, fields in headers.items() if is_header(fields, role, columns))
+    # Of a header that does not name what is needed, the error shows the columns that there are.
+    delimiter = next(named, None) or max(headers, key=lambda d: len(headers[d]))
     begin, last, order = 1, 1, None
 
     def texts() -> Iterator[str]:
