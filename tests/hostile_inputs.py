@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.api import metrics
 from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -20,6 +21,8 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.export_halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
+from tf_smoothclir.losses.softmax import SoftmaxLoss
+from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
 from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, ExportManifest
 from tf_smoothclir.search.query_files import read_queries
@@ -128,6 +131,33 @@ class Python(Given):
             RetrievalSet.load(given.source)
 
 
+class Figures(Given):
+    """Metrics are in 0..1, and a loss is the mean of the losses of its lists."""
+
+    files: ClassVar = {
+        "arguments.json": '[{"q": ["a", "b"], "p": {"a": 0.5, "b": 0.25}}, [["q", "b", 2],'
+        ' ["p", "a", 1]], [[0, 2, 1], [1, 0, -1]], [[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]],'
+        " [[true, true, true], [true, true, false]], [2.0, 0.5]]"
+    }
+
+    def open(self, root):
+        try:
+            rankings, judgments, *lists = json.loads((root / "arguments.json").read_bytes())
+            labels, scores, mask, weights = (np.array(part, np.float32) for part in lists)
+        except (ValueError, TypeError, RecursionError, OverflowError):
+            return  # no arguments that these calls could have
+        for metric in (metrics.ndcg, metrics.mrr, metrics.mean_average_precision):
+            assert 0 <= metric(rankings, judgments) <= 1
+        shapes = {part.shape for part in (labels, scores, mask, np.outer(weights, labels[0]))}
+        if len(shapes) > 1 or not ((np.abs(labels) < 3) & (np.abs(scores) < 1e6)).all():
+            return
+        labels = np.where(mask > 0, labels, -1)
+        for loss in (SmoothOrdinalSearchLoss(reduction="sum"), SoftmaxLoss(reduction="sum")):
+            lists = [loss(labels[[n]], scores[[n]], weights[[n]]) for n in range(len(labels))]
+            whole = loss(labels, scores, weights).numpy()
+            np.testing.assert_allclose(whole, np.sum(lists), rtol=1e-4, atol=1e-4)
+
+
 class Request(Given):
     files: ClassVar = {
         "body": '{"instances": [{"text": "red", "k": 1}, {"text": {"b64": "cmVk"}, "k": 2}]}'
@@ -203,5 +233,5 @@ class WholeIndex(Kept):
     name, manifest, open = "index", IndexManifest, DocumentIndex
 
 
-GIVEN = (Sets, Lists, Python, Request)
+GIVEN = (Sets, Lists, Python, Figures, Request)
 TRAINED = (WholeRun, WholeExport, WholeIndex)

@@ -5,12 +5,15 @@ tests of its module shows what no test looks at, or changes nothing that can be 
 
     python -m tests.mutants --mutants=200
 
-Prints each survivor, and how many there are. Two run at once; each takes as long as its tests.
+Prints each survivor, and how many there are. First, all tests run once, to see which of them call
+which function; a mutant meets those of its function first, and then all of its module. Needs
+Python 3.12 or later, and an hour for 200 mutants.
 """
 
 import ast
-import concurrent.futures
+import collections
 import copy
+import json
 import os
 import random
 import shutil
@@ -19,7 +22,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from absl import app, flags
+
+from tests.command_line.forked import ForkedCommands
 
 ROOT = Path(__file__).parent.parent
 CORE = {  # modules -> their tests
@@ -43,12 +49,51 @@ SWAPPED = {
 }  # fmt: skip
 RENAMED = {"argmax": "argmin", "max": "min", "min": "max", "maximum": "minimum", "any": "all"}
 RENAMED |= {"minimum": "maximum", "reduce_max": "reduce_min", "reduce_sum": "reduce_mean"}
+_SECONDS = 1200
+_NOTHING_FAILED = (0, 4, 5)  # 4: tests with other names than before; 5: none
 _MUTANTS = flags.DEFINE_integer("mutants", 200, "How many are drawn.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Draws other mutants.")
+_IN_COPY = flags.DEFINE_bool("in_copy", False, "Set by the command itself, in a copy.")
+_CALLS = flags.DEFINE_string("calls", "", "Set by the command itself: a file for these tests.")
+
+
+class Calls:
+    """A plug-in of pytest: `tests`, place of a function -> the tests, or files, that call it."""
+
+    def __init__(self):
+        self.tests, self._caller = collections.defaultdict(set), ""
+        events, own = sys.monitoring.events, sys.monitoring.COVERAGE_ID
+        sys.monitoring.use_tool_id(own, "mutants")
+        sys.monitoring.register_callback(own, events.PY_START, self._start)
+        sys.monitoring.set_events(own, events.PY_START)
+
+    def _start(self, code, _):
+        self.tests[f"{code.co_filename}:{code.co_firstlineno}"].add(self._caller)
+        return sys.monitoring.DISABLE  # until the next test
+
+    def _calling(self, name):
+        before, self._caller = self._caller, name
+        sys.monitoring.restart_events()
+        yield
+        self._caller = before
+        sys.monitoring.restart_events()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Calls of a test."""
+        yield from self._calling(item.nodeid)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef, request):
+        """Calls of a fixture that tests share are those of the file, or of all."""
+        if fixturedef.scope == "function":
+            return (yield)
+        of_all = fixturedef.scope in ("session", "package")
+        return (yield from self._calling("" if of_all else str(request.path)))
 
 
 def changes(tree: ast.AST):
-    """Yields functions that change one place of a tree, each with a description of the place."""
+    """Yields the places of a tree that can be changed: number, field, new value."""
     for place, node in enumerate(ast.walk(tree)):
         for name in ("op", "attr", "id", "value", "test"):
             new = _changed(node, name, getattr(node, name, None))
@@ -75,73 +120,101 @@ def _changed(node: ast.AST, name: str, old):
     return None
 
 
-def mutants() -> list[tuple[Path, str, str, str]]:
-    """Path, mutated source, description and tests of some mutants of all modules."""
-    found = []
+class Mutant:
+    """One change of one module; `source` is the changed module, `function` its range of lines."""
+
+    def __init__(self, path, tree, place, field, new, tests):
+        self.path, self.tests = path, tests
+        mutant = copy.deepcopy(tree)
+        node = list(ast.walk(mutant))[place]
+        if isinstance(field, int):
+            node.ops[field] = new
+        else:
+            setattr(node, field, new)
+        self.source = ast.unparse(ast.fix_missing_locations(mutant))
+        line = path.read_text(encoding="utf-8").splitlines()[node.lineno - 1].strip()
+        what = new if isinstance(new, (str, int, float)) else type(new).__name__
+        self.about = f"{path.relative_to(ROOT)}:{node.lineno}: {line} -> {what}"
+        self.function = next(
+            (
+                range(min([f.lineno, *(d.lineno for d in f.decorator_list)]), f.end_lineno + 1)
+                for f in ast.walk(tree)
+                if isinstance(f, ast.FunctionDef) and f.lineno <= node.lineno <= f.end_lineno
+            ),
+            range(0),
+        )
+
+
+def mutants() -> list[Mutant]:
+    """Some mutants of all modules."""
+    places = []
     for patterns, tests in CORE.items():
         globs = [ROOT.glob(f"tf_smoothclir/{name}") for name in patterns.split()]
         for path in sorted(path for paths in globs for path in paths):
-            source = path.read_text(encoding="utf-8")
-            tree = ast.parse(source)
-            for place, field, new in changes(tree):
-                mutant = copy.deepcopy(tree)
-                node = list(ast.walk(mutant))[place]
-                if not hasattr(node, "lineno"):
-                    continue
-                if isinstance(field, int):
-                    node.ops[field] = new
-                else:
-                    setattr(node, field, new)
-                after = ast.unparse(ast.fix_missing_locations(mutant))
-                line = source.splitlines()[node.lineno - 1].strip()
-                what = new if isinstance(new, (str, int, float)) else type(new).__name__
-                about = f"{path.relative_to(ROOT)}:{node.lineno}: {line} -> {what}"
-                found.append((path, after, about, tests))
-    return random.Random(_SEED.value).sample(found, min(_MUTANTS.value, len(found)))
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            lines = [hasattr(node, "lineno") for node in ast.walk(tree)]
+            places += [(path, tree, *change, tests) for change in changes(tree) if lines[change[0]]]
+    drawn = random.Random(_SEED.value).sample(places, min(_MUTANTS.value, len(places)))
+    return [Mutant(*place) for place in drawn]
 
 
-def survives(mutant: tuple[Path, str, str, str], copies: list[Path]) -> bool:
-    """Whether the tests of a module pass with a mutant in its place, in a copy of the checkout."""
-    path, source, _, tests = mutant
-    checkout = copies.pop()
-    own = checkout / path.relative_to(ROOT)
-    before = own.read_text(encoding="utf-8")
-    try:
-        own.write_text(source, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", *tests.split()]
-        environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [*command, "-p", "no:cacheprovider"], cwd=checkout, env=environment,
-            capture_output=True, timeout=1200, check=False,
-        )  # fmt: skip
-        return done.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        own.write_text(before, encoding="utf-8")
-        copies.append(checkout)
+def callers_of(mutant: Mutant, calls: dict[str, list[str]]) -> list[str]:
+    """Tests that call the function of a mutant; none where that says too little."""
+    callers = {
+        caller for line in mutant.function for caller in calls.get(f"{mutant.path}:{line}", [])
+    }
+    return [] if "" in callers else sorted(callers)
+
+
+def try_mutants(run) -> None:
+    """Tries mutants in this checkout, whose modules change meanwhile; `run` runs tests."""
+    calls = {}
+    for tests in sorted(set(CORE.values())):
+        with tempfile.NamedTemporaryFile() as file:
+            print(f"Which functions do {tests} call?", flush=True)
+            run("tests.mutants", f"--calls={file.name}", *tests.split())
+            calls[tests] = json.load(file)
+    chosen, survivors = mutants(), []
+    options = ("-qx", "-m", "not slow", "-p", "no:cacheprovider")
+    for number, mutant in enumerate(chosen, 1):
+        before = mutant.path.read_text(encoding="utf-8")
+        mutant.path.write_text(mutant.source, encoding="utf-8")
+        callers = callers_of(mutant, calls[mutant.tests])
+        dies = any(
+            run("pytest", *options, *tests).returncode not in _NOTHING_FAILED
+            for tests in (callers, mutant.tests.split())
+            if tests
+        )
+        mutant.path.write_text(before, encoding="utf-8")
+        survivors += [] if dies else [mutant.about]
+        print(
+            f"{number}/{len(chosen)} {'dies' if dies else 'SURVIVES'}: {mutant.about}", flush=True
+        )
+    print(f"{len(survivors)} of {len(chosen)} survive:", *survivors, sep="\n")
 
 
 def main(argv) -> None:
-    """Tries the mutants."""
-    del argv
-    chosen, survivors = mutants(), []
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        concurrent.futures.ThreadPoolExecutor(2) as pool,
-    ):
-        copies = [Path(directory, name) for name in "ab"]
-        for path in copies:
+    """Tries the mutants in a copy of the checkout."""
+    if _CALLS.value:
+        plugin = Calls()
+        code = pytest.main(["-q", "-m", "not slow", *argv[1:]], [plugin])
+        if code:
+            raise SystemExit(f"the tests fail before anything is changed: {argv[1:]}")
+        sys.monitoring.set_events(sys.monitoring.COVERAGE_ID, 0)
+        content = {place: sorted(tests) for place, tests in plugin.tests.items()}
+        Path(_CALLS.value).write_text(json.dumps(content), encoding="utf-8")
+    elif _IN_COPY.value:
+        with ForkedCommands("tensorflow") as commands:
+            try_mutants(lambda *command: commands.run(*command, kill_after=_SECONDS))
+    else:
+        with tempfile.TemporaryDirectory() as directory:
+            checkout = Path(directory, "checkout")
             ignored = shutil.ignore_patterns(".git", ".venv*", "runs", "__pycache__")
-            shutil.copytree(ROOT, path, ignore=ignored)
-        results = pool.map(lambda mutant: survives(mutant, copies), chosen)
-        for number, (mutant, survived) in enumerate(zip(chosen, results), 1):
-            survivors += [mutant[2]] if survived else []
-            print(
-                f"{number}/{len(chosen)} {'SURVIVES' if survived else 'dies'}: {mutant[2]}",
-                flush=True,
-            )
-    print(f"{len(survivors)} of {len(chosen)} survive:", *survivors, sep="\n")
+            shutil.copytree(ROOT, checkout, ignore=ignored)
+            environment = {**os.environ, "PYTHONPATH": str(checkout)}
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
+            command = [sys.executable, "-m", "tests.mutants", "--in_copy", *sys.argv[1:]]
+            subprocess.run(command, cwd=checkout, env=environment, check=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ def write_set(directory, highest):
 def test_the_judgments_decide(tmp_path):
     for highest, thresholds in enumerate([(0.45,), (0.2, 0.7), (0.2, 0.45, 0.7)], 1):
         settings = write_set(tmp_path / str(highest), highest)
+        with (tmp_path / str(highest) / "judgments.tsv").open("a") as file:
+            file.write("gone\t0\t9\n0\tgone\t9\n")  # which training skips
         found = with_grades_of_set(settings, tmp_path / "run")
         assert found == changed(settings, {"thresholds": thresholds})
 

@@ -22,8 +22,16 @@ _FIRST_CUT, _LAST_CUT = 0.2, 0.7  # the paper's thresholds
 
 
 def highest_grade(source: Source) -> int:
-    """The highest grade of the judgments of a set; 0 without any."""
-    return max((judgment.grade for judgment in source.judgments()), default=0)
+    """The highest grade of judgments of queries and documents that are there; 0 without any."""
+    query_ids = {query.id for query in source.queries()}
+    judged: dict[int, set[str]] = {}
+    for query_id, document_id, grade in source.judgments():
+        if query_id in query_ids:
+            judged.setdefault(grade, set()).add(document_id)
+    for grade in sorted(judged, reverse=True):  # as a rule, one of the first documents has it
+        if any(document.id in judged[grade] for document in source.documents()):
+            return grade
+    return 0
 
 
 def thresholds_for(highest_grade: int) -> tuple[float, ...]:
