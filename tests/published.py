@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import shutil
 
@@ -55,56 +56,59 @@ HOSTILE = list(_hostile_texts())
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tiny, tmp_path_factory):
+def tiny_run(tiny, made_once):
     """A finished run on the tiny set; read-only."""
-    path = tmp_path_factory.mktemp("tiny_run") / "run"
-    train(tiny(epochs=1, epsilon=EPSILON), path)
-    return RunDirectory.load(path)
+    settings = tiny(epochs=1, epsilon=EPSILON)
+    return RunDirectory.load(made_once("tiny_run", lambda path: train(settings, path)))
 
 
 @pytest.fixture(scope="session")
-def export_dir(tiny_run, tmp_path_factory):
+def export_dir(tiny_run, made_once):
     """The towers and the search model of `tiny_run`, version 1; read-only."""
-    path = tmp_path_factory.mktemp("export")
-    assert export_run(tiny_run, path, search_depth=DEPTH) == 1
-    return path
+    return made_once("export", lambda path: export_run(tiny_run, path, search_depth=DEPTH))
 
 
 @pytest.fixture(scope="session")
-def ranking_runs(tiny, tiny_run, tmp_path_factory):
+def ranking_runs(tiny, tiny_run, made_once):
     """Name of a retriever -> a finished run on the tiny set; read-only."""
-    path, runs = tmp_path_factory.mktemp("ranking_runs"), {"dense": tiny_run}
+    runs = {"dense": tiny_run}
     for name in ("lexical", "hybrid"):
-        train(tiny(retriever=name, epochs=1), path / name)
-        runs[name] = RunDirectory.load(path / name)
+        settings = tiny(retriever=name, epochs=1)
+        path = made_once(f"{name}_run", functools.partial(train, settings))
+        runs[name] = RunDirectory.load(path)
     return runs
 
 
 @pytest.fixture(scope="session")
-def ranking_exports(ranking_runs, export_dir, tmp_path_factory):
+def ranking_exports(ranking_runs, export_dir, made_once):
     """Name of a retriever -> directory with version 1 of the export of its run; read-only.
 
     Those of `export_dir` and `reranked` alone are compared in a fresh process: it takes seconds.
     """
-    path, exports = tmp_path_factory.mktemp("exports"), {"dense": export_dir}
+    exports, options = {"dense": export_dir}, {"search_depth": DEPTH, "verifier": NoVerifier()}
     for name in ("lexical", "hybrid"):
-        exports[name] = path / name
-        export_run(ranking_runs[name], path / name, search_depth=DEPTH, verifier=NoVerifier())
+        make = functools.partial(export_run, ranking_runs[name], **options)
+        exports[name] = made_once(f"{name}_export", make)
     return exports
 
 
 @pytest.fixture(scope="session")
-def reranked(tiny, tmp_path_factory):
+def reranked(tiny, made_once):
     """`(run, export)` of a lexical run whose re-ranker counts much; read-only."""
-    path, depth = tmp_path_factory.mktemp("reranked"), RERANKED_DEPTH
-    train(tiny(retriever="lexical", reranker="late_interaction", rerank_depth=depth), path / "run")
-    run = RunDirectory.load(path / "run")
-    reranker = load_models(run)["reranked"].chosen(weight=30.0)
-    shutil.rmtree(run.reranker)
-    with run.writing(run.reranker) as temporary:
-        reranker.save(temporary)
-    export_run(run, path / "export", search_depth=depth)
-    return run, path / "export"
+
+    def make(path):
+        depth = RERANKED_DEPTH
+        settings = tiny(retriever="lexical", reranker="late_interaction", rerank_depth=depth)
+        train(settings, path / "run")
+        run = RunDirectory.load(path / "run")
+        reranker = load_models(run)["reranked"].chosen(weight=30.0)
+        shutil.rmtree(run.reranker)
+        with run.writing(run.reranker) as temporary:
+            reranker.save(temporary)
+        export_run(run, path / "export", search_depth=depth)
+
+    path = made_once("reranked", make)
+    return RunDirectory.load(path / "run"), path / "export"
 
 
 def small_tower(directory, role, seed=0, words=None, max_tokens=5):

@@ -1,7 +1,11 @@
 """A tiny set on disk, its settings, and one finished run on it."""
 
 import contextlib
-from collections.abc import Iterator
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +20,26 @@ def run_of(settings, path):
     """A finished run with these settings."""
     train(settings, path)
     return RunDirectory.load(path)
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """`made_once(name, make)` is a path that one of the processes of tests makes for all."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def path_of(name, make):
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (root / name).exists():
+                try:
+                    make(root / name)
+                except BaseException:
+                    shutil.rmtree(root / name, ignore_errors=True)
+                    raise
+        return root / name
+
+    return path_of
 
 
 def tokenized_by(run, settings=None, splits=SPLITS):
@@ -41,19 +65,19 @@ def without_plots() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def tiny_dir(tmp_path_factory):
+def tiny_dir(made_once):
     """The tiny set; read-only."""
-    return write_tiny_set(tmp_path_factory.mktemp("tiny") / "data")
+    return made_once("tiny", write_tiny_set)
 
 
 @pytest.fixture(scope="session")
-def tiny(tiny_dir, tmp_path_factory):
+def tiny(tiny_dir, made_once):
     """`tiny(**changes)` gives the settings of a run on the tiny set."""
-    cache_dir = tmp_path_factory.mktemp("cache")
+    cache_dir = made_once("cache", Path.mkdir)
     return lambda data_dir=tiny_dir, **changes: tiny_settings(data_dir, cache_dir, **changes)
 
 
 @pytest.fixture(scope="session")
-def finished(tiny, tmp_path_factory):
+def finished(tiny, made_once):
     """A finished run of `tiny()`; read-only."""
-    return run_of(tiny(), tmp_path_factory.mktemp("runs") / "finished")
+    return RunDirectory.load(made_once("finished", lambda path: train(tiny(), path)))
