@@ -172,7 +172,9 @@ def try_mutants(run) -> None:
     for tests in sorted(set(CORE.values())):
         with tempfile.NamedTemporaryFile() as file:
             print(f"Which functions do {tests} call?", flush=True)
-            run("tests.mutants", f"--calls={file.name}", *tests.split())
+            done = run("tests.mutants", f"--calls={file.name}", *tests.split())
+            if done.returncode:
+                raise SystemExit(f"They fail before anything is changed:\n{done.stdout}")
             calls[tests] = json.load(file)
     chosen, survivors = mutants(), []
     options = ("-qx", "-m", "not slow", "-p", "no:cacheprovider")
@@ -197,9 +199,8 @@ def main(argv) -> None:
     """Tries the mutants in a copy of the checkout."""
     if _CALLS.value:
         plugin = Calls()
-        code = pytest.main(["-q", "-m", "not slow", *argv[1:]], [plugin])
-        if code:
-            raise SystemExit(f"the tests fail before anything is changed: {argv[1:]}")
+        if code := pytest.main(["-q", "-m", "not slow", *argv[1:]], [plugin]):
+            raise SystemExit(int(code))
         sys.monitoring.set_events(sys.monitoring.COVERAGE_ID, 0)
         content = {place: sorted(tests) for place, tests in plugin.tests.items()}
         Path(_CALLS.value).write_text(json.dumps(content), encoding="utf-8")
@@ -212,7 +213,7 @@ def main(argv) -> None:
             ignored = shutil.ignore_patterns(".git", ".venv*", "runs", "__pycache__")
             shutil.copytree(ROOT, checkout, ignore=ignored)
             environment = {**os.environ, "PYTHONPATH": str(checkout)}
-            environment["PYTHONDONTWRITEBYTECODE"] = "1"
+            environment |= {"PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
             command = [sys.executable, "-m", "tests.mutants", "--in_copy", *sys.argv[1:]]
             subprocess.run(command, cwd=checkout, env=environment, check=True)
 
