@@ -39,7 +39,7 @@ COMMANDS = {
     "search": "export.search",
     "serve": "export.serve",
     "client": "export.client",
-    "anserini": "extras.lucene.write_anserini",
+    "lucene": "extras.lucene.write_files",
 }
 
 IR_DATASETS = "ir_datasets>=0.5.6,<0.7"  # from 0.5.6 on, records have a default text

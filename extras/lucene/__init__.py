@@ -1,1 +1,1 @@
-"""Files for Lucene, by Anserini and Pyserini: the command `smoothclir-anserini`."""
+"""Files for Lucene, Elasticsearch and OpenSearch: the command `smoothclir-lucene`."""

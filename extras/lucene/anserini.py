@@ -13,7 +13,6 @@ custom. Feedback is no part of it.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,15 +22,12 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.extras.lucene.reading import impacts_of, query_words, words_of
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
-from tf_smoothclir.text.vocabulary import read_vocabulary
 
 DOCUMENTS_PER_FILE = 100_000
-_DOCUMENTS_AT_ONCE = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,15 +64,13 @@ def write_anserini(
             "Lucene will rank without the feedback of this model: scores are those of its first"
             " ranking."
         )
-    maxima = (impacts.data.max(initial=0) for _, impacts in _impacts(lexical, collection))
+    maxima = (impacts.data.max(initial=0) for _, impacts in impacts_of(lexical, collection))
     largest = max(maxima, default=0)
     step = float(largest) / (2**bits - 1) or 1.0
-    files = (lexical.vocabulary_dir / f"{role}.txt" for role in ROLES)
-    words = [word for file in files for word in read_vocabulary(file)]  # by their ids in queries
-    number = entries = 0
+    words, number, entries = words_of(lexical), 0, 0
     with new_directory(directory) as temporary:
         (temporary / "documents").mkdir()
-        for texts, impacts in _impacts(lexical, collection):
+        for texts, impacts in impacts_of(lexical, collection):
             integers = quantized(impacts, step)
             part = f"part-{number // DOCUMENTS_PER_FILE:05}.jsonl"
             with open_text_to_write(temporary / "documents" / part, append=True) as file:
@@ -96,16 +90,6 @@ def quantized(impacts: sp.csr_array, step: float) -> sp.csr_array:
     return result
 
 
-def _impacts(
-    lexical: LexicalParts, collection: Collection
-) -> Iterator[tuple[list[Text], sp.csr_array]]:
-    """Yields some documents at a time, with their impacts `[documents, query words]`."""
-    documents = collection.documents()
-    while part := list(itertools.islice(documents, _DOCUMENTS_AT_ONCE)):
-        read = lexical.document_words(part)
-        yield part, lexical.model.document_impacts(read, lexical.spelling)
-
-
 def _records(texts: list[Text], integers: sp.csr_array, words: list[str]) -> Iterator[str]:
     for text, begin, end in zip(texts, integers.indptr[:-1], integers.indptr[1:]):
         ids, values = integers.indices[begin:end], integers.data[begin:end].tolist()
@@ -119,12 +103,12 @@ def _write_topics(
 ) -> int:
     """Writes the queries; those without a known word, which Anserini cannot read, are counted."""
     texts = list(queries)
-    read = lexical.query_reader.words(text.text for text in texts)
-    lines = []
-    for text, begin, end in zip(texts, read.offsets[:-1], read.offsets[1:]):
-        known = [words[id_] for id_ in read.ids[begin:end] if id_ != NO_WORD]
-        if known:
-            lines.append(f"{text.id}\t{' '.join(known)}\n")
+    read = query_words(lexical, (text.text for text in texts))
+    lines = [
+        f"{text.id}\t{' '.join(words[id_] for id_ in ids)}\n"
+        for text, ids in zip(texts, read)
+        if len(ids)
+    ]
     if len(lines) < len(texts):
         logging.warning("%d queries have no known word", len(texts) - len(lines))
     if lines:

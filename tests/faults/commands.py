@@ -81,7 +81,7 @@ COMMANDS = (
     Command("index anew", 24, "export.build_index", f"{_EXPORT} {_INDEX} --overwrite"),
     Command("search", 14, "export.search", _SHOWN),
     Command("search to a file", 10, "export.search", _LISTED),
-    Command("anserini", 4, f"{_EXTRAS}.lucene.write_anserini", f"{_EXPORT} --output_dir=WORK/ans"),
+    Command("lucene", 4, f"{_EXTRAS}.lucene.write_files", f"{_EXPORT} --output_dir=WORK/ans"),
     Command("quickstart", 4, "tests.small_quickstart", "13 --output_dir=WORK/quick"),
     Command("reproduce", 4, f"{_PAPERS}.reproduce", f"theory gap {_DATA} {_REPRODUCED}"),
 )

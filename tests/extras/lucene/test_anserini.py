@@ -8,7 +8,7 @@ import pytest
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.extras.lucene import anserini
+from tf_smoothclir.extras.lucene import anserini, reading
 from tf_smoothclir.extras.lucene.anserini import write_anserini
 from tf_smoothclir.index.document_collections import SourceCollection, open_collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -50,7 +50,7 @@ def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
 ):
     run = ranking_runs["lexical"]
     monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
-    monkeypatch.setattr(anserini, "_DOCUMENTS_AT_ONCE", 5)
+    monkeypatch.setattr(reading, "DOCUMENTS_AT_ONCE", 5)
     source = source_of(run.settings().data)
     collection = SourceCollection(source)
     written = write_anserini(tmp_path / "out", lexical, collection, source.queries(), bits=bits)
@@ -90,7 +90,7 @@ def test_queries_and_documents_without_a_known_word(lexical, tmp_path, caplog):
 
 def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking_exports, tmp_path):
     arguments = [f"--export_dir={ranking_exports['lexical']}", f"--output_dir={tmp_path / 'out'}"]
-    module = "tf_smoothclir.extras.lucene.write_anserini"
+    module = "tf_smoothclir.extras.lucene.write_files"
     done = commands.run(module, *arguments)
     assert "30 documents of" in done.stdout, done.stderr
     again = commands.run(module, *arguments)

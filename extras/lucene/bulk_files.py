@@ -1,0 +1,178 @@
+"""A collection and queries for Elasticsearch and OpenSearch, for users of these engines.
+
+    mapping.json                 the body that creates the index
+    documents/part-00000.ndjson  requests for `_bulk`
+    queries.ndjson               requests for `_msearch`
+
+The field `words` holds what each word of the query language adds to the score of a document, as a
+`sparse_vector` (Elasticsearch, from 8.15 on) or as `rank_features` (OpenSearch, from 2.11 on), and
+a query is its words with how often each stands in it. So the engine ranks as the lexical model
+does, up to the 9 significant bits that it keeps of a number. Of a run with towers, `vector` holds
+the vector of a document, and its inner product with that of the query is added with the weight
+that the fusion gives it. Feedback is no part of it, and a document is one passage.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from absl import logging
+
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.extras.lucene.reading import impacts_of, query_words, words_of
+from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
+from tf_smoothclir.utils.errors import input_error
+
+ENGINES = ("elasticsearch", "opensearch")
+DOCUMENTS_PER_FILE = 5_000  # so that a file is below the 100 MB that engines take at once
+_DECIMALS = 5
+_NEAREST = 100  # documents by their vectors that are among the candidates
+
+
+@dataclasses.dataclass(frozen=True)
+class BulkWritten:
+    """What was written."""
+
+    documents: int
+    queries: int  # those with a known word, or with a vector
+    engine: str
+
+    def __str__(self) -> str:
+        return f"{self.documents:,} documents and {self.queries:,} queries for {self.engine}"
+
+
+class BulkFormat:
+    """Requests of an engine for an export."""
+
+    def __init__(self, engine: str, models: ExportedModels):
+        """Takes what ranks: a lexical model, towers, or the weighted sum of both.
+
+        Raises:
+            InputError: The export ranks by something else.
+        """
+        self.engine, self._models = engine, models
+        self.lexical = models.get("lexical")
+        self.of_lexical, self.of_dense = 1.0, 1.0 if "dense" in models else 0.0
+        if self.lexical is None and "dense" not in models:
+            reason = f"{models.retriever} models have neither impacts of words nor vectors"
+            raise input_error(f"--format={engine}", reason, "Export towers or a lexical model")
+        if self.lexical is not None and self.lexical.fusion is not None:
+            self.of_lexical, self.of_dense = self.lexical.fusion.of_pairs.weights
+        if self.lexical is not None and self.lexical.feedback:
+            logging.warning("%s will rank without the feedback of this model", engine)
+        self._words = words_of(self.lexical) if self.lexical is not None else []
+
+    def mapping(self) -> dict[str, Any]:
+        """Body of the request that creates an index."""
+        is_elastic = self.engine == "elasticsearch"
+        fields: dict[str, Any] = {"title": {"type": "text"}, "text": {"type": "text"}}
+        body: dict[str, Any] = {"mappings": {"properties": fields}}
+        if self.lexical is not None:
+            fields["words"] = {"type": "sparse_vector" if is_elastic else "rank_features"}
+        if self.of_dense:
+            dim = self._models.vectors("document", [""]).shape[1]
+            of_elastic = {"dims": dim, "similarity": "max_inner_product"}
+            of_other = {"dimension": dim, "space_type": "innerproduct"}
+            name = "dense_vector" if is_elastic else "knn_vector"
+            fields["vector"] = {"type": name, **(of_elastic if is_elastic else of_other)}
+            if not is_elastic:
+                body["settings"] = {"index": {"knn": True}}
+        return body
+
+    def documents(self, collection: Collection) -> Iterator[dict[str, Any]]:
+        """Yields two lines for `_bulk` for each document."""
+        for texts, impacts in impacts_of(self.lexical, collection):
+            vectors = self._vectors("document", texts)
+            for row, text in enumerate(texts):
+                record: dict[str, Any] = {"title": text.title, "text": text.text}
+                if impacts is not None:
+                    part = slice(*impacts.indptr[row : row + 2])
+                    values = impacts.data[part].round(_DECIMALS).tolist()
+                    pairs = zip(impacts.indices[part], values)
+                    record["words"] = {self._feature(id_): value for id_, value in pairs if value}
+                if vectors is not None:
+                    record["vector"] = vectors[row].round(_DECIMALS).tolist()
+                yield {"index": {"_id": text.id}}
+                yield record
+
+    def query(self, text: str, size: int = 10) -> dict[str, Any] | None:
+        """Body of the request that searches; None for a query that nothing is known of."""
+        parts, (read,) = [], self._read([text])
+        if read:
+            parts.append(self._by_words(read))
+        vectors = self._vectors("query", [Text("", "", text)])
+        nearest = None
+        if vectors is not None and vectors.any():
+            nearest = {"k": max(size, _NEAREST), "boost": self.of_dense}
+            vector = vectors[0].round(_DECIMALS).tolist()
+        if not parts and nearest is None:
+            return None
+        body: dict[str, Any] = {"size": size, "_source": ["title"]}
+        if nearest is not None and self.engine == "elasticsearch":
+            body["knn"] = {"field": "vector", "query_vector": vector, **nearest}
+            body["knn"]["num_candidates"] = 10 * nearest["k"]
+        elif nearest is not None:
+            parts.append({"knn": {"vector": {"vector": vector, **nearest}}})
+        if parts:
+            body["query"] = parts[0] if len(parts) == 1 else {"bool": {"should": parts}}
+        return body
+
+    def _by_words(self, read: collections.Counter[int]) -> dict[str, Any]:
+        counts = {self._feature(id_): float(number) for id_, number in read.items()}
+        if self.engine == "elasticsearch":
+            asked = {"field": "words", "query_vector": counts, "prune": False}
+            return {"sparse_vector": {**asked, "boost": self.of_lexical}}
+        return {"neural_sparse": {"words": {"query_tokens": counts, "boost": self.of_lexical}}}
+
+    def _feature(self, id_: int) -> str:
+        """Name of a word; engines take a dot in it for a field within a field."""
+        return self._words[id_].replace(".", "<dot>")
+
+    def _read(self, texts: Sequence[str]) -> list[collections.Counter[int]]:
+        if self.lexical is None or not self.of_lexical:
+            return [collections.Counter() for _ in texts]
+        return [collections.Counter(ids) for ids in query_words(self.lexical, texts)]
+
+    def _vectors(self, role: str, texts: Sequence[Text]) -> Any:
+        if not self.of_dense:
+            return None
+        return self._models.vectors(role, [text.text for text in texts])
+
+
+def write_bulk_files(
+    directory: Path,
+    models: ExportedModels,
+    collection: Collection,
+    queries: Iterable[Text],
+    engine: str,
+) -> BulkWritten:
+    """Writes a new directory, whole or not at all."""
+    form, asked, number = BulkFormat(engine, models), 0, 0
+    with new_directory(directory) as temporary:
+        write_json(temporary / "mapping.json", form.mapping())
+        (temporary / "documents").mkdir()
+        lines = form.documents(collection)
+        while part := list(itertools.islice(lines, 2 * DOCUMENTS_PER_FILE)):
+            name = f"part-{number // DOCUMENTS_PER_FILE:05}.ndjson"
+            _write_lines(temporary / "documents" / name, part)
+            number += len(part) // 2
+        bodies = [form.query(query.text) for query in queries]
+        if known := [body for body in bodies if body is not None]:
+            asked = len(known)
+            _write_lines(temporary / "queries.ndjson", [x for body in known for x in ({}, body)])
+        if asked < len(bodies):
+            logging.warning("%d queries have no known word", len(bodies) - asked)
+    return BulkWritten(number, asked, engine)
+
+
+def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    with open_text_to_write(path) as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -1,0 +1,94 @@
+"""Bulk files, read back and ranked as Elasticsearch and OpenSearch rank them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.extras.lucene import bulk_files
+from tf_smoothclir.extras.lucene.bulk_files import BulkFormat, write_bulk_files
+from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.plugins import family
+from tf_smoothclir.publishing.exported_models import load_exported_models
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def clauses_of(body):
+    """Field -> what is asked of it, with `boost`, in one form for both engines."""
+    query, found = body.get("query", {}), {}
+    for clause in query.get("bool", {}).get("should", [query] if query else []):
+        if "sparse_vector" in clause:
+            assert clause["sparse_vector"]["prune"] is False  # else frequent words are left out
+            found["words"] = clause["sparse_vector"]
+        elif "neural_sparse" in clause:
+            asked = clause["neural_sparse"]["words"]
+            found["words"] = {**asked, "query_vector": asked["query_tokens"]}
+        else:
+            asked = clause["knn"]["vector"]
+            found["vector"] = {**asked, "query_vector": asked["vector"]}
+    if "knn" in body:
+        found["vector"] = body["knn"]
+    return found
+
+
+def score(body, record):
+    """Σ boost Σ_w n(w) value(w), and boost (inner product + 1): what the engines document."""
+    total = 0
+    for name, asked in clauses_of(body).items():
+        value, query = record.get(name, {}), asked["query_vector"]
+        if name == "vector":
+            total += asked["boost"] * (np.dot(query, value) + 1)
+        else:
+            total += asked["boost"] * sum(n * value.get(word, 0) for word, n in query.items())
+    return total
+
+
+@pytest.mark.parametrize("engine", bulk_files.ENGINES)
+@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+def test_the_engine_scores_as_the_model_does_without_feedback(
+    ranking_exports, ranking_runs, tmp_path, monkeypatch, engine, name
+):
+    monkeypatch.setattr(bulk_files, "DOCUMENTS_PER_FILE", 20)
+    models = load_exported_models(ranking_exports[name])
+    source = source_of(ranking_runs[name].settings().data)
+    texts = {document.id: document.text for document in source.documents()}
+    queries = [*list(source.queries())[:4], Text("", "", "unheard of")]
+    collection = SourceCollection(source)
+    written = write_bulk_files(tmp_path / "out", models, collection, queries, engine)
+    assert (written.documents, written.queries) == (30, 4)
+    parts = sorted((tmp_path / "out" / "documents").iterdir())
+    lines = [line for part in parts for line in lines_of(part)]
+    records = {a["index"]["_id"]: b for a, b in zip(lines[::2], lines[1::2])}
+    assert ({id_: record["text"] for id_, record in records.items()}, len(parts)) == (texts, 2)
+    asked = lines_of(tmp_path / "out" / "queries.ndjson")
+    assert asked[::2] == [{}] * 4
+    fields = json.loads((tmp_path / "out" / "mapping.json").read_text())["mappings"]["properties"]
+    for query, body in zip(queries, asked[1::2]):
+        assert clauses_of(body).keys() == fields.keys() & {"words", "vector"}
+        right = family(name).scores(models, [query.text] * 30, list(texts.values()))
+        found = np.array([score(body, records[id_]) for id_ in texts])
+        constant = clauses_of(body).get("vector", {"boost": 0})["boost"]  # of each document
+        np.testing.assert_allclose(found - constant, right, rtol=1e-3, atol=1e-3)
+
+
+def test_a_dot_is_no_part_of_the_name_of_a_field(ranking_exports):
+    form = BulkFormat("opensearch", load_exported_models(ranking_exports["lexical"]))
+    form._words[2] = "3.5"
+    assert form._feature(2) == "3<dot>5"
+
+
+def test_what_has_neither_words_nor_vectors_is_refused():
+    from types import MappingProxyType
+
+    from tf_smoothclir.utils.errors import InputError
+
+    class Models(dict):
+        retriever = "overlap"
+
+    with pytest.raises(InputError, match="overlap models have neither impacts of words"):
+        BulkFormat("elasticsearch", Models(MappingProxyType({})))

@@ -1,0 +1,30 @@
+"""The LangChain retriever finds what a search finds."""
+
+import pytest
+
+import tf_smoothclir as sc
+
+pytest.importorskip("langchain_core", reason="LangChain is an extra, .[langchain]")
+from tf_smoothclir.extras.langchain import SmoothclirRetriever
+from tf_smoothclir.protocols.text_search import SearchHit
+
+
+def test_documents_are_the_hits_of_a_search(ranking_runs):
+    model = sc.load(ranking_runs["hybrid"].path)
+    hits = model.search(["word1 word2"], k=3, retriever="lexical")[0]
+    retriever = SmoothclirRetriever(model=model, k=3, options={"retriever": "lexical"})
+    found = retriever.invoke("word1 word2")
+    assert [(d.id, d.page_content, d.metadata["score"]) for d in found] == [
+        (hit.id, hit.text, hit.score) for hit in hits
+    ]
+    assert [document.metadata["rank"] for document in found] == [1, 2, 3]
+    assert retriever.invoke("unheard of") == []
+
+
+def test_the_best_passage_is_the_text_of_a_long_document():
+    class Model:
+        def search(self, queries, k):
+            return [[SearchHit(1, 2.0, 1, "a", "A", "one two three", passage="two")]]
+
+    (document,) = SmoothclirRetriever(model=Model()).invoke("deux")
+    assert (document.page_content, document.metadata["text"]) == ("two", "one two three")
