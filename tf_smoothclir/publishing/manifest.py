@@ -38,35 +38,29 @@ class TableQuality:
 
 
 @dataclasses.dataclass(frozen=True)
-class VectorQuality:
-    """Quality of a narrow form of the vectors of a search model."""
+class PairInfo:
+    """Facts that all manifests of a version share, whatever its parts are."""
 
-    type: str  # "int8"
-    recall: float  # share of the exact best documents that are found, on average
-    depth: int
-    queries: int  # number of queries that it was measured with; of the set of the training run
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportManifest:
-    """The manifest of an exported tower, lexical model or search model."""
-
-    role: str  # "query", "document", "lexical" or "search"
-    version: int
-    pair_id: str  # as in `Manifest`
     dim: int  # length of the vectors; 0 without towers
     epsilon: float  # ε of the similarity; 0 without towers
     thresholds: tuple[float, ...]
     data: DataSettings  # the retrieval set of the training run; finds its collection again
     cut_points: CutPoints
-    # Roles of the parts that rank together; the version is complete if all are there.
-    parts: tuple[str, ...]
     retriever: str = "dense"  # the family that ranks, without a re-ranker
     plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
     # What the narrow tables of the towers cost; None for exact ones.
     tables: TableQuality | None = None
-    # What the narrow vectors of the search model cost; None for exact ones.
-    vectors: VectorQuality | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportManifest(PairInfo):
+    """The manifest of an exported tower, lexical model or search model."""
+
+    role: str  # "query", "document", "lexical" or "search"
+    version: int
+    pair_id: str  # as in `Manifest`
+    # Roles of the parts that rank together; the version is complete if all are there.
+    parts: tuple[str, ...]
     documents: int | None = None  # size of the collection of a search model; None for another part
     # Documents that a search model returns per query; None for another part.
     depth: int | None = None

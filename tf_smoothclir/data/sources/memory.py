@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.storage.files import new_directory, open_text_to_write
@@ -18,6 +19,7 @@ class MemorySource(Source):
     """
 
     parallel: Sequence[Sequence[str]] = ()  # pairs of sentences, of a set without judgments
+    others: Sequence[Mapping[str, Any]] = ()  # columns of each document that are not searched
 
     def __init__(
         self,
@@ -39,6 +41,9 @@ class MemorySource(Source):
 
     def documents(self) -> Iterator[Text]:
         return iter(self._documents)
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self.others)
 
     def judgments(self) -> Iterator[Judgment]:
         return iter(self._judgments)
