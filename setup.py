@@ -149,6 +149,7 @@ setup(
         ),
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
         "ir_datasets": on_both(IR_DATASETS),
+        "langchain": on_both("langchain-core>=0.3,<2"),
         "milvus": on_both("| milvus-lite>=3.2,<4", "| pymilvus>=3,<4"),  # protobuf 5 and later
         "filters": on_both(DUCKDB),
         "test": on_both(

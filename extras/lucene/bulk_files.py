@@ -18,16 +18,18 @@ import collections
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.extras.lucene.reading import impacts_of, query_words, words_of
+from tf_smoothclir.extras.lucene.reading import impacts_of, words_of
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.search.query_reading import QueryBatch, read_with
 from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
 from tf_smoothclir.utils.errors import input_error
 
@@ -90,7 +92,9 @@ class BulkFormat:
     def documents(self, collection: Collection) -> Iterator[dict[str, Any]]:
         """Yields two lines for `_bulk` for each document."""
         for texts, impacts in impacts_of(self.lexical, collection):
-            vectors = self._vectors("document", texts)
+            vectors = None
+            if self.of_dense:
+                vectors = self._models.vectors("document", [text.text for text in texts])
             for row, text in enumerate(texts):
                 record: dict[str, Any] = {"title": text.title, "text": text.text}
                 if impacts is not None:
@@ -105,16 +109,16 @@ class BulkFormat:
 
     def query(self, text: str, size: int = 10) -> dict[str, Any] | None:
         """Body of the request that searches; None for a query that nothing is known of."""
-        parts, (read,) = [], self._read([text])
-        if read:
-            parts.append(self._by_words(read))
-        vectors = self._vectors("query", [Text("", "", text)])
-        nearest = None
-        if vectors is not None and vectors.any():
-            nearest = {"k": max(size, _NEAREST), "boost": self.of_dense}
-            vector = vectors[0].round(_DECIMALS).tolist()
-        if not parts and nearest is None:
+        read = self._read([text])
+        if not read.readings[0].says_something:
             return None
+        parts, nearest = [], None
+        if read.words is not None and self.of_lexical:
+            known = collections.Counter(read.words[0][read.words[0] != NO_WORD].tolist())
+            parts += [self._by_words(known)] * bool(known)
+        if read.vectors is not None and read.vectors[0].any():
+            nearest = {"k": max(size, _NEAREST), "boost": self.of_dense}
+            vector = read.vectors[0].round(_DECIMALS).tolist()
         body: dict[str, Any] = {"size": size, "_source": ["title"]}
         if nearest is not None and self.engine == "elasticsearch":
             body["knn"] = {"field": "vector", "query_vector": vector, **nearest}
@@ -136,15 +140,11 @@ class BulkFormat:
         """Name of a word; engines take a dot in it for a field within a field."""
         return self._words[id_].replace(".", "<dot>")
 
-    def _read(self, texts: Sequence[str]) -> list[collections.Counter[int]]:
-        if self.lexical is None or not self.of_lexical:
-            return [collections.Counter() for _ in texts]
-        return [collections.Counter(ids) for ids in query_words(self.lexical, texts)]
-
-    def _vectors(self, role: str, texts: Sequence[Text]) -> Any:
-        if not self.of_dense:
-            return None
-        return self._models.vectors(role, [text.text for text in texts])
+    def _read(self, texts: list[str]) -> QueryBatch:
+        encode = self._models["dense"].read_queries() if self.of_dense else None
+        if self.lexical is None:
+            return encode(texts)
+        return read_with(self.lexical.plain_query_reader, encode, texts)
 
 
 def write_bulk_files(

@@ -26,7 +26,7 @@ from tf_smoothclir.lexical.learning import (
     learn_lexical_model,
     unjudged_top,
 )
-from tf_smoothclir.lexical.positions import FLAT, PROFILES, PositionProfile
+from tf_smoothclir.lexical.positions import FLAT, PROFILES, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.pseudo_queries import (
     _NO_TOKEN,
     _translated,
@@ -93,6 +93,58 @@ def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, ga
         _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + found[weight])
     )
     assert _Learner(texts, 13, None).model().lower_grades == chosen
+
+
+@pytest.mark.parametrize(
+    ("gains", "chosen"),
+    [
+        ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
+        ({0: (0.1, 0.1, 0.1), 1: (0.1, 0.1, 0.1)}, 1),  # no more than is better
+        ({0: (0.3, 0.3, -0.01)}, 0),  # one metric falls
+        ({0: (0.0, 0.0, 0.0)}, 0),
+    ],
+)
+def test_titles_weigh_more_while_that_is_better_and_no_metric_falls(
+    texts, monkeypatch, gains, chosen
+):
+    found = {profile_weight: gains.get(n) for n, profile_weight in enumerate(TITLE_WEIGHTS)}
+    monkeypatch.setattr(
+        _Learner,
+        "_measured",
+        lambda self, profile, _: np.tile(
+            0.5 + np.array(found.get(profile.title, (0, 0, 0))), (4, 1)
+        ),
+    )
+    learner = _Learner(texts, 13, None)
+    starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
+    learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
+    assert learner._best_title_weight(FLAT).title == (FLAT.title, *TITLE_WEIGHTS)[chosen]
+
+
+@pytest.mark.parametrize(
+    ("several", "qualities", "chosen"),
+    [
+        ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.6}, 100),  # no shorter ones than are better
+        ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.7}, 50),
+        ((300, 100, 50), {300: 0.5, 100: 0.5}, 300),
+        ((100, 50), {}, 300),  # no document is longer than 300 words: nothing to choose
+    ],
+)
+def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualities, chosen):
+    class Cut:
+        def __init__(self, longest):
+            self.longest, self.has_several_passages = longest, longest in several
+
+        def in_passages(self, longest, seed):
+            return Cut(longest)
+
+    learner = _Learner.__new__(_Learner)
+    learner._documents, learner._seed = Cut(0), 13
+    monkeypatch.setattr(
+        _Learner, "_measured", lambda self, *_: np.full((4, 3), qualities[self._documents.longest])
+    )
+    learner._choose_passages((300, 100, 50))
+    assert (learner._passage_words, learner._documents.longest) == (chosen, chosen)
 
 
 def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):

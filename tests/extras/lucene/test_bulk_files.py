@@ -12,6 +12,7 @@ from tf_smoothclir.extras.lucene.bulk_files import BulkFormat, write_bulk_files
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.utils.errors import InputError
 
 
 def lines_of(path):
@@ -83,12 +84,8 @@ def test_a_dot_is_no_part_of_the_name_of_a_field(ranking_exports):
 
 
 def test_what_has_neither_words_nor_vectors_is_refused():
-    from types import MappingProxyType
-
-    from tf_smoothclir.utils.errors import InputError
-
     class Models(dict):
         retriever = "overlap"
 
     with pytest.raises(InputError, match="overlap models have neither impacts of words"):
-        BulkFormat("elasticsearch", Models(MappingProxyType({})))
+        BulkFormat("elasticsearch", Models())
