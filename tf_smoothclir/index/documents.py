@@ -27,7 +27,7 @@ class DocumentWriter:
     def __init__(self, directory: Path):
         directory.mkdir()
         self._hashes = open_to_write(directory / _HASHES)
-        self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields}
+        self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields[:3]}
 
     def __enter__(self) -> DocumentWriter:
         return self
@@ -54,7 +54,7 @@ class DocumentStore:
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
-        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields]
+        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields[:3]]
         for field in self._fields:
             check_ends(field.path, field.offsets, len(field.values))
             if len(field) != len(self):

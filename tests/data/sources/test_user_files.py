@@ -34,13 +34,13 @@ WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr
 def test_all_formats_give_the_same_set(make, files):
     source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
     assert type(source) is UserDirectory
-    assert list(source.documents()) == [("d-1", "", "un liquide"), ("d-2", "", "")]
-    assert list(source.queries()) == [("q1", "", "a liquid")]
+    assert list(source.documents()) == [("d-1", "", "un liquide", "fr"), ("d-2", "", "", "fr")]
+    assert list(source.queries()) == [("q1", "", "a liquid", "")]
     assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
     assert source.splits() is None
     place = "judgments.tsv:2" if files is TSV else "judgments.jsonl:2"
     assert source.place("judgments", 1).endswith(place)
-    assert (source.query_language, source.document_language) == ("en", "fr")
+    assert (source.query_language, source.document_language) == ("", "fr")
     assert UserDirectory(make({"splits.tsv": "q1\ttest\n"}), "fr").splits() == {"q1": "test"}
 
 
@@ -53,8 +53,8 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"
     directory = make({"pairs.csv": PAIRS})
     source = source_of(DataSettings(data_dir=str(directory / place), columns=columns))
-    assert list(source.queries()) == [("q2", "", "red  apple"), ("q4", "", "sea")]
-    assert list(source.documents()) == [("d2", "", "Apfel"), ("d4", "", "meer")]
+    assert list(source.queries()) == [("q2", "", "red  apple", ""), ("q4", "", "sea", "")]
+    assert list(source.documents()) == [("d2", "", "Apfel", ""), ("d4", "", "meer", "")]
     assert list(source.judgments()) == [("q2", "d2", 2), ("q4", "d4", 1)]
     assert source.place("judgments", 1).endswith("pairs.csv:4")
     (piece,) = source.document_pieces(3)
@@ -73,7 +73,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     documents = "".join(f"{n}\ttext {n}\n" for n in range(4))
     directory = make({"documents.tsv": documents, "clicks.tsv": CLICKS})
     source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.2))
-    assert list(source.queries()) == [("q2", "", "a"), ("q3", "", "b"), ("q7", "", "c")]
+    assert list(source.queries()) == [("q2", "", "a", ""), ("q3", "", "b", ""), ("q7", "", "c", "")]
     graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
     assert list(source.judgments()) == graded
     assert len(RetrievalSet.load(source).grades) == 4
@@ -101,9 +101,13 @@ def test_sentences_teach_where_nobody_judged(make, form):
     directory = make({"documents.tsv": "1\tpomme\n", **files})
     names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
     parallel = ",".join(str(directory / name) for name in names)
-    source = source_of(DataSettings(data_dir=str(directory), parallel=parallel))
+    languages = {} if form == "lines" else {"query_language": "en", "document_language": "fr"}
+    source = source_of(DataSettings(data_dir=str(directory), parallel=parallel, **languages))
     assert not source.is_judged
-    assert [list(source.documents()), list(source.judgments())] == [[("1", "", "pomme")], []]
+    assert [list(source.documents()), list(source.judgments())] == [
+        [("1", "", "pomme", languages.get("document_language", ""))],
+        [],
+    ]
     taught = source.training
     assert [query.text for query in taught.queries()] == [query for query, _ in pairs]
     assert [document.text for document in taught.documents()] == [text for _, text in pairs]
@@ -186,7 +190,7 @@ def test_without_a_place_the_toy_world_is_opened():
     ("changes", "message"),
     [
         ({"document_language": "german"}, r"ISO 639-1 code\. Give --document_language=de\."),
-        ({"document_language": "klingon"}, r"Give one of two letters, such as de for German\."),
+        ({"document_language": "klingon"}, r"Give one of two letters, such as de\."),
         ({"document_language": "zu"}, "zu"),  # a code, but the toy world has no such documents
     ],
 )

@@ -13,7 +13,7 @@ from absl import logging
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import in_file, text_of, texts_in
 from tf_smoothclir.data.sources.file_source import FileSource
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, any_lines
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE, any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import PARALLEL, TEXTS, kind_of, read_table
 from tf_smoothclir.utils.errors import input_error
@@ -37,22 +37,24 @@ class UnjudgedDirectory(FileSource):
         parallel: Sequence[Path] = (),
     ):
         super().__init__(documents.parent, *languages, columns=columns)
-        self.paths = {"documents": documents}
-        self.paths |= {f"parallel {number}": path for number, path in enumerate(parallel)}
+        self.files = {"documents": [documents], "queries": list(parallel)}
         self._parallel = parallel
 
     @property
     def training(self) -> Source:
         return ParallelSentences(self) if self._parallel else self
 
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+    def _texts(self, stream, path, piece=WHOLE_FILE):
         if stream == "documents":
-            yield from texts_in(*self._rows(stream, TEXTS, piece))
-        else:
+            yield from texts_in(*self._rows(path, TEXTS, piece), self.language_of(stream))
+        elif path == self._parallel[0]:  # the other one has their translations
             for line, query, _ in self.sentences():
                 yield line, Text(f"s{line}", "", query)
 
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+    def _judgments(self, path):
+        return iter(())
+
+    def judgments(self) -> Iterator[Judgment]:
         return iter(())
 
     def splits(self) -> dict[str, str]:
@@ -121,7 +123,8 @@ def _pairs(paths: Sequence[Path], columns: Mapping[str, str], languages: Source)
     """Yields (line, text, text) of a table, or of two files with a sentence on each line."""
     if len(paths) == 1:
         names = {"query": languages.query_language, "document": languages.document_language}
-        for line, pair in read_table(paths[0], PARALLEL, {**names, **columns}):
+        known = {column: code for column, code in names.items() if code}
+        for line, pair in read_table(paths[0], PARALLEL, {**known, **columns}):
             yield line, *pair
         return
     for first, second in itertools.zip_longest(*map(any_lines, paths)):
