@@ -6,7 +6,6 @@ import re
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.languages import other_alphabet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import PairsFile, UserDirectory
@@ -197,31 +196,3 @@ def test_without_a_place_the_toy_world_is_opened():
 def test_a_language_that_is_no_code_or_not_there_is_refused(changes, message):
     with pytest.raises(InputError, match=message):
         source_of(DataSettings(**changes))
-
-
-@pytest.mark.parametrize(
-    ("text", "language", "other"),
-    [
-        ("Ein roter Apfel", "ru", "Latin"),
-        ("Красное яблоко", "fr", "Cyrillic"),
-        ("赤いりんご と アップル", "ja", ""),
-        ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
-        ("Hello مر", "fr", ""),  # 5 letters of 7
-        ("", "ru", ""),
-        ("Красное", "xx", ""),  # nobody knows what xx is written in
-        ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
-    ],
-)
-def test_the_alphabet_of_most_letters_tells(text, language, other):
-    assert other_alphabet([text, ""], language) == other
-
-
-def test_a_wrong_language_of_documents_is_noticed(make, caplog):
-    texts = {"queries.tsv": "q\tred apple\n", "documents.tsv": "d\tКрасное яблоко\n"}
-    directory = str(make({**texts, "judgments.tsv": "q\td\t2\n"}))
-    RetrievalSet.load(source_of(DataSettings(data_dir=directory, document_language="ru")))
-    assert not caplog.text
-    RetrievalSet.load(source_of(DataSettings(data_dir=directory, document_language="fr")))
-    message = "--document_language is fr, but most letters of the documents are Cyrillic"
-    assert message in caplog.text
-    assert "--query_language" not in caplog.text

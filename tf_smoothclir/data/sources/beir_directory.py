@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from tf_smoothclir.data.sources.cells import judgments_in, texts_in
+from tf_smoothclir.data.sources.cells import judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE
 from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
-from tf_smoothclir.data.sources.tables import JUDGMENTS, TEXTS
+from tf_smoothclir.data.sources.tables import JUDGMENTS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
@@ -50,7 +50,7 @@ class BeirDirectory(FileSource):
             raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
 
     def _texts(self, stream, path, piece=WHOLE_FILE):
-        for line, text in texts_in(*self._rows(path, TEXTS, piece), self.language_of(stream)):
+        for line, text in super()._texts(stream, path, piece):
             joined = f"{text.title} {text.text}".strip() if text.title else text.text
             yield line, text._replace(title="", text=joined if stream == "documents" else text.text)
 

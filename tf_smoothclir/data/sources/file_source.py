@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import Place, id_of, in_file
+from tf_smoothclir.data.sources.cells import Place, id_of, in_file, texts_in
+from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, pieces_of
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import (
@@ -31,10 +32,16 @@ _ROWS_SAMPLED = 1000
 
 
 class FileSource(Source):
-    """A source whose streams are tables with one record per row; workers may read its pieces."""
+    """A source whose streams are tables with one record per row; workers may read its pieces.
+
+    Where an id stands in the files of several languages, every id of the stream is preceded by its
+    language: `de:17`.
+    """
 
     # "queries", "documents", "judgments" and perhaps "splits" -> the files of the stream, in order.
     files: dict[str, list[Path]]
+    languages: dict[Path, str]  # of the texts of a file, or of the documents that it judges
+    role = TEXTS  # of the tables of texts; ids come first
 
     def __init__(
         self,
@@ -44,6 +51,7 @@ class FileSource(Source):
         columns: Mapping[str, str] | None = None,
     ) -> None:
         self.columns = columns or {}
+        self.files, self.languages = {}, {}
         self.name = set_name(directory.resolve().name, query_language, document_language)
         self.document_language = document_language
         self.query_language = query_language
@@ -54,11 +62,19 @@ class FileSource(Source):
         """The rows of a file, and their places."""
         return read_table(path, role, self.columns, piece), in_file(path)
 
-    @abc.abstractmethod
+    def _add_files(self, stream: str, tables: Mapping[Path, str]) -> None:
+        """Gives a stream its files, which may have languages."""
+        self.files[stream] = list(tables)
+        self.languages |= {path: code for path, code in tables.items() if code}
+
     def _texts(
         self, stream: str, path: Path, piece: Piece = WHOLE_FILE
     ) -> Iterator[tuple[int, Text]]:
         """Yields (line number, text) of a piece of a file of "queries" or "documents"."""
+        language = self.languages.get(path, self.language_of(stream))
+        prefix = self._prefix(stream, self.languages.get(path, ""))
+        for line, text in texts_in(*self._rows(path, self.role, piece), language):
+            yield line, text._replace(id=prefix + text.id) if prefix else text
 
     @abc.abstractmethod
     def _judgments(self, path: Path) -> Iterator[tuple[int, Judgment]]:
@@ -116,8 +132,29 @@ class FileSource(Source):
                     raise input_error(path, reason, "Keep one of the two lines", line=line)
         return found if "splits" in self.files else None
 
+    @functools.cached_property
+    def _told_apart(self) -> set[str]:
+        """The streams of which several files have the same ids."""
+        return {stream for stream in ("queries", "documents") if self._ids_repeat(stream)}
+
+    def _ids_repeat(self, stream: str) -> bool:
+        seen: set[str] = set()
+        paths = [path for path in self.files[stream] if path in self.languages]
+        for path in paths if len(paths) > 1 else ():
+            ids = {str(row[0]) for _, row in self._rows(path, self.role)[0]}
+            if not seen.isdisjoint(ids):
+                return True
+            seen |= ids
+        return False
+
+    def _prefix(self, stream: str, language: str) -> str:
+        """What precedes the ids of a language."""
+        return f"{language}:" if language and stream in self._told_apart else ""
+
     def says_languages(self, stream: str) -> bool:
-        """Whether the texts of a stream say what language each is in."""
+        """Whether the files of a stream, or its texts, say what language each is in."""
+        if self.files[stream][0] in self.languages:
+            return True
         role, place = self._language_column(stream)
         rows = (row for path in self.files[stream] for _, row in self._rows(path, role)[0])
         # Objects of JSONL need not have the same fields.
@@ -157,6 +194,20 @@ def files_named(directory: Path, *names: str) -> list[Path]:
     """The files of these names in a directory, whatever the case of their letters."""
     there = {path.name.lower(): path for path in sorted(directory.iterdir()) if path.is_file()}
     return [there[name] for name in names if name in there]
+
+
+def tables_of(directory: Path, name: str) -> dict[Path, str]:
+    """The table of a name and its language, ""; or one for each language, `documents.de.tsv`."""
+    if (alone := table_named(directory, name)) is not None:
+        return {alone: ""}
+    of_languages = {}
+    for path in sorted(directory.iterdir()):
+        stem, _, rest = path.name.lower().partition(".")
+        for code in (rest.partition(".")[0], stem.removeprefix(name)[1:]):
+            names = (f"{name}{mark}{code}{suffix}" for mark in "._-" for suffix in SUFFIXES)
+            if is_code(plain_code(code)) and path.name.lower() in names and path.is_file():
+                of_languages[path] = plain_code(code)
+    return of_languages
 
 
 def table_named(directory: Path, name: str) -> Path | None:

@@ -10,6 +10,7 @@ from tf_smoothclir.data.sources.file_source import (
     checked_directory,
     files_named,
     table_named,
+    tables_of,
 )
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
@@ -76,8 +77,8 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
 def query_log_of(settings: DataSettings) -> Source:
     """Opens a set whose queries need no judgments."""
     path = Path(local_path(settings.data_dir))
-    is_log = path.is_dir() and bool(table_named(path, "queries"))
-    if not is_log or table_named(path, "judgments") or not table_named(path, "documents"):
+    is_log = path.is_dir() and bool(tables_of(path, "queries"))
+    if not is_log or tables_of(path, "judgments") or not tables_of(path, "documents"):
         return source_of(settings)
     return QueryLog(path, *_labels(settings), columns=columns_of(settings.columns))
 
@@ -114,7 +115,7 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
         raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
     directory, parallel = checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
-    own = [name for name in ("documents", "pairs") if table_named(directory, name)]
+    own = [name for name in ("documents", "pairs") if tables_of(directory, name)]
     beir = bool(files_named(directory, CORPUS))
     layouts = published + len(own) + beir
     if layouts != 1:
@@ -137,7 +138,7 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
         return WikiClirDirectory(directory, *languages)
     if "pairs" in own:
         return PairsFile(table_named(directory, "pairs"), *languages, columns=columns)
-    kinds = [name for name in ("judgments", "clicks") if table_named(directory, name)]
+    kinds = [name for name in ("judgments", "clicks") if tables_of(directory, name)]
     if settings.parallel:
         kinds.append("--parallel")
     elif not kinds and (sentences := table_named(directory, "parallel")):
@@ -146,8 +147,8 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
         raise input_error(
             directory, f"there are {' and '.join(kinds)}", "Keep one of them (--parallel= for none)"
         )
-    if parallel or not (kinds or table_named(directory, "queries")):
-        documents = table_named(directory, "documents")
+    if parallel or not (kinds or tables_of(directory, "queries")):
+        documents = tables_of(directory, "documents")
         return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
     kind = ClicksDirectory if kinds == ["clicks"] else UserDirectory
     return kind(directory, *languages, columns=columns)

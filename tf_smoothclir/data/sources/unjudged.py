@@ -11,11 +11,11 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.cells import in_file, text_of, texts_in
+from tf_smoothclir.data.sources.cells import in_file, text_of
 from tf_smoothclir.data.sources.file_source import FileSource
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import PARALLEL, TEXTS, kind_of, read_table
+from tf_smoothclir.data.sources.tables import PARALLEL, kind_of, read_table
 from tf_smoothclir.utils.errors import input_error
 
 _VALIDATION_SHARE, _MOST_VALIDATION = 0.1, 1000  # of the sentences
@@ -31,13 +31,14 @@ class UnjudgedDirectory(FileSource):
 
     def __init__(
         self,
-        documents: Path,
+        documents: Mapping[Path, str],
         *languages: str,
         columns: Mapping[str, str] | None = None,
         parallel: Sequence[Path] = (),
     ):
-        super().__init__(documents.parent, *languages, columns=columns)
-        self.files = {"documents": [documents], "queries": list(parallel)}
+        super().__init__(next(iter(documents)).parent, *languages, columns=columns)
+        self._add_files("documents", documents)
+        self.files["queries"] = list(parallel)
         self._parallel = parallel
 
     @property
@@ -46,7 +47,7 @@ class UnjudgedDirectory(FileSource):
 
     def _texts(self, stream, path, piece=WHOLE_FILE):
         if stream == "documents":
-            yield from texts_in(*self._rows(path, TEXTS, piece), self.language_of(stream))
+            yield from super()._texts(stream, path, piece)
         elif path == self._parallel[0]:  # the other one has their translations
             for line, query, _ in self.sentences():
                 yield line, Text(f"s{line}", "", query)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir.data.sources.cells import judgments_in, texts_in
-from tf_smoothclir.data.sources.file_source import FileSource, table_named
+from tf_smoothclir.data.sources.cells import judgments_in
+from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.pairs import (
     DOCUMENT,
@@ -17,7 +17,7 @@ from tf_smoothclir.data.sources.pairs import (
     texts_of_column,
 )
 from tf_smoothclir.data.sources.source import Judgment
-from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, TEXTS
+from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
@@ -33,22 +33,23 @@ class UserDirectory(FileSource):
     | `judgments` | query_id, document_id, and perhaps grade (without: 1) |
     | `splits` (optional) | query_id, split: `train`, `validation` or `test` |
 
-    Ids are strings without white space, or whole numbers.
+    Ids are strings without white space, or whole numbers. There may be one file for each language
+    instead: `documents.de.tsv`, `queries.en.tsv`; `judgments.de.tsv` are of German documents.
     """
 
     needed: Sequence[str] = STREAMS
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
-        self.files = {stream: [_needed(directory, stream)] for stream in self.needed}
+        for stream in self.needed:
+            self._add_files(stream, _needed(directory, stream))
         if (splits := table_named(directory, "splits")) is not None:
             self.files["splits"] = [splits]
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
-        return texts_in(*self._rows(path, TEXTS, piece), self.language_of(stream))
-
     def _judgments(self, path):
-        return judgments_in(*self._rows(path, JUDGMENTS))
+        prefix = self._prefix("documents", self.languages.get(path, ""))
+        for line, judgment in judgments_in(*self._rows(path, JUDGMENTS)):
+            yield line, judgment._replace(document_id=prefix + judgment.document_id)
 
 
 class QueryLog(UserDirectory):
@@ -70,15 +71,14 @@ class ClicksDirectory(FileSource):
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
-        clicks = _needed(directory, "clicks")
-        self.files = {"documents": [_needed(directory, "documents")]}
-        self.files |= {"queries": [clicks], "judgments": [clicks]}
+        self._add_files("documents", _needed(directory, "documents"))
+        clicks = list(_needed(directory, "clicks"))
+        self.files |= {"queries": clicks, "judgments": clicks}
 
     def _texts(self, stream, path, piece=WHOLE_FILE):
-        language = self.language_of(stream)
         if stream == "documents":
-            return texts_in(*self._rows(path, TEXTS, piece), language)
-        return texts_of_column(QUERY, *self._rows(path, CLICKS), language)
+            return super()._texts(stream, path, piece)
+        return texts_of_column(QUERY, *self._rows(path, CLICKS), self.language_of(stream))
 
     def _judgments(self, path):
         return judgments_of_clicks(*self._rows(path, CLICKS))
@@ -110,9 +110,9 @@ class PairsFile(FileSource):
         return PAIRS, LANGUAGES + (stream == "documents")
 
 
-def _needed(directory: Path, name: str) -> Path:
-    if (path := table_named(directory, name)) is not None:
-        return path
+def _needed(directory: Path, name: str) -> dict[Path, str]:
+    if tables := tables_of(directory, name):
+        return tables
     reason = f"it contains no {name} (.tsv, .csv, .jsonl, .parquet)"
     remedy = f"Give one file each for {', '.join(STREAMS)}; or for documents and clicks"
     raise input_error(directory, reason, remedy)

@@ -44,10 +44,10 @@ class WikiClirDirectory(FileSource):
     languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
     (query_id, split) next to the documents is optional.
 
-    Without languages, the set has all that have judgments. Where an id stands in the files of
-    several of them, every id is preceded by its language: `de:17`.
+    Without languages, the set has all that have judgments.
     """
 
+    role = TITLED_TEXTS
     max_skipped = DataSettings.max_skipped
 
     def __init__(
@@ -79,7 +79,6 @@ class WikiClirDirectory(FileSource):
         if unjudged:
             languages = ", ".join(sorted(unjudged))
             logging.info("%s: left out, without judgments: documents in %s", directory, languages)
-        self._languages = dict(there)
         chosen = [sorted({pair[side] for pair in there.values()}) for side in (0, 1)]
         super().__init__(directory, *(",".join(codes) for codes in reversed(chosen)))
         self.files = {
@@ -87,8 +86,9 @@ class WikiClirDirectory(FileSource):
             "documents": [documents[code] for code in chosen[1]],
             "judgments": list(there),
         }
+        self._sides = there
         for stream, codes in zip(self.files, chosen):
-            self._languages |= dict(zip(self.files[stream], codes))
+            self.languages |= dict(zip(self.files[stream], codes))
         folders = sorted({path.parent for path in self.files["documents"]})
         if splits := [path for folder in folders for path in files_named(folder, "splits.tsv")]:
             self.files["splits"] = splits
@@ -99,7 +99,7 @@ class WikiClirDirectory(FileSource):
         ) or any(len(list(folder.glob("wiki_*.documents"))) > 1 for folder in folders)
 
     def _texts(self, stream, path, piece=WHOLE_FILE):
-        language, prefix = self._languages[path], self._prefix(stream, self._languages[path])
+        language, prefix = self.languages[path], self._prefix(stream, self.languages[path])
         is_filtered = stream == "queries" and self._queries_are_shared
         wanted = self._judged_queries if is_filtered else None
         rows, place = self._rows(path, TITLED_TEXTS, piece)
@@ -120,30 +120,13 @@ class WikiClirDirectory(FileSource):
     def _judged_queries(self) -> set[str]:
         return {judgment.query_id for judgment in self.judgments()}
 
-    @functools.cached_property
-    def _told_apart(self) -> set[str]:
-        """The streams of which several files have the same ids."""
-        return {stream for stream in ("queries", "documents") if self._ids_repeat(stream)}
-
-    def _ids_repeat(self, stream: str) -> bool:
-        seen: set[str] = set()
-        for path in self.files[stream] if len(self.files[stream]) > 1 else ():
-            ids = {id_ for _, (id_, *_) in self._rows(path, TITLED_TEXTS)[0]}
-            if not seen.isdisjoint(ids):
-                return True
-            seen |= ids
-        return False
-
-    def _prefix(self, stream: str, language: str) -> str:
-        return f"{language}:" if stream in self._told_apart else ""
-
     def _splits(self, path):
-        languages = [self._languages[queries] for queries in self.files["queries"]]
+        languages = [self.languages[queries] for queries in self.files["queries"]]
         prefixes = list(dict.fromkeys(self._prefix("queries", code) for code in languages))
         ids = wanted = None
         if self._queries_are_shared or len(prefixes) > 1:
             ids = {
-                self._prefix("queries", self._languages[queries]) + id_
+                self._prefix("queries", self.languages[queries]) + id_
                 for queries in self.files["queries"]
                 for _, (id_, *_) in self._rows(queries, TITLED_TEXTS)[0]
             }
@@ -157,7 +140,7 @@ class WikiClirDirectory(FileSource):
 
     def _judgments(self, path):
         streams = "queries", "documents"
-        of_query, of_document = map(self._prefix, streams, self._languages[path])
+        of_query, of_document = map(self._prefix, streams, self._sides[path])
         for line, (query, document, grade) in judgments_in(*self._rows(path, JUDGMENTS)):
             yield line, Judgment(of_query + query, of_document + document, grade)
 
