@@ -116,6 +116,15 @@ def test_splits_are_those_of_each_query_and_ids_stay_as_they_are_where_none_repe
     assert [text.id for text in source.queries()] == ["7", "8"]
 
 
+def test_one_file_of_judgments_has_to_tell_apart_what_repeats(make):
+    files = {name: text for name, text in FORMS["files"].items() if "judgments" not in name}
+    judged = "en:7\t1\t2\n"
+    with pytest.raises(InputError, match=r"document '1' is not among.* Call it fr:1 or he:1\."):
+        RetrievalSet.load(opened(make, {**files, "judgments.tsv": judged}))
+    judged = judged.replace("\t1", "\the:1")
+    assert RetrievalSet.load(opened(make, {"judgments.tsv": judged})).document_rows == [2]
+
+
 MISSING = "has no documents in de; available: fr, he"
 
 

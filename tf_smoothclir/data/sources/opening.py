@@ -70,7 +70,9 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
             )
     if wanted and not source.is_judged:
         reason = "documents without judgments are read in all of their languages"
-        raise input_error(f"--document_language={settings.document_language}", reason, "Leave out")
+        raise input_error(
+            f"--document_language={settings.document_language}", reason, "Leave it out"
+        )
     return wanted
 
 

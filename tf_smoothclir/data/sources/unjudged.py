@@ -50,7 +50,7 @@ class UnjudgedDirectory(FileSource):
             yield from super()._texts(stream, path, piece)
         elif path == self._parallel[0]:  # the other one has their translations
             for line, query, _ in self.sentences():
-                yield line, Text(f"s{line}", "", query)
+                yield line, Text(f"s{line}", "", query, self.language_of(stream))
 
     def _judgments(self, path):
         return iter(())
@@ -97,7 +97,8 @@ class ParallelSentences(Source):
         return self._of.queries()
 
     def documents(self) -> Iterator[Text]:
-        return (Text(f"s{line}", "", text) for line, _, text in self._of.sentences())
+        code = self.language_of("documents")
+        return (Text(f"s{line}", "", text, code) for line, _, text in self._of.sentences())
 
     def further_texts(self) -> Iterator[str]:
         return (document.text for document in self._of.documents())
