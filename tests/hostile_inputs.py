@@ -70,7 +70,8 @@ class Sets(Given):
         "tsv/queries.tsv": "q1\ta liquid\n",
         "tsv/judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
         "tsv/splits.tsv": "q1\ttest\n",
-        "jsonl/documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2"}\n',
+        "jsonl/documents.jsonl": '{"id": "d-1", "text": "un liquide", "language": "fr"}\n'
+        '{"text": "", "id": "d-2"}\n',
         "jsonl/queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
         "jsonl/judgments.jsonl": '{"query_id": "q1", "document_id": "d-1", "grade": 2}\n',
         "pairs/pairs.csv": 'query,Document\na,"un\nliquide"\n"b ""c""",une pierre\n',
@@ -79,11 +80,14 @@ class Sets(Given):
         "wiki/wiki_en.queries": "1\ta\tb\n",
         "wiki/wiki_fr.documents": "1\ta\tb\n2\tc\td\n",
         "wiki/en2fr.rel": "1\t1\t2\n1\t2\t1\n",
+        "wiki/wiki_de.documents": "1\ta\tb\n",
+        "wiki/en2de.rel": "1\t1\t1\n",
     }
 
     def open(self, root):
         for layout in ("beir", "tsv", "jsonl", "pairs", "clicks", "wiki"):
-            settings = DataSettings(data_dir=str(root / layout), document_language="fr")
+            code = "" if layout == "wiki" else "fr"
+            settings = DataSettings(data_dir=str(root / layout), document_language=code)
             RetrievalSet.load(source_of(settings))
 
 

@@ -36,7 +36,9 @@ def main(argv) -> None:
     if _JSON.value:
         print(json.dumps(statistics.to_dict(), indent=2))
         return
-    print_table(TABLE_1, [statistics.table_1(source.document_language)], title=statistics.name)
+    print_table(
+        TABLE_1, [statistics.table_1(str(loaded.document_languages))], title=statistics.name
+    )
     print_table(["", statistics.name], statistics.details())
 
 

@@ -34,7 +34,7 @@ def main(argv) -> None:
     search = Search(given.tune, given.search, given.max_trials, given.folds)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
     if not Path(output_dir).exists():  # a search that is finished needs no set
-        setting_flags.check_data_dir(settings.data.data_dir)
+        setting_flags.check_data(settings.data)
     from tf_smoothclir.tuning.trial_results import trial_table
     from tf_smoothclir.tuning.tune import tune
     from tf_smoothclir.utils.tables import print_table

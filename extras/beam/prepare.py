@@ -26,7 +26,7 @@ def main(argv) -> None:
     del argv
     settings = setting_flags.settings_from_flags()
     data, text = settings.data, settings.text
-    setting_flags.check_data_dir(data.data_dir)
+    setting_flags.check_data(data)
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.tokenized_set import ROLES

@@ -29,7 +29,7 @@ def main(argv) -> None:
     del argv
     settings = setting_flags.settings_from_flags(num_shards=_SHARDS.value)
     data, text = settings.data, settings.text
-    setting_flags.check_data_dir(data.data_dir)
+    setting_flags.check_data(data)
     from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet

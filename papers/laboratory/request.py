@@ -12,6 +12,7 @@ from absl import flags
 
 from tf_smoothclir import plugins
 from tf_smoothclir.command_line import setting_flags
+from tf_smoothclir.data.sources.file_source import checked_directory
 from tf_smoothclir.papers import li2018 as li2018  # registers their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
@@ -175,7 +176,8 @@ class Request:
             raise input_error("--thresholds", reason, "Give two")
         _check_systems(names, base)
         for directory in _DATA_DIRS.value:
-            setting_flags.check_data_dir(directory)
+            if not Path(directory).is_file():
+                checked_directory(directory)
         return cls(
             names,
             base,

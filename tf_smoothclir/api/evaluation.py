@@ -37,7 +37,7 @@ def evaluate_on(models: ExportedModels, given: GivenSet, split: str, negatives: 
                 query_language=trained_on.query_language,
                 document_language=trained_on.document_language,
                 split_seed=trained_on.split_seed,
-            )
+            ).of_another_set()
         )
     if source is None:
         retrieval_set = set_of_training(trained_on, num_grades)

@@ -155,12 +155,12 @@ def check_export_dir() -> None:
         raise input_error(f"--export_dir={FLAGS.export_dir}", "there is no such directory", remedy)
 
 
-def check_data_dir(data_dir: str) -> None:
-    """Checks that --data_dir is there, if it is given, before TensorFlow takes seconds to load."""
-    from tf_smoothclir.data.sources.file_source import checked_directory
+def check_data(data: DataSettings) -> None:
+    """Opens --data_dir, if it is given, before TensorFlow takes seconds to load."""
+    from tf_smoothclir.data.sources.opening import source_of
 
-    if data_dir and not Path(data_dir).is_file():
-        checked_directory(data_dir)
+    if data.data_dir:
+        source_of(data)
 
 
 def define_retriever() -> flags.FlagHolder:
@@ -224,7 +224,7 @@ def _begin_with(path: str) -> RunSettings:
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
     if FLAGS["data_dir"].present and not FLAGS["parallel"].present:  # another set
-        trained_on = dataclasses.replace(trained_on, parallel="")
+        trained_on = trained_on.of_another_set()
     return settings_from_flags(RunSettings(data=trained_on)).data
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.command_line import command
-from tf_smoothclir.command_line.setting_flags import FLAGS, check_data_dir, given_settings
+from tf_smoothclir.command_line.setting_flags import FLAGS, check_data, given_settings
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.settings.run import RunSettings
@@ -22,7 +22,7 @@ def train_by_flags(settings: RunSettings) -> None:
     """Trains in --output_dir and prints the metrics of the test split."""
     reads_set = settings.training.distribution == "none"  # else not all processes do
     if reads_set and not RunDirectory(Path(FLAGS.output_dir)).finished:
-        check_data_dir(settings.data.data_dir)
+        check_data(settings.data)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.evaluation.report import print_results
     from tf_smoothclir.training.grades import needs_table_alone, with_grades_of_set

@@ -96,14 +96,16 @@ def _skip(source: Source, example: InputError, repeats: int, unknown: int, total
 def _unknown_error(
     source: Source, index: int, judgment: Judgment, query_row: Mapping, document_row: Mapping
 ) -> InputError:
-    role, id_ = "query", judgment.query_id
+    role, id_, rows = "query", judgment.query_id, query_row
     if id_ in query_row:
-        role, id_ = "document", judgment.document_id
+        role, id_, rows = "document", judgment.document_id, document_row
+    # Ids that several languages have.
+    named = [other for other in rows if other.endswith(f":{id_}")]
     return input_error(
         source.place("judgments", index),
         f"the judged {role} {id_!r} is not among the {len(query_row)} queries"
         f" and {len(document_row)} documents",
-        f"Add the {role}, or remove the judgment",
+        f"Call it {' or '.join(named[:3])}" if named else f"Add the {role}, or remove the judgment",
     )
 
 

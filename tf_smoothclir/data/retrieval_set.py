@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
+from typing import NamedTuple
 
 import numpy as np
 from absl import logging
@@ -11,9 +13,19 @@ from absl import logging
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.judgments import checked_judgments
 from tf_smoothclir.data.sources.drawn_splits import drawn_splits, known_queries
-from tf_smoothclir.data.sources.languages import warn_of_alphabets
+from tf_smoothclir.data.sources.languages import TEXTS_SAMPLED, warn_of_alphabet
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.utils.errors import input_error
+
+
+class Languages(NamedTuple):
+    """The languages of texts."""
+
+    codes: tuple[str, ...]  # sorted; "" for an unknown one
+    rows: np.ndarray  # `[texts]` int16, an index into `codes`
+
+    def __str__(self):
+        return ", ".join(code or "unknown" for code in self.codes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,16 +40,18 @@ class RetrievalSet:
     grades: np.ndarray  # `[judgments]` int32, 0..`num_grades`-1
     splits: np.ndarray  # `[queries]` int8, index into `SPLITS`; -1 for a query without a split
     num_grades: int
+    query_languages: Languages
+    document_languages: Languages
 
     @classmethod
     def load(cls, source: Source, *, num_grades: int = 3, seed: int = 13) -> RetrievalSet:
         """Reads and checks a source."""
-        query_ids, query_row = _rows(source, "queries")
-        document_ids, document_row = _rows(source, "documents")
+        query_ids, query_row, of_queries = _rows(source, "queries")
+        document_ids, document_row, of_documents = _rows(source, "documents")
         judged = checked_judgments(source, query_row, document_row, num_grades)
-        warn_of_alphabets(source)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
-        loaded = cls(source, query_ids, document_ids, *judged.T, splits, num_grades)
+        languages = of_queries, of_documents
+        loaded = cls(source, query_ids, document_ids, *judged.T, splits, num_grades, *languages)
         for split, (same, alike) in loaded.known_queries.items():
             if same or alike:
                 logging.log(
@@ -108,8 +122,17 @@ class RetrievalSet:
         return rows
 
 
-def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
-    ids = [text.id for text in getattr(source, stream)()]
+def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Languages]:
+    ids, texts = [], collections.defaultdict(list)
+    languages: list[int] = []
+    numbers: dict[str, int] = {}
+    for text in getattr(source, stream)():
+        ids.append(text.id)
+        languages.append(numbers.setdefault(text.language, len(numbers)))
+        if len(texts[text.language]) < TEXTS_SAMPLED:
+            texts[text.language].append(text.text)
+    for language, sampled in texts.items():
+        warn_of_alphabet(source.name, stream, language, sampled)
     rows = {id_: row for row, id_ in enumerate(ids)}
     if len(rows) < len(ids):
         first = {}
@@ -119,7 +142,9 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int]]:
                 raise input_error(source.place(stream, row), reason, "Give every text its own id")
     if not ids and (source.is_judged or stream == "documents"):
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
-    return ids, rows
+    codes = sorted(numbers)
+    order = np.array([codes.index(code) for code in numbers], np.int16)
+    return ids, rows, Languages(tuple(codes), order[np.array(languages, np.int64)])
 
 
 def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:

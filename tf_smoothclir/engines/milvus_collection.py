@@ -83,7 +83,7 @@ class MilvusCollection:
     ) -> None:
         """Writes documents."""
         rows = [
-            {field: _cut(value) for field, value in document._asdict().items()}
+            {field: _cut(value) for field, value in zip(Text._fields[:3], document)}
             for document in documents
         ]
         for name, values in columns.items():

@@ -12,6 +12,7 @@ from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
+from tf_smoothclir.evaluation.languages import LANGUAGES, language_figures
 from tf_smoothclir.evaluation.metrics import (
     RULES,
     confusion_matrix,
@@ -58,6 +59,7 @@ class Evaluation:
         hits: The first documents of full retrieval; None without it.
         confusion: `[K, K]` counts of the candidate lists, true grade by predicted grade; None as
             long as no grades are predicted.
+        languages: Figures by language, of `language_figures`; empty for a set of one.
     """
 
     metrics: dict[str, float]
@@ -67,6 +69,7 @@ class Evaluation:
     hits: Hits | None = None
     confusion: np.ndarray | None = None
     hit_confusion: np.ndarray | None = None
+    languages: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
 
     def __str__(self):
         return "\n".join(
@@ -142,11 +145,12 @@ def evaluate_split(
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     scores = scorer.score(lists)
     per_query = list_metrics(retrieval_set, lists, scores)
-    ranking = hits = None
+    ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):
         ranking = Ranking.joined(scorer.rank(lists.query_rows, DEPTH))
         per_query |= retrieval_metrics(retrieval_set, ranking)
         hits = Hits(ranking.scores[:, :HITS], ranking.grades(retrieval_set)[:, :HITS])
+        languages = language_figures(retrieval_set, ranking)
     if trec_dir is not None:
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
     return Evaluation(
@@ -155,6 +159,7 @@ def evaluate_split(
         counts=counts(per_query),
         scores_by_grade=by_grade(scores, lists.grades, retrieval_set.num_grades),
         hits=hits,
+        languages=languages,
     )
 
 
@@ -184,6 +189,7 @@ def metrics_content(
     """Content of `metrics.json`: means, intervals, counts, rules of evaluations."""
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
     graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
+    several = {split: e.languages for split, e in evaluations.items() if e.languages}
     return {
         **{split: e.metrics for split, e in evaluations.items()},
         "intervals": {split: e.intervals for split, e in evaluations.items()},
@@ -193,7 +199,9 @@ def metrics_content(
         "rules": {
             **rules(negatives, full=has_full, ranking=ranking),
             **({"grades": _GRADES} if graded else {}),
+            **({"languages": LANGUAGES} if several else {}),
         },
+        **({"languages": several} if several else {}),
     }
 
 

@@ -27,6 +27,7 @@ RULE_NAMES = {
     "full": "Metrics with full/",
     "intervals": "Intervals",
     "grades": "Predicted grades",
+    "languages": "Languages",
 }
 
 
@@ -83,6 +84,21 @@ def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
     return ["predicted grades", "accuracy", "macro-averaged accuracy", "quadratic kappa"], rows
 
 
+def language_cells(content: Mapping[str, Any], split: str) -> Cells:
+    """A table of a split of several languages: a row for all, and for each of either side."""
+    figures = content.get("languages", {}).get(split, {})
+    columns = list(dict.fromkeys(name for row in figures.values() for name in row))
+    rows = [
+        [name, *(_figure(row.get(column, "")) for column in columns)]
+        for name, row in figures.items()
+    ]
+    return [f"{split}, languages", *columns], rows
+
+
+def _figure(value: float | str) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if value != "" else ""
+
+
 def confusion_cells(counts: np.ndarray) -> Cells:
     """A table of `[K, K]` counts: true by predicted grade, and shares right."""
     grades = range(len(counts))
@@ -105,13 +121,18 @@ def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
         print_table(*metrics_cells(content, splits))
     for sentence in without_queries(content, splits):
         print(f"{visible(sentence)}\n")
-    header, rows = grades_cells(content, splits)
-    if rows:
+    for header, rows in _tables(content, splits):
         print_table(header, rows)
     for split in splits:
         if counts := content.get("confusion", {}).get(split):
             title = f"{split}, candidate lists by grade"
             print_table(*confusion_cells(np.array(counts)), title=title)
+
+
+def _tables(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cells]:
+    """The tables after that of metrics, of those that have rows."""
+    tables = [*(language_cells(content, split) for split in splits), grades_cells(content, splits)]
+    return [(header, rows) for header, rows in tables if rows]
 
 
 def components_table(retrievers: Mapping[str, Mapping[str, Evaluation]]) -> str:
@@ -143,6 +164,8 @@ def write_report(
     parts = [f"# {title}", markdown_table(["", ""], [[k, v] for k, v in facts.items()])]
     parts += ["## Metrics", *metrics_table(content, splits)]
     parts += without_queries(content, splits)
+    tables = (language_cells(content, split) for split in splits)
+    parts += [markdown_table(header, rows) for header, rows in tables if rows]
     parts.append(rules_list(content["rules"]))
     for heading, text in sections.items():
         parts += [f"## {heading}", text]

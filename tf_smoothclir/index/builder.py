@@ -105,6 +105,7 @@ def encode_collection(
         return half.encode(documents) if rows is None else rows
 
     text = operator.attrgetter("text")
+    languages: list[str] = []
     batches = text_batches(collection.documents(), size=_TEXTS_PER_CALL, text=text)
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress_bar(None, "Encode the collection", "documents"))
@@ -112,12 +113,13 @@ def encode_collection(
         writers = [stack.enter_context(half.writer(directory / half.name)) for half in halves]
         for batch, rows in map_in_threads(encoded, batches):
             write_documents(batch)
+            languages += [document.language for document in batch]
             for write, pieces in zip(writers, rows):
                 for piece in pieces:
                     write(piece)
             bar.update(len(batch))
     documents = DocumentStore(directory / DOCUMENTS)
-    write_metadata(directory / DOCUMENTS / METADATA, collection.metadata(), len(documents))
+    write_metadata(directory / DOCUMENTS / METADATA, collection.metadata(), languages)
     return documents
 
 

@@ -101,9 +101,8 @@ class FileCollection(Collection):
         if _kind(path) != ".documents":
             return texts_in(read_table(path, TEXTS, self._columns), in_file(path))
         rows = read_table(path, TITLED_TEXTS)
-        return texts_in(
-            ((line, [id_, text, title]) for line, (id_, title, text) in rows), in_file(path)
-        )
+        texts = ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
+        return texts_in(texts, in_file(path))
 
 
 def open_files(path: str | Path, flag: str, columns: str = "") -> FileCollection:

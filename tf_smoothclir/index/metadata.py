@@ -45,8 +45,12 @@ _OPERATORS = re.findall(
 _FUNCTIONS = {*_OPERATORS, *_NAMED}
 
 
-def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
-    """Writes the columns of all documents; no file where there are none."""
+def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Sequence[str]) -> None:
+    """Writes the columns of all documents, and their languages; no file where there are none.
+
+    Args:
+        languages: Of each document its language, "" for an unknown one.
+    """
     columns: dict[str, list] = {}
     number = 0
     for number, row in enumerate(map(_flat, rows), 1):
@@ -57,11 +61,13 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int
             column += [None] * (number - 1 - len(column))
             column.append(value)
     columns = {
-        name: column + [None] * (documents - len(column))
+        name: column + [None] * (number - len(column))
         for name, column in columns.items()
-        if any(value is not None for value in column)
+        if any(value is not None for value in column) and number == len(languages)
     }
-    if not columns or number != documents:
+    if any(languages):
+        columns["language"] = [language or None for language in languages]
+    if not columns:
         return
     import pyarrow as pa
     from pyarrow import parquet

@@ -12,6 +12,7 @@ from tf_smoothclir.evaluation.report import metrics_table, rules_list, without_q
 from tf_smoothclir.plugins import FAMILIES, RERANKERS, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
+from tf_smoothclir.settings.data import LANGUAGES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_text
 from tf_smoothclir.training.run_config import RunConfig
@@ -42,10 +43,9 @@ def write_model_card(
     name = data.name or "retrieval set"
     parts = [
         _header(name, settings, {} if is_part else content.get("test", {})),
-        f"# Cross-lingual retrieval, {settings.data.query_language} to"
-        f" {settings.data.document_language}: {name}",
-        f"Finds documents in the language `{settings.data.document_language}` for queries in"
-        f" `{settings.data.query_language}`. It ranks by {_ranks_by(settings)}."
+        f"# Cross-lingual retrieval{_direction(settings)}: {name}",
+        f"Finds documents in other languages than that of the query. It ranks by"
+        f" {_ranks_by(settings)}."
         f"{_second_stage(settings, roles)} Version {version}, exported by tf_smoothclir.",
         "## Training data",
         *_training_data(name, content.get("set", {})),
@@ -62,6 +62,12 @@ def write_model_card(
     path = model_card_path(export_dir, version)
     write_text(path, "\n\n".join(parts) + "\n")
     return path
+
+
+def _direction(settings: RunSettings) -> str:
+    """From which languages to which, where both are known."""
+    query, document = (getattr(settings.data, name).replace(",", ", ") for name in LANGUAGES)
+    return f", {query} to {document}" if query and document else ""
 
 
 def _ranks_by(settings: RunSettings) -> str:
@@ -89,8 +95,9 @@ def _in_words(reranker: str) -> str:
 def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:
     """The YAML header. Texts are JSON strings, which YAML takes as they are."""
     lines = ["---", "license: unknown  # of the model: it depends on the texts it learned from"]
-    languages = dict.fromkeys([settings.data.query_language, settings.data.document_language])
-    lines += ["language:", *(f"  - {_text(code)}" for code in languages)]
+    codes = ",".join(getattr(settings.data, name) for name in LANGUAGES)
+    if languages := dict.fromkeys(filter(None, codes.split(","))):
+        lines += ["language:", *(f"  - {_text(code)}" for code in languages)]
     lines += ["library_name: tf_smoothclir", "pipeline_tag: text-ranking"]
     lines += ["tags:", *(f"  - {tag}" for tag in _TAGS)]
     if metrics:

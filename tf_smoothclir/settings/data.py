@@ -7,6 +7,7 @@ import dataclasses
 from tf_smoothclir.settings.base import MAX_SEED, Settings, setting
 from tf_smoothclir.settings.rule import Rule
 
+LANGUAGES = ("query_language", "document_language")  # "": what the set says
 RULES = (
     *(
         Rule(
@@ -66,8 +67,16 @@ class DataSettings(Settings):
         "Set of the package ir_datasets to read instead of --data_dir, such as wikiclir/sw; the"
         " package downloads it. Needs pip install '.[ir_datasets]'.",
     )
-    query_language: str = setting("en", "Language of the queries (ISO 639-1 code).")
-    document_language: str = setting("fr", "Language of the documents (ISO 639-1 code).")
+    query_language: str = setting(
+        "", "Language of the queries, as for --document_language; of the toy world, en."
+    )
+    document_language: str = setting(
+        "",
+        "Language of the documents (ISO 639-1 code), or several: de,fr. Of a set whose files or"
+        " column `language` say which each has, only these are read; without it, or with all,"
+        " every one. Otherwise it is a name for what is there, and unknown without it. Of the toy"
+        " world, fr or some of en,fr,it,sw,tl.",
+    )
     max_queries: int = setting(
         0,
         "Use only this many judged queries, those that the judgments name first (the authors:"
@@ -112,3 +121,9 @@ class DataSettings(Settings):
         is_path=True,
         has_effect=False,
     )
+
+    def of_another_set(self) -> DataSettings:
+        """Settings for another set: it need not have the same languages if these are several."""
+        codes = {name: getattr(self, name) for name in LANGUAGES}
+        several = {name: "" for name, code in codes.items() if "," in code}
+        return dataclasses.replace(self, parallel="", **several)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, fields_with_flags, value_text
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings
@@ -133,5 +133,5 @@ def differences(there: RunSettings, here: RunSettings) -> list[str]:
     return [
         f"--{name}: {_shown(old[name])} there, {_shown(new[name])} here"
         for name in new
-        if old[name] != new[name]
+        if old[name] != new[name] and not (name in LANGUAGES and new[name] in ("", "all"))
     ]

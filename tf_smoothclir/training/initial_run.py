@@ -11,7 +11,7 @@ import dataclasses
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import DISTRIBUTIONS, with_parts
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.digests import joint_digest
@@ -50,11 +50,8 @@ _OF_ITS_START = {
 def settings_to_begin_with(path: str) -> RunSettings:
     """The settings of a run that begins with the run in `path`: its own, on other data."""
     there = RunDirectory.load(path, _FLAG).settings()
-    data = DataSettings(
-        query_language=there.data.query_language,
-        document_language=there.data.document_language,
-        cache_dir=there.data.cache_dir,
-    )
+    kept = {name: getattr(there.data, name) for name in (*LANGUAGES, "cache_dir")}
+    data = DataSettings(**kept).of_another_set()
     distribution = DISTRIBUTIONS.plugin(there.training.distribution).settings
     others = tuple(group for group in there.of_plugins if type(group) is not distribution)
     return changed(dataclasses.replace(there, data=data, of_plugins=others), _OF_ITS_START)

@@ -180,9 +180,9 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
         run.report,
         title=f"{retrieval_set.source.name}: {' and '.join(filter(None, titles))}",
         facts={
-            "queries": f"{len(retrieval_set.query_ids):,} ({settings.data.query_language})",
+            "queries": f"{len(retrieval_set.query_ids):,} ({retrieval_set.query_languages})",
             "documents": f"{len(retrieval_set.document_ids):,}"
-            f" ({retrieval_set.source.document_language})",
+            f" ({retrieval_set.document_languages})",
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **_facts_of_models(models, result["training"]),
             "cut points between grades": _cut_points_fact(result["cut_points"])

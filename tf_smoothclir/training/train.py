@@ -19,6 +19,7 @@ from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.plugins import DISTRIBUTIONS, family
+from tf_smoothclir.settings.data import LANGUAGES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import copy_file, read_record
 from tf_smoothclir.text.vocabulary import write_vocabulary
@@ -104,7 +105,9 @@ def _begin(
             needs_pairs = any(one.needs_pairs(settings) for one in families)
             splits = SPLITS if needs_pairs else SPLITS[1:]
             load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
-            run = RunDirectory.create(output_dir, settings, overwrite=overwrite, check=load)
+            told = {name: getattr(source, name) for name in LANGUAGES}
+            kept = dataclasses.replace(settings, data=dataclasses.replace(settings.data, **told))
+            run = RunDirectory.create(output_dir, kept, overwrite=overwrite, check=load)
             try:
                 tokenized_set = _prepared(load, settings, run, processes)
             except InputError:

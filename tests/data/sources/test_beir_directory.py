@@ -38,9 +38,9 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
     open_set({"test": judged(0)})
     source = source_of(DataSettings(data_dir=str(make({}))))
     assert isinstance(source, BeirDirectory)
-    texts = [("d1", "", "L'eau un liquide"), ("2", "", "une pierre"), ("d3", "", "")]
+    texts = [("d1", "", "L'eau un liquide", ""), ("2", "", "une pierre", ""), ("d3", "", "", "")]
     assert list(source.documents()) == texts
-    assert list(source.queries())[9] == ("q9", "", "water 9")
+    assert list(source.queries())[9] == ("q9", "", "water 9", "")
     assert list(source.judgments()) == [("q0", "d1", 2)]
     make({"documents.tsv": "1\ta\n"})
     with pytest.raises(InputError, match="it contains two sets"):

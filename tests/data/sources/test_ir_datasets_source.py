@@ -40,11 +40,11 @@ def test_a_set_with_its_own_judgments(register):
     source = source_of(DataSettings(ir_dataset=name, document_language="de", max_skipped=0.6))
     assert isinstance(source, IrDatasetsSource)
     assert source.max_skipped == 0.6
-    assert list(source.queries()) == [("q1", "", "water"), ("q2", "", "water")]
-    assert next(source.documents()) == ("d0", "", "une pierre 0")
+    assert list(source.queries()) == [("q1", "", "water", ""), ("q2", "", "water", "")]
+    assert next(source.documents()) == ("d0", "", "une pierre 0", "de")
     assert list(source.judgments()) == [("q1", "d1", 2), ("q1", "d2", 0)]
     assert source.splits() is None
-    assert (source.query_language, source.document_language) == ("en", "de")
+    assert (source.query_language, source.document_language) == ("", "de")
     for stream in ("queries", "judgments"):
         assert source.place(stream, 1) == f"{name}: record 2 of the {stream}"
 

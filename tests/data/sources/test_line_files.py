@@ -81,7 +81,7 @@ def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
 def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
     assert next(texts(write(b"1\ta\n2\n", "f.tsv")))[0] == 1  # before a bad line
     (row,) = texts(write(b'{"id": 1, "text": "\\ud83d\\ude00"}\n', "f.jsonl"))
-    assert row == (1, [1, "😀", ...])
+    assert row == (1, [1, "😀", ..., ...])
     expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
     with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
         list(read_lines(tmp_path / "absent"))

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.languages import other_alphabet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import PairsFile, UserDirectory
@@ -34,13 +33,13 @@ WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr
 def test_all_formats_give_the_same_set(make, files):
     source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
     assert type(source) is UserDirectory
-    assert list(source.documents()) == [("d-1", "", "un liquide"), ("d-2", "", "")]
-    assert list(source.queries()) == [("q1", "", "a liquid")]
+    assert list(source.documents()) == [("d-1", "", "un liquide", "fr"), ("d-2", "", "", "fr")]
+    assert list(source.queries()) == [("q1", "", "a liquid", "")]
     assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
     assert source.splits() is None
     place = "judgments.tsv:2" if files is TSV else "judgments.jsonl:2"
     assert source.place("judgments", 1).endswith(place)
-    assert (source.query_language, source.document_language) == ("en", "fr")
+    assert (source.query_language, source.document_language) == ("", "fr")
     assert UserDirectory(make({"splits.tsv": "q1\ttest\n"}), "fr").splits() == {"q1": "test"}
 
 
@@ -53,8 +52,8 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"
     directory = make({"pairs.csv": PAIRS})
     source = source_of(DataSettings(data_dir=str(directory / place), columns=columns))
-    assert list(source.queries()) == [("q2", "", "red  apple"), ("q4", "", "sea")]
-    assert list(source.documents()) == [("d2", "", "Apfel"), ("d4", "", "meer")]
+    assert list(source.queries()) == [("q2", "", "red  apple", ""), ("q4", "", "sea", "")]
+    assert list(source.documents()) == [("d2", "", "Apfel", ""), ("d4", "", "meer", "")]
     assert list(source.judgments()) == [("q2", "d2", 2), ("q4", "d4", 1)]
     assert source.place("judgments", 1).endswith("pairs.csv:4")
     (piece,) = source.document_pieces(3)
@@ -73,7 +72,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     documents = "".join(f"{n}\ttext {n}\n" for n in range(4))
     directory = make({"documents.tsv": documents, "clicks.tsv": CLICKS})
     source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.2))
-    assert list(source.queries()) == [("q2", "", "a"), ("q3", "", "b"), ("q7", "", "c")]
+    assert list(source.queries()) == [("q2", "", "a", ""), ("q3", "", "b", ""), ("q7", "", "c", "")]
     graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
     assert list(source.judgments()) == graded
     assert len(RetrievalSet.load(source).grades) == 4
@@ -101,9 +100,13 @@ def test_sentences_teach_where_nobody_judged(make, form):
     directory = make({"documents.tsv": "1\tpomme\n", **files})
     names = {"table": ["x/p.tsv"], "beside": [], "lines": ["a.0", "a.1"]}[form]
     parallel = ",".join(str(directory / name) for name in names)
-    source = source_of(DataSettings(data_dir=str(directory), parallel=parallel))
+    languages = {} if form == "lines" else {"query_language": "en", "document_language": "fr"}
+    source = source_of(DataSettings(data_dir=str(directory), parallel=parallel, **languages))
     assert not source.is_judged
-    assert [list(source.documents()), list(source.judgments())] == [[("1", "", "pomme")], []]
+    assert [list(source.documents()), list(source.judgments())] == [
+        [("1", "", "pomme", languages.get("document_language", ""))],
+        [],
+    ]
     taught = source.training
     assert [query.text for query in taught.queries()] == [query for query, _ in pairs]
     assert [document.text for document in taught.documents()] == [text for _, text in pairs]
@@ -186,38 +189,10 @@ def test_without_a_place_the_toy_world_is_opened():
     ("changes", "message"),
     [
         ({"document_language": "german"}, r"ISO 639-1 code\. Give --document_language=de\."),
-        ({"document_language": "klingon"}, r"Give one of two letters, such as de for German\."),
+        ({"document_language": "klingon"}, r"Give one of two letters, such as de\."),
         ({"document_language": "zu"}, "zu"),  # a code, but the toy world has no such documents
     ],
 )
 def test_a_language_that_is_no_code_or_not_there_is_refused(changes, message):
     with pytest.raises(InputError, match=message):
         source_of(DataSettings(**changes))
-
-
-@pytest.mark.parametrize(
-    ("text", "language", "other"),
-    [
-        ("Ein roter Apfel", "ru", "Latin"),
-        ("Красное яблоко", "fr", "Cyrillic"),
-        ("赤いりんご と アップル", "ja", ""),
-        ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
-        ("Hello مر", "fr", ""),  # 5 letters of 7
-        ("", "ru", ""),
-        ("Красное", "xx", ""),  # nobody knows what xx is written in
-        ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
-    ],
-)
-def test_the_alphabet_of_most_letters_tells(text, language, other):
-    assert other_alphabet([text, ""], language) == other
-
-
-def test_a_wrong_language_of_documents_is_noticed(make, caplog):
-    texts = {"queries.tsv": "q\tred apple\n", "documents.tsv": "d\tКрасное яблоко\n"}
-    directory = str(make({**texts, "judgments.tsv": "q\td\t2\n"}))
-    RetrievalSet.load(source_of(DataSettings(data_dir=directory, document_language="ru")))
-    assert not caplog.text
-    RetrievalSet.load(source_of(DataSettings(data_dir=directory, document_language="fr")))
-    message = "--document_language is fr, but most letters of the documents are Cyrillic"
-    assert message in caplog.text
-    assert "--query_language" not in caplog.text

@@ -11,10 +11,11 @@ import tensorflow_datasets as tfds
 from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import wiki_clir_builder as wiki_clir
+from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.sources.tfds_source import TfdsSource
-from tf_smoothclir.data.sources.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 

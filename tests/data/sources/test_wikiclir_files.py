@@ -25,13 +25,18 @@ PUBLISHED = {
     "simple_english/wiki_simple.documents": SIMPLE,
     "simple_english/en2simple.rel": "9\t5\t2\n",
 }
-TEXTS = [("7", "Water", "a liquid"), ("8", "Moon", "a satellite"), ("9", "Sun", "a star")]
+TEXTS = [
+    ("7", "Water", "a liquid", "en"),
+    ("8", "Moon", "a satellite", "en"),
+    ("9", "Sun", "a star", "en"),
+]
 
 
 def test_one_directory(make):
     source = WikiClirDirectory(make(FLAT), "fr")
     assert list(source.queries()) == TEXTS  # 9 has no judgment, and is kept all the same
-    assert list(source.documents()) == [("1", "Eau", " un liquide"), ("2", "Lune", "un satellite")]
+    documents = [("1", "Eau", " un liquide", "fr"), ("2", "Lune", "un satellite", "fr")]
+    assert list(source.documents()) == documents
     assert list(source.judgments()) == [("7", "1", 2), ("8", "2", 2), ("8", "1", 1)]
     assert source.splits() is None
     names = source.name, source.query_language, source.document_language
@@ -80,11 +85,18 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
     assert source.fingerprint() != before
 
 
-ELSE = "Choose an available one"
 WITH_GERMAN = {**FLAT, "wiki_de.documents": FRENCH}
 MISSING = [
-    (PUBLISHED, ["de"], f"--document_language=de: .*_de.documents in DIR; .*fr, simple. {ELSE}"),
-    (PUBLISHED, ["fr", "it"], f"--query_language=it: .*wiki_it.queries in DIR; .*: en. {ELSE}"),
+    (
+        PUBLISHED,
+        ["de"],
+        "--document_language=de: DIR has no documents in de; .*: fr, simple. Give .*=fr",
+    ),
+    (
+        PUBLISHED,
+        ["fr", "it"],
+        "--query_language=it: DIR has no queries in it; available: en. Give .*=en",
+    ),
     (WITH_GERMAN, ["de"], "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
 ]
 

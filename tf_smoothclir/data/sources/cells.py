@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources.languages import NAMES, is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.tables import ABSENT, Row
 from tf_smoothclir.utils.errors import input_error
@@ -16,6 +17,7 @@ from tf_smoothclir.utils.errors import input_error
 Place = Callable[[int], str]  # from the number of a row to where it is
 _WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _TRUTH = {"true": 1, "false": 0}
+_UNKNOWN = ("", "und", "unknown", "none", "null", "nan", "n/a")  # languages that are none
 
 
 def in_file(path: str | Path) -> Place:
@@ -23,12 +25,13 @@ def in_file(path: str | Path) -> Place:
     return lambda number: f"{path}:{number}"
 
 
-def texts_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Text]]:
-    """Yields (number, text) of rows of `TEXTS`."""
-    for number, (id_, text, title) in rows:
+def texts_in(rows: Iterable[Row], place: Place, language: str = "") -> Iterator[tuple[int, Text]]:
+    """Yields (number, text) of rows of `TEXTS`; `language` is of those without the column."""
+    for number, (id_, text, title, own) in rows:
         id_ = id_of(id_, "id", place, number)
         title = "" if is_missing(title) else text_of(title, f"the title of {id_}", place, number)
-        yield number, Text(id_, title, text_of(text, f"the text of {id_}", place, number))
+        text = text_of(text, f"the text of {id_}", place, number)
+        yield number, Text(id_, title, text, language_of(own, language, place, number))
 
 
 def judgments_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
@@ -93,6 +96,19 @@ def count_of(value: Any, place: Place, number: int) -> int:
         reason, remedy = f"the count is {shown(value)}", "Give whole numbers from 0 on"
         raise input_error(place(number), reason, remedy)
     return count
+
+
+def language_of(value: Any, default: str, place: Place, number: int) -> str:
+    """The code of a language; `default` where the table has none, "" for an unknown one."""
+    if value is ABSENT:
+        return default
+    if is_missing(value) or (code := plain_code(str(value))) in _UNKNOWN:
+        return ""
+    code = NAMES.get(code, code)
+    if not is_code(code):
+        remedy = "Give a code such as de or zh-Hans there, or leave the cell empty"
+        raise input_error(place(number), f"the language is {shown(value)}", remedy)
+    return code
 
 
 def whole(value: Any) -> int | None:

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import Place, id_of, in_file
+from tf_smoothclir.data.sources.cells import Place, id_of, in_file, texts_in
+from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, pieces_of
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import (
+    ABSENT,
     SPLITS,
     SUFFIXES,
     TEXTS,
@@ -26,46 +28,62 @@ from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
+_ROWS_SAMPLED = 1000
+
 
 class FileSource(Source):
-    """A source whose streams are tables with one record per row; workers may read its pieces."""
+    """A source whose streams are tables with one record per row; workers may read its pieces.
 
-    # Stream name ("queries", "documents", "judgments" and perhaps "splits") -> file.
-    paths: dict[str, Path]
+    Where an id stands in the files of several languages, every id of the stream is preceded by its
+    language: `de:17`.
+    """
+
+    # "queries", "documents", "judgments" and perhaps "splits" -> the files of the stream, in order.
+    files: dict[str, list[Path]]
+    languages: dict[Path, str]  # of the texts of a file, or of the documents that it judges
+    role = TEXTS  # of the tables of texts; ids come first
 
     def __init__(
         self,
         directory: Path,
-        document_language: str,
-        query_language: str = "en",
+        document_language: str = "",
+        query_language: str = "",
         columns: Mapping[str, str] | None = None,
     ) -> None:
         self.columns = columns or {}
-        languages = f"{query_language}-{document_language}"
-        name = directory.resolve().name
-        self.name = name if name.endswith(languages) else f"{name}-{languages}"
+        self.files, self.languages = {}, {}
+        self.name = set_name(directory.resolve().name, query_language, document_language)
         self.document_language = document_language
         self.query_language = query_language
 
     def _rows(
-        self, stream: str, role: Role, piece: Piece = WHOLE_FILE
+        self, path: Path, role: Role, piece: Piece = WHOLE_FILE
     ) -> tuple[Iterator[Row], Place]:
-        """The rows of the file of a stream, and their places."""
-        path = self.paths[stream]
+        """The rows of a file, and their places."""
         return read_table(path, role, self.columns, piece), in_file(path)
 
-    @abc.abstractmethod
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        """Yields (line number, text) of a piece of "queries" or "documents"."""
+    def _add_files(self, stream: str, tables: Mapping[Path, str]) -> None:
+        """Gives a stream its files, which may have languages."""
+        self.files[stream] = list(tables)
+        self.languages |= {path: code for path, code in tables.items() if code}
+
+    def _texts(
+        self, stream: str, path: Path, piece: Piece = WHOLE_FILE
+    ) -> Iterator[tuple[int, Text]]:
+        """Yields (line number, text) of a piece of a file of "queries" or "documents"."""
+        language = self.languages.get(path, self.language_of(stream))
+        prefix = self._prefix(stream, self.languages.get(path, ""))
+        for line, text in texts_in(*self._rows(path, self.role, piece), language):
+            yield line, text._replace(id=prefix + text.id) if prefix else text
 
     @abc.abstractmethod
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+    def _judgments(self, path: Path) -> Iterator[tuple[int, Judgment]]:
         """Yields (line number, judgment)."""
 
-    def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
+    def _splits(self, path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
         """Yields (line number, (query id, split)); `RetrievalSet` checks the names of splits."""
-        path, first = self.paths["splits"], {}
-        rows, place = self._rows("splits", SPLITS)
+        first: dict[str, int] = {}
+        rows, place = self._rows(path, SPLITS)
         for line, (query_id, split) in rows:
             query_id = id_of(query_id, "query_id", place, line)
             # Checked here, because the dict that `splits` returns hides a repeated id.
@@ -74,54 +92,122 @@ class FileSource(Source):
                 raise input_error(path, reason, "Keep one of the two lines", line=line)
             yield line, (query_id, split)
 
+    def _records(self, stream: str, path: Path) -> Iterator[tuple[int, Any]]:
+        if stream in ("queries", "documents"):
+            return self._texts(stream, path)
+        return self._judgments(path) if stream == "judgments" else self._splits(path)
+
+    def _all(self, stream: str) -> Iterator[Any]:
+        return (record for path in self.files[stream] for _, record in self._records(stream, path))
+
     def queries(self) -> Iterator[Text]:
-        return (text for _, text in self._texts("queries"))
+        return self._all("queries")
 
     def documents(self) -> Iterator[Text]:
-        return (text for _, text in self._texts("documents"))
+        return self._all("documents")
 
     def document_pieces(self, size: int) -> Iterator[Piece]:
         """Yields pieces of the documents file of about `size` bytes, for different workers."""
-        path = self.paths["documents"]
-        return (
-            pieces_of(path, size) if can_be_cut(path, TEXTS, self.columns) else iter([WHOLE_FILE])
-        )
+        path, *more = self.files["documents"]
+        if more or not can_be_cut(path, TEXTS, self.columns):
+            return iter([WHOLE_FILE])
+        return pieces_of(path, size)
 
     def documents_in(self, piece: Piece) -> Iterator[tuple[int, Text]]:
         """Yields (row, document) of a piece."""
-        texts = (text for _, text in self._texts("documents", piece))
+        if piece == WHOLE_FILE:
+            return enumerate(self.documents())
+        texts = (text for _, text in self._texts("documents", self.files["documents"][0], piece))
         return enumerate(texts, start=piece.line - 1)  # what can be cut has a record on each line
 
     def judgments(self) -> Iterator[Judgment]:
-        return (judgment for _, judgment in self._judgments())
+        return self._all("judgments")
 
     def splits(self) -> dict[str, str] | None:
-        return dict(pair for _, pair in self._splits()) if "splits" in self.paths else None
+        found: dict[str, str] = {}
+        for path in self.files.get("splits", ()):
+            for line, (query_id, split) in self._splits(path):
+                if (other := found.setdefault(query_id, split)) != split:
+                    reason = f"query {query_id!r} is in the {other} split of another file"
+                    raise input_error(path, reason, "Keep one of the two lines", line=line)
+        return found if "splits" in self.files else None
+
+    @functools.cached_property
+    def _told_apart(self) -> set[str]:
+        """The streams of which several files have the same ids."""
+        return {stream for stream in ("queries", "documents") if self._ids_repeat(stream)}
+
+    def _ids_repeat(self, stream: str) -> bool:
+        seen: set[str] = set()
+        paths = [path for path in self.files[stream] if path in self.languages]
+        for path in paths if len(paths) > 1 else ():
+            ids = {str(row[0]) for _, row in self._rows(path, self.role)[0]}
+            if not seen.isdisjoint(ids):
+                return True
+            seen |= ids
+        return False
+
+    def _prefix(self, stream: str, language: str) -> str:
+        """What precedes the ids of a language."""
+        return f"{language}:" if language and stream in self._told_apart else ""
+
+    def says_languages(self, stream: str) -> bool:
+        """Whether the files of a stream, or its texts, say what language each is in."""
+        if self.files[stream][0] in self.languages:
+            return True
+        role, place = self._language_column(stream)
+        rows = (row for path in self.files[stream] for _, row in self._rows(path, role)[0])
+        # Objects of JSONL need not have the same fields.
+        return any(row[place] is not ABSENT for row in itertools.islice(rows, _ROWS_SAMPLED))
+
+    def _language_column(self, stream: str) -> tuple[Role, int]:
+        """The role of the table of texts, and the place of their language in its rows."""
+        return TEXTS, TEXTS.names.index("language")
 
     def place(self, stream: str, index: int) -> str:
-        # Read again: only an error asks for a place.
-        records: Iterator[tuple[int, Any]] = {
-            "judgments": self._judgments,
-            "splits": self._splits,
-        }.get(stream, lambda: self._texts(stream))()
-        line, _ = next(itertools.islice(records, index, None))
-        return f"{self.paths[stream]}:{line}"
+        for path in self.files[stream]:  # read again: only an error asks for a place
+            for line, _ in self._records(stream, path):
+                if not index:
+                    return f"{path}:{line}"
+                index -= 1
+        raise IndexError(index)
 
     def fingerprint(self) -> str:
         return self._fingerprint
 
     @functools.cached_property
     def _fingerprint(self) -> str:  # takes seconds for a large collection
-        digest = joint_digest(dict.fromkeys(self.paths.values()))
+        digest = joint_digest(dict.fromkeys(itertools.chain(*self.files.values())))
         if not self.columns:
             return digest
         return hashlib.sha256(f"{digest} {sorted(self.columns.items())}".encode()).hexdigest()
+
+
+def set_name(name: str, query_language: str, document_language: str) -> str:
+    """The name of a set, after which come those of its languages that are known."""
+    codes = ("multi" if "," in code else code for code in (query_language, document_language))
+    languages = "-".join(filter(None, codes))
+    return name if name.endswith(languages) else f"{name}-{languages}"
 
 
 def files_named(directory: Path, *names: str) -> list[Path]:
     """The files of these names in a directory, whatever the case of their letters."""
     there = {path.name.lower(): path for path in sorted(directory.iterdir()) if path.is_file()}
     return [there[name] for name in names if name in there]
+
+
+def tables_of(directory: Path, name: str) -> dict[Path, str]:
+    """The table of a name and its language, ""; or one for each language, `documents.de.tsv`."""
+    if (alone := table_named(directory, name)) is not None:
+        return {alone: ""}
+    of_languages = {}
+    for path in sorted(directory.iterdir()):
+        stem, _, rest = path.name.lower().partition(".")
+        for code in (rest.partition(".")[0], stem.removeprefix(name)[1:]):
+            names = (f"{name}{mark}{code}{suffix}" for mark in "._-" for suffix in SUFFIXES)
+            if is_code(plain_code(code)) and path.name.lower() in names and path.is_file():
+                of_languages[path] = plain_code(code)
+    return of_languages
 
 
 def table_named(directory: Path, name: str) -> Path | None:

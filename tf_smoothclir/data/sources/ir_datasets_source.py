@@ -25,7 +25,7 @@ class IrDatasetsSource(Source):
 
     max_skipped = DataSettings.max_skipped
 
-    def __init__(self, name: str, document_language: str = "fr", query_language: str = "en"):
+    def __init__(self, name: str, document_language: str = "", query_language: str = ""):
         self.name = name
         registry = _package(name)
         self._set = _loaded(registry, name)
@@ -45,16 +45,17 @@ class IrDatasetsSource(Source):
         return list(self._parts.values()) or [self._set]
 
     def queries(self) -> Iterator[Text]:
-        seen = set()
+        seen, asked = set(), self.language_of("queries")
         for part in self._judged:
             for query in part.queries_iter():
                 if query.query_id not in seen:  # parts may share a file of queries
                     seen.add(query.query_id)
-                    yield Text(self._id(query.query_id), "", query.default_text())
+                    yield Text(self._id(query.query_id), "", query.default_text(), asked)
 
     def documents(self) -> Iterator[Text]:
+        language = self.language_of("documents")
         for document in self._set.docs_iter():
-            yield Text(self._id(document.doc_id), "", document.default_text())
+            yield Text(self._id(document.doc_id), "", document.default_text(), language)
 
     def judgments(self) -> Iterator[Judgment]:
         for part in self._judged:
@@ -81,7 +82,7 @@ class IrDatasetsSource(Source):
         for stream in (self.queries, self.documents, self.judgments):
             digest.update(f"{stream.__name__}\n".encode())
             for record in stream():
-                digest.update(repr(tuple(record)).encode("utf-8", "backslashreplace"))
+                digest.update(repr(tuple(record)[:3]).encode("utf-8", "backslashreplace"))
         digest.update(repr(self.splits()).encode())
         return digest.hexdigest()
 

@@ -6,15 +6,27 @@ import collections
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from absl import logging
 
-from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.utils.errors import input_error
 
-_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*|simple")
-_TEXTS, _CHARACTERS = 200, 200  # that are looked at, and of each of them
+ALL = "all"  # in the place of codes
+# Language -> folder in the published archive of WikiCLIR.
+PUBLISHED_FOLDERS = {
+    **{"ar": "arabic", "ca": "catalan", "cs": "czech", "de": "german", "es": "spanish"},
+    **{"fi": "finnish", "fr": "french", "it": "italian", "ja": "japanese", "ko": "korean"},
+    **{"nl": "dutch", "nn": "norwegian_(nynorsk)", "no": "norwegian_(bokmal)", "pl": "polish"},
+    **{"pt": "portuguese", "ro": "romanian", "ru": "russian", "simple": "simple_english"},
+    **{"sv": "swedish", "sw": "swahili", "tl": "tagalog", "tr": "turkish", "uk": "ukrainian"},
+    **{"vi": "vietnamese", "zh": "chinese"},
+}
+NAMES = {folder.partition("_(")[0]: code for code, folder in PUBLISHED_FOLDERS.items()}
+NAMES["english"] = "en"
+TEXTS_SAMPLED = 200  # of each language, whose alphabet is looked at
+_CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]+)*|simple")
+_CHARACTERS = 200  # of each of these texts
 _LEAST_SHARE = 0.5  # of the letters, that are of an alphabet of the language
 # Alphabet, as Unicode names its letters -> languages that are written in it, and in few others.
 _LANGUAGES = {
@@ -41,39 +53,62 @@ _LANGUAGES = {
 }
 
 
-def check_code(flag: str, language: str, codes: dict[str, str]) -> None:
-    """Checks that a language is given as a code."""
-    if _CODE.fullmatch(language):
-        return
-    known = codes.get(language.lower())
-    remedy = f"Give --{flag}={known}" if known else "Give one of two letters, such as de for German"
-    raise input_error(f"--{flag}={language}", "this is not an ISO 639-1 code", remedy)
+def plain_code(language: str) -> str:
+    """A code as it is compared: `zh_Hans` is `zh-hans`."""
+    return language.strip().lower().replace("_", "-")
 
 
-def warn_of_alphabets(source: Source) -> None:
-    """Warns where the first queries or documents are not in an alphabet of their language."""
-    for stream, language in (
-        ("queries", source.query_language),
-        ("documents", source.document_language),
-    ):
-        texts = (text.text for text in itertools.islice(getattr(source, stream)(), _TEXTS))
-        if other := other_alphabet(texts, language):
-            flag = "query_language" if stream == "queries" else "document_language"
-            logging.warning(
-                "%s: --%s is %s, but most letters of the %s are %s (languages: %s). If the texts"
-                " are right, give their language.",
-                source.name,
-                flag,
-                language,
-                stream,
-                other,
-                ", ".join(_LANGUAGES[other]),
-            )
+def is_code(language: str) -> bool:
+    """Whether a language is given as a code of `plain_code`."""
+    return bool(_CODE.fullmatch(language))
+
+
+def codes_of(flag: str, given: str) -> tuple[str, ...]:
+    """The codes that a flag gives, sorted; none for "" and "all"."""
+    codes = {plain_code(one) for one in given.split(",")} - {""}
+    if codes == {ALL}:
+        return ()
+    for code in sorted(codes):
+        if not is_code(code):
+            known = NAMES.get(code)
+            remedy = f"Give --{flag}={known}" if known else "Give one of two letters, such as de"
+            raise input_error(f"--{flag}={given}", f"{code} is not an ISO 639-1 code", remedy)
+    return tuple(sorted(codes))
+
+
+def check_among(flag: str, wanted: Iterable[str], there: Collection[str], where: object) -> None:
+    """Checks that languages are among those of a set."""
+    if missing := [code for code in wanted if code not in there]:
+        present = sorted(filter(None, there))
+        raise input_error(
+            f"--{flag}={','.join(wanted)}",
+            f"{where} has no {'documents' if flag[0] == 'd' else 'queries'} in"
+            f" {', '.join(missing)}; available: {', '.join(present) or 'none'}",
+            f"Give --{flag}={present[0]} or several, or leave it out for all"
+            if present
+            else "Choose another directory",
+        )
+
+
+def warn_of_alphabet(source: str, stream: str, language: str, texts: Iterable[str]) -> None:
+    """Warns where texts are not in an alphabet of their language."""
+    if other := other_alphabet(texts, language):
+        logging.warning(
+            "%s: --%s_language is %s, but most letters of the %s are %s (languages: %s). If the"
+            " texts are right, give their language.",
+            source,
+            "query" if stream == "queries" else "document",
+            language,
+            stream,
+            other,
+            ", ".join(_LANGUAGES[other]),
+        )
 
 
 def other_alphabet(texts: Iterable[str], language: str) -> str:
     """The alphabet of texts if it is known, and not one of their known language; else ""."""
-    own = {alphabet for alphabet, languages in _LANGUAGES.items() if language in languages}
+    primary = language.partition("-")[0]
+    own = {alphabet for alphabet, languages in _LANGUAGES.items() if primary in languages}
     letters = itertools.chain.from_iterable(text[:_CHARACTERS] for text in texts)
     counts = collections.Counter(map(_alphabet, filter(str.isalpha, letters)))
     if not own or not counts:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.storage.files import new_directory, open_text_to_write
 
@@ -27,10 +28,10 @@ class MemorySource(Source):
         documents: Sequence[Text],
         judgments: Sequence[Judgment],
         splits: Mapping[str, str] | None = None,
-        query_language: str = "en",
-        document_language: str = "fr",
+        query_language: str = "",
+        document_language: str = "",
     ):
-        self.name = f"memory-{query_language}-{document_language}"
+        self.name = set_name("memory", query_language, document_language)
         self.query_language, self.document_language = query_language, document_language
         self._queries, self._documents, self._judgments = queries, documents, judgments
         self._splits = None if splits is None else dict(splits)
@@ -84,7 +85,11 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def _lines(source: Source, stream: str) -> Iterator[str]:
     records: Iterable[Text | Judgment] = getattr(source, stream)()
-    return (json.dumps(record._asdict(), ensure_ascii=False) for record in records)
+    for record in records:
+        fields = record._asdict()
+        if fields.get("language") == "":
+            del fields["language"]
+        yield json.dumps(fields, ensure_ascii=False)
 
 
 def _digest(source: MemorySource) -> str:

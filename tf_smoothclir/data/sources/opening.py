@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from tf_smoothclir.data.sources.beir_directory import CORPUS, BeirDirectory
-from tf_smoothclir.data.sources.file_source import checked_directory, files_named, table_named
+from tf_smoothclir.data.sources.file_source import (
+    FileSource,
+    checked_directory,
+    files_named,
+    table_named,
+    tables_of,
+)
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
-from tf_smoothclir.data.sources.languages import check_code
+from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
@@ -20,11 +26,7 @@ from tf_smoothclir.data.sources.user_files import (
     QueryLog,
     UserDirectory,
 )
-from tf_smoothclir.data.sources.wikiclir_files import (
-    PUBLISHED_FOLDERS,
-    WikiClirDirectory,
-    document_languages,
-)
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
@@ -32,14 +34,12 @@ from tf_smoothclir.utils.paths import local_path
 
 def source_of(settings: DataSettings) -> Source:
     """Opens the retrieval set that the settings name, or the part of it that they ask for."""
-    names = {folder.partition("_(")[0]: code for code, folder in PUBLISHED_FOLDERS.items()}
-    for flag in ("query_language", "document_language"):
-        check_code(flag, getattr(settings, flag), {"english": "en", **names})
     source = _whole(settings)
+    wanted = _wanted_languages(source, settings)
     if source.max_skipped:  # published by others, who made the judgments
         source.max_skipped = settings.max_skipped
     is_whole = not source.is_judged or not (settings.max_queries or settings.max_train_queries)
-    if is_whole and settings.related_per_query < 0:
+    if is_whole and settings.related_per_query < 0 and not wanted:
         return source
     return SelectedJudgments(
         source,
@@ -47,41 +47,69 @@ def source_of(settings: DataSettings) -> Source:
         max_train_queries=settings.max_train_queries,
         related_per_query=settings.related_per_query,
         seed=settings.split_seed,
+        languages=wanted,
     )
+
+
+def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, frozenset[str]]:
+    """Stream -> the languages that are wanted of a set whose texts say what language each has."""
+    wanted = {}
+    for stream, flag in (("documents", "document_language"), ("queries", "query_language")):
+        codes = codes_of(flag, getattr(settings, flag))
+        others = not isinstance(source, FileSource) or isinstance(source, WikiClirDirectory)
+        if not codes or others:  # they have the wanted languages alone
+            continue
+        if source.says_languages(stream):
+            check_among(flag, codes, {t.language for t in getattr(source, stream)()}, source.name)
+            wanted[stream] = frozenset(codes)
+        elif len(codes) > 1:
+            raise input_error(
+                f"--{flag}={','.join(codes)}",
+                f"{source.files[stream][0]} does not say what language each text is in",
+                "Give it a column named language, or give one language",
+            )
+    if wanted and not source.is_judged:
+        reason = "documents without judgments are read in all of their languages"
+        raise input_error(
+            f"--document_language={settings.document_language}", reason, "Leave it out"
+        )
+    return wanted
 
 
 def query_log_of(settings: DataSettings) -> Source:
     """Opens a set whose queries need no judgments."""
     path = Path(local_path(settings.data_dir))
-    is_log = path.is_dir() and bool(table_named(path, "queries"))
-    if not is_log or table_named(path, "judgments") or not table_named(path, "documents"):
+    is_log = path.is_dir() and bool(tables_of(path, "queries"))
+    if not is_log or tables_of(path, "judgments") or not tables_of(path, "documents"):
         return source_of(settings)
-    languages = settings.document_language, settings.query_language
-    return QueryLog(path, *languages, columns=columns_of(settings.columns))
+    return QueryLog(path, *_labels(settings), columns=columns_of(settings.columns))
+
+
+def _labels(settings: DataSettings) -> tuple[str, str]:
+    """The languages that are given of the documents and the queries; "" for all, or unknown."""
+    flags = "document_language", "query_language"
+    document, query = (",".join(codes_of(flag, getattr(settings, flag))) for flag in flags)
+    return document, query
 
 
 def _whole(settings: DataSettings) -> Source:
+    languages = _labels(settings)
     if settings.tfds_name:
         # Imported here, because only this source needs TensorFlow.
         from tf_smoothclir.data.sources.tfds_source import TfdsSource
 
-        return TfdsSource(settings.tfds_name, settings.tfds_data_dir, settings.query_language)
+        return TfdsSource(settings.tfds_name, settings.tfds_data_dir, languages[1])
     if settings.ir_dataset:
-        languages = settings.document_language, settings.query_language
         return IrDatasetsSource(settings.ir_dataset, *languages)
     if not settings.data_dir:
-        return ToyWorld(
-            settings.document_language,
-            settings.query_language,
-            settings.toy_entities,
-            settings.split_seed,
-        )
-    return _open_directory(settings)
+        if settings.document_language == ALL:
+            languages = ALL, languages[1]
+        return ToyWorld(*languages, settings.toy_entities, settings.split_seed)
+    return _open_directory(settings, *languages)
 
 
-def _open_directory(settings: DataSettings) -> Source:
+def _open_directory(settings: DataSettings, *languages: str) -> Source:
     path, columns = Path(local_path(settings.data_dir)), columns_of(settings.columns)
-    languages = settings.document_language, settings.query_language
     if path.is_file() and kind_of(path):
         return PairsFile(path, *languages, columns=columns)
     if path.is_file():
@@ -89,7 +117,7 @@ def _open_directory(settings: DataSettings) -> Source:
         raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
     directory, parallel = checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
-    own = [name for name in ("documents", "pairs") if table_named(directory, name)]
+    own = [name for name in ("documents", "pairs") if tables_of(directory, name)]
     beir = bool(files_named(directory, CORPUS))
     layouts = published + len(own) + beir
     if layouts != 1:
@@ -112,7 +140,7 @@ def _open_directory(settings: DataSettings) -> Source:
         return WikiClirDirectory(directory, *languages)
     if "pairs" in own:
         return PairsFile(table_named(directory, "pairs"), *languages, columns=columns)
-    kinds = [name for name in ("judgments", "clicks") if table_named(directory, name)]
+    kinds = [name for name in ("judgments", "clicks") if tables_of(directory, name)]
     if settings.parallel:
         kinds.append("--parallel")
     elif not kinds and (sentences := table_named(directory, "parallel")):
@@ -121,8 +149,8 @@ def _open_directory(settings: DataSettings) -> Source:
         raise input_error(
             directory, f"there are {' and '.join(kinds)}", "Keep one of them (--parallel= for none)"
         )
-    if parallel or not (kinds or table_named(directory, "queries")):
-        documents = table_named(directory, "documents")
+    if parallel or not (kinds or tables_of(directory, "queries")):
+        documents = tables_of(directory, "documents")
         return UnjudgedDirectory(documents, *languages, columns=columns, parallel=parallel)
     kind = ClicksDirectory if kinds == ["clicks"] else UserDirectory
     return kind(directory, *languages, columns=columns)

@@ -9,30 +9,44 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from tf_smoothclir.data.sources.cells import Place, count_of, grade_of, id_of, text_of
+from tf_smoothclir.data.sources.cells import (
+    Place,
+    count_of,
+    grade_of,
+    id_of,
+    language_of,
+    text_of,
+)
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.tables import Row
 from tf_smoothclir.utils.errors import input_error
 
 # Columns of `PAIRS` and `CLICKS`.
 QUERY, DOCUMENT = 0, 1
+LANGUAGES = 3  # columns from here on
 _NAMES = ("query", "document")
 
 
-def texts_of_column(column: int, rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Text]]:
-    """Yields (number, text) of the different texts of a column."""
+def texts_of_column(
+    column: int, rows: Iterable[Row], place: Place, language: str = ""
+) -> Iterator[tuple[int, Text]]:
+    """Yields (number, text) of the different texts of a column, of which the first says more.
+
+    `language` is that of a table without the column.
+    """
     seen: dict[bytes, int] = {}
     for number, values in rows:
         id_, text = _identified(values[column], column, place, number, seen)
         if seen[_key(text)] == number:
-            yield number, Text(id_, "", text)
+            code = language_of(values[LANGUAGES + column], language, place, number)
+            yield number, Text(id_, "", text, code)
 
 
 def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
     """Yields (number, judgment) of rows of `PAIRS`; of equal pairs one, with the highest grade."""
     seen: tuple[dict[bytes, int], ...] = ({}, {})
     found: dict[tuple[str, str], tuple[int, int]] = {}
-    for number, (*texts, grade) in rows:
+    for number, (*texts, grade, _, _) in rows:
         query, document = (
             _identified(text, column, place, number, seen[column])[0]
             for column, text in enumerate(texts)
@@ -54,7 +68,7 @@ def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int
     seen: dict[bytes, int] = {}
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}
-    for number, (query, document, count) in rows:
+    for number, (query, document, count, _) in rows:
         query, _ = _identified(query, QUERY, place, number, seen)
         document = id_of(document, "document_id", place, number)
         of_pair = clicks.setdefault((query, document), [number, 0])

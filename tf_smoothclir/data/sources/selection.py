@@ -1,11 +1,11 @@
-"""A part of a retrieval set: fewer queries, and fewer documents of grade 1."""
+"""A part of a retrieval set: fewer queries, fewer languages, and fewer documents of grade 1."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -18,10 +18,11 @@ RELATED = 1  # the grade that is thinned
 
 
 class SelectedJudgments(Source):
-    """Another source with all its documents, but not all its queries or judgments of grade 1.
+    """Another source without some of its queries, of its judgments of grade 1, or of its languages.
 
     What is left out counts as not judged. Splits that the set has are kept. Others are drawn from
-    the queries that `max_queries` leaves, before training queries are left out.
+    the queries that `max_queries` leaves, before training queries are left out. A language takes
+    its documents and queries with it.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class SelectedJudgments(Source):
         max_train_queries: int = 0,
         related_per_query: float = -1.0,
         seed: int = 0,
+        languages: Mapping[str, frozenset[str]] | None = None,
     ):
         self.name = source.name
         self.query_language, self.document_language = (
@@ -43,6 +45,7 @@ class SelectedJudgments(Source):
         self._max_queries, self._related_per_query = max_queries, related_per_query
         self._max_train_queries = max_train_queries
         self._seed = seed
+        self._languages = languages or {}
 
     @property
     def whole(self) -> Source:
@@ -52,7 +55,7 @@ class SelectedJudgments(Source):
         return (text for _, text in self._queries())
 
     def documents(self) -> Iterator[Text]:
-        return self._source.documents()
+        return (text for _, text in self._documents())
 
     def judgments(self) -> Iterator[Judgment]:
         return (judgment for _, judgment in self._judgments())
@@ -64,6 +67,7 @@ class SelectedJudgments(Source):
     def place(self, stream: str, index: int) -> str:
         kept = {
             "queries": self._queries,
+            "documents": self._documents,
             "judgments": self._judgments,
             "splits": lambda: enumerate(self._splits()),
         }
@@ -77,12 +81,33 @@ class SelectedJudgments(Source):
             self._max_train_queries,
             self._related_per_query,
             self._seed,
+            *((stream, *sorted(codes)) for stream, codes in sorted(self._languages.items())),
         )
         return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
 
     def _queries(self) -> Iterator[tuple[int, Text]]:
         """Yields (index in the whole set, query)."""
         return _where(self._source.queries(), lambda text: self._keeps_query(text.id))
+
+    def _documents(self) -> Iterator[tuple[int, Text]]:
+        return _where(self._source.documents(), lambda text: self._speaks("documents", text))
+
+    def _speaks(self, stream: str, text: Text) -> bool:
+        """Whether a text of a stream is in one of the languages that are kept."""
+        return stream not in self._languages or text.language in self._languages[stream]
+
+    @functools.cached_property
+    def _foreign(self) -> dict[str, frozenset[str]]:
+        """The ids of each stream that are in no language that is kept."""
+        return {
+            stream: frozenset(
+                text.id
+                for text in getattr(self._source, stream)()
+                if not self._speaks(stream, text)
+            )
+            for stream in ("queries", "documents")
+            if stream in self._languages
+        }
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         """Yields (index in the whole set, judgment)."""
@@ -94,12 +119,21 @@ class SelectedJudgments(Source):
         )
 
     def _judgments_of_queries(self) -> Iterator[tuple[int, Judgment]]:
-        return _where(self._source.judgments(), lambda one: self._keeps_query(one.query_id))
+        return (pair for pair in self._of_languages() if self._keeps_query(pair[1].query_id))
+
+    def _of_languages(self) -> Iterator[tuple[int, Judgment]]:
+        foreign = [self._foreign.get(stream, ()) for stream in ("queries", "documents")]
+        return _where(
+            self._source.judgments(),
+            lambda one: one.query_id not in foreign[0] and one.document_id not in foreign[1],
+        )
 
     def _splits(self) -> Iterator[tuple[str, str]]:
         return (pair for pair in self._splits_before.items() if self._keeps_query(pair[0]))
 
     def _keeps_query(self, query_id: str) -> bool:
+        if query_id in self._foreign.get("queries", ()):
+            return False
         if self._max_queries and query_id not in self._first_queries:
             return False
         return not self._max_train_queries or query_id not in self._unused_training_queries
@@ -107,7 +141,7 @@ class SelectedJudgments(Source):
     @functools.cached_property
     def _first_queries(self) -> frozenset[str]:
         judged: dict[str, None] = {}  # a set in order
-        for judgment in self._source.judgments():
+        for _, judgment in self._of_languages():
             judged.setdefault(judgment.query_id)
             if len(judged) == self._max_queries:
                 break
@@ -118,7 +152,7 @@ class SelectedJudgments(Source):
         """The judged queries that `max_queries` leaves."""
         if self._max_queries:
             return self._first_queries
-        return frozenset(judgment.query_id for judgment in self._source.judgments())
+        return frozenset(judgment.query_id for _, judgment in self._of_languages())
 
     @functools.cached_property
     def _splits_before(self) -> dict[str, str]:

@@ -12,11 +12,12 @@ SPLITS = ("train", "validation", "test")
 
 
 class Text(NamedTuple):
-    """A query or a document."""
+    """A query or a document, and the code of its language; "" where nobody says which."""
 
     id: str
     title: str
     text: str
+    language: str = ""
 
 
 def text_read(document, *, titles: bool) -> str:
@@ -33,7 +34,10 @@ class Judgment(NamedTuple):
 
 
 class Source(abc.ABC):
-    """A retrieval set: queries in one language, documents in another, graded judgments.
+    """A retrieval set: queries, documents in other languages, graded judgments.
+
+    `query_language` and `document_language` are codes; several are joined by commas, in the order
+    of the alphabet, and an unknown one is "". Texts may have languages of their own.
 
     Texts are streamed, so a collection need not fit into memory. A source checks the format of what
     it reads (columns, encoding, numbers). `RetrievalSet.load` checks the records against each other
@@ -56,6 +60,11 @@ class Source(abc.ABC):
     def training(self) -> Source:
         """What a model learns from: the set, or the parallel sentences of one without judgments."""
         return self
+
+    def language_of(self, stream: str) -> str:
+        """The one language of "queries" or "documents"; "" where there are several, or unknown."""
+        code = self.query_language if stream == "queries" else self.document_language
+        return "" if "," in code else code
 
     def further_texts(self) -> Iterator[str]:
         """Yields texts in the language of the documents that count for their vocabulary alone."""

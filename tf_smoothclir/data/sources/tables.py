@@ -53,6 +53,7 @@ _ALIASES = {
     "document_id": ("doc_id", "corpus_id", "docno", "document"),
     "grade": ("score", "relevance", "rel", "label"),
     "count": ("clicks",),
+    "language": ("lang",),
 }
 _DELIMITERS = (",", ";", "\t")
 _ROWS_PER_BATCH = 256
@@ -82,12 +83,12 @@ class Role(NamedTuple):
         return (*self.columns, *self.by_name)
 
 
-TEXTS = Role(("id", "text"), 2, ("title",))
+TEXTS = Role(("id", "text"), 2, ("title", "language"))
 TITLED_TEXTS = Role(("id", "title", "text"), 3)
 JUDGMENTS = Role(("query_id", "document_id", "grade"), 2)
 SPLITS = Role(("query_id", "split"), 2)
-PAIRS = Role(("query", "document", "grade"), 2)
-CLICKS = Role(("query", "document_id", "count"), 2)
+PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
+CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))
 PARALLEL = Role(("query", "document"), 2)
 _ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
 COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))

@@ -16,6 +16,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
+_FIELDS = ("id", "title", "text")
 _BATCH = 1024  # records per step from TensorFlow to Python; single records take far longer
 
 
@@ -28,9 +29,9 @@ class TfdsSource(Source):
 
     max_skipped = DataSettings.max_skipped
 
-    def __init__(self, name: str, data_dir: str = "", query_language: str = "en") -> None:
+    def __init__(self, name: str, data_dir: str = "", query_language: str = "") -> None:
         self.name = name
-        self.query_language = query_language
+        self.query_language = query_language or "en"
         self._builder = _builder(name, data_dir)
         self.document_language = self._builder.builder_config.name
         info = self._builder.info
@@ -83,10 +84,11 @@ class TfdsSource(Source):
         return self._builder.as_dataset(split=split, read_config=config, shuffle_files=False)
 
     def _texts(self, split: str) -> Iterator[Text]:
-        fields = self._records(split).map(lambda record: tuple(map(record.get, Text._fields)))
+        language = self.language_of("documents" if split == DOCUMENTS else "queries")
+        fields = self._records(split).map(lambda record: tuple(map(record.get, _FIELDS)))
         for columns in fields.batch(_BATCH).as_numpy_iterator():
             for id_, title, text in zip(*columns):
-                yield Text(id_.decode(), title.decode(), text.decode())
+                yield Text(id_.decode(), title.decode(), text.decode(), language)
 
 
 def _builder(name: str, data_dir: str) -> tfds.core.DatasetBuilder:

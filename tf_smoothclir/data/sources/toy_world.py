@@ -17,8 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.sources.file_source import set_name
+from tf_smoothclir.data.sources.languages import ALL
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.sources.toy_languages import ATTRIBUTES, KINDS, LANGUAGES, load_language
+from tf_smoothclir.data.sources.toy_languages import (
+    ATTRIBUTES,
+    KINDS,
+    LANGUAGES,
+    Language,
+    load_language,
+)
 from tf_smoothclir.utils.errors import input_error
 
 VERSION = "1"
@@ -45,22 +53,26 @@ class Entity(NamedTuple):
 class ToyWorld(Source):
     """A generated retrieval set, the same on every machine.
 
-    Every query has one mate, the document about the same entity (grade 2). Entities that are linked
-    share their region and another attribute; the document of a linked entity has grade 1.
+    Every query has one mate in each language, the document about the same entity (grade 2).
+    Entities that are linked share their region and another attribute; the document of a linked
+    entity has grade 1. Where there are several query languages, entities have them in turn.
     """
 
     def __init__(
         self,
-        document_language: str = "fr",
-        query_language: str = "en",
+        document_language: str = "",
+        query_language: str = "",
         entities: int = 2000,
         seed: int = 13,
     ):
-        for flag, code in (("document", document_language), ("query", query_language)):
-            if code not in LANGUAGES:
+        document_language, query_language = document_language or "fr", query_language or "en"
+        if document_language == ALL:
+            document_language = ",".join(code for code in LANGUAGES if code != query_language)
+        for flag, codes in (("document", document_language), ("query", query_language)):
+            if not {*codes.split(",")} <= {*LANGUAGES}:
                 reason = "the toy world does not exist in this language"
                 remedy = f"Give one of {', '.join(LANGUAGES)}, or --data_dir for your own set"
-                raise input_error(f"--{flag}_language={code}", reason, remedy)
+                raise input_error(f"--{flag}_language={codes}", reason, remedy)
         if document_language == query_language:
             reason = "the queries would be in the same language"
             remedy = f"Give two different ones of {', '.join(LANGUAGES)}"
@@ -68,25 +80,28 @@ class ToyWorld(Source):
         if entities < MIN_ENTITIES:
             reason = "the toy world would be too small to split and link"
             raise input_error(f"--toy_entities={entities}", reason, f"Give at least {MIN_ENTITIES}")
-        self.name = f"toy-{query_language}-{document_language}"
+        self.name = set_name("toy", query_language, document_language)
         self.query_language = query_language
         self.document_language = document_language
         self._size = entities
         self._seed = seed
-        self._query_words = load_language(query_language)
-        self._document_words = load_language(document_language)
+        self._query_words = _words_of(query_language)
+        self._document_words = _words_of(document_language)
 
     def queries(self) -> Iterator[Text]:
         """Yields one query per entity; its title is the entity's name, which its text omits."""
         for number, entity in enumerate(self._queried_entities()):
-            yield Text(f"q{number}", entity_name(entity.index), self._query_text(entity))
+            name, (code, _) = entity_name(entity.index), self._asked_in(entity)
+            yield Text(f"q{number}", name, self._query_text(entity), code)
 
     def documents(self) -> Iterator[Text]:
-        """Yields one document per entity, in a different order from the queries."""
+        """Yields one document per entity and language, in a different order from the queries."""
         numbers = self._document_numbers()
-        for entity, links in self._linked_entities():
-            text = self._document_text(entity, links)
-            yield Text(f"d{numbers[entity.index]}", entity_name(entity.index), text)
+        for code in self._document_words:
+            for entity, links in self._linked_entities():
+                text = self._document_text(entity, links, self._document_words[code])
+                id_ = self._document_id(code, numbers[entity.index])
+                yield Text(id_, entity_name(entity.index), text, code)
 
     def judgments(self) -> Iterator[Judgment]:
         """Yields the judgments of each entity's query: first the mate, then the linked entities."""
@@ -94,9 +109,11 @@ class ToyWorld(Source):
         documents = self._document_numbers()
         for entity, links in self._linked_entities():
             query = f"q{queries[entity.index]}"
-            yield Judgment(query, f"d{documents[entity.index]}", MATE)
-            for other in links:
-                yield Judgment(query, f"d{documents[other]}", LINKED)
+            for code in self._document_words:
+                mate = self._document_id(code, documents[entity.index])
+                yield Judgment(query, mate, MATE)
+                for other in links:
+                    yield Judgment(query, self._document_id(code, documents[other]), LINKED)
 
     def place(self, stream: str, index: int) -> str:
         """For example "toy world en-fr, documents record 5" for index 4."""
@@ -106,7 +123,9 @@ class ToyWorld(Source):
     def fingerprint(self) -> str:
         """A digest of the settings and of the words of both languages."""
         settings = (VERSION, self.name, self._size, self._seed)
-        content = repr((settings, self._query_words, self._document_words))
+        roles = self._query_words, self._document_words
+        words = (words if len(words) > 1 else next(iter(words.values())) for words in roles)
+        content = repr((settings, *words))
         return hashlib.sha256(content.encode()).hexdigest()
 
     def entity(self, index: int) -> Entity:
@@ -140,16 +159,22 @@ class ToyWorld(Source):
         # The region is always there: a query shares it with the documents of linked entities.
         others = _shuffled([a for a in entity.values if a != "region"], draws[:4])
         chosen = _shuffled(["region", *others[: 2 + more % 2]], draws[4:])
-        words = self._query_words
+        _, words = self._asked_in(entity)
         wording = words.kinds[entity.kind]
         clauses = [
             wording.clauses[a].format(**{a: words.values[a][entity.values[a]]}) for a in chosen
         ]
         return _pick(wording.questions, draw).format(clauses=words.join(clauses))
 
-    def _document_text(self, entity: Entity, links: list[int]) -> str:
+    def _asked_in(self, entity: Entity) -> tuple[str, Language]:
+        """The language of the query about an entity: each in turn."""
+        return list(self._query_words.items())[entity.index % len(self._query_words)]
+
+    def _document_id(self, code: str, number: int) -> str:
+        return f"{code}:d{number}" if len(self._document_words) > 1 else f"d{number}"
+
+    def _document_text(self, entity: Entity, links: list[int], words: Language) -> str:
         opening, ending, *draws = self._draws(entity.index, "document")
-        words = self._document_words
         wording = words.kinds[entity.kind]
         values = {a: words.values[a][number] for a, number in entity.values.items()}
         sentences = [
@@ -177,6 +202,10 @@ def entity_name(index: int) -> str:
         number, syllable = divmod(number, len(_SYLLABLES))
         syllables.append(_SYLLABLES[syllable])
     return "".join(syllables).capitalize()
+
+
+def _words_of(codes: str) -> dict[str, Language]:
+    return {code: load_language(code) for code in codes.split(",")}
 
 
 def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -> list[str]:

@@ -11,11 +11,11 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.cells import in_file, text_of, texts_in
+from tf_smoothclir.data.sources.cells import in_file, text_of
 from tf_smoothclir.data.sources.file_source import FileSource
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, any_lines
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE, any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import PARALLEL, TEXTS, kind_of, read_table
+from tf_smoothclir.data.sources.tables import PARALLEL, kind_of, read_table
 from tf_smoothclir.utils.errors import input_error
 
 _VALIDATION_SHARE, _MOST_VALIDATION = 0.1, 1000  # of the sentences
@@ -31,28 +31,31 @@ class UnjudgedDirectory(FileSource):
 
     def __init__(
         self,
-        documents: Path,
+        documents: Mapping[Path, str],
         *languages: str,
         columns: Mapping[str, str] | None = None,
         parallel: Sequence[Path] = (),
     ):
-        super().__init__(documents.parent, *languages, columns=columns)
-        self.paths = {"documents": documents}
-        self.paths |= {f"parallel {number}": path for number, path in enumerate(parallel)}
+        super().__init__(next(iter(documents)).parent, *languages, columns=columns)
+        self._add_files("documents", documents)
+        self.files["queries"] = list(parallel)
         self._parallel = parallel
 
     @property
     def training(self) -> Source:
         return ParallelSentences(self) if self._parallel else self
 
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+    def _texts(self, stream, path, piece=WHOLE_FILE):
         if stream == "documents":
-            yield from texts_in(*self._rows(stream, TEXTS, piece))
-        else:
+            yield from super()._texts(stream, path, piece)
+        elif path == self._parallel[0]:  # the other one has their translations
             for line, query, _ in self.sentences():
-                yield line, Text(f"s{line}", "", query)
+                yield line, Text(f"s{line}", "", query, self.language_of(stream))
 
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+    def _judgments(self, path):
+        return iter(())
+
+    def judgments(self) -> Iterator[Judgment]:
         return iter(())
 
     def splits(self) -> dict[str, str]:
@@ -94,7 +97,8 @@ class ParallelSentences(Source):
         return self._of.queries()
 
     def documents(self) -> Iterator[Text]:
-        return (Text(f"s{line}", "", text) for line, _, text in self._of.sentences())
+        code = self.language_of("documents")
+        return (Text(f"s{line}", "", text, code) for line, _, text in self._of.sentences())
 
     def further_texts(self) -> Iterator[str]:
         return (document.text for document in self._of.documents())
@@ -121,7 +125,8 @@ def _pairs(paths: Sequence[Path], columns: Mapping[str, str], languages: Source)
     """Yields (line, text, text) of a table, or of two files with a sentence on each line."""
     if len(paths) == 1:
         names = {"query": languages.query_language, "document": languages.document_language}
-        for line, pair in read_table(paths[0], PARALLEL, {**names, **columns}):
+        known = {column: code for column, code in names.items() if code}
+        for line, pair in read_table(paths[0], PARALLEL, {**known, **columns}):
             yield line, *pair
         return
     for first, second in itertools.zip_longest(*map(any_lines, paths)):

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir.data.sources.cells import judgments_in, texts_in
-from tf_smoothclir.data.sources.file_source import FileSource, table_named
+from tf_smoothclir.data.sources.cells import judgments_in
+from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.pairs import (
     DOCUMENT,
+    LANGUAGES,
     QUERY,
     judgments_of_clicks,
     judgments_of_pairs,
     texts_of_column,
 )
-from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, TEXTS
+from tf_smoothclir.data.sources.source import Judgment
+from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
@@ -28,26 +29,27 @@ class UserDirectory(FileSource):
 
     | file | columns; a TSV file without their names has them in this order |
     | --- | --- |
-    | `documents`, `queries` | id, text; `title` by its name alone |
+    | `documents`, `queries` | id, text; `title` and `language` by their names alone |
     | `judgments` | query_id, document_id, and perhaps grade (without: 1) |
     | `splits` (optional) | query_id, split: `train`, `validation` or `test` |
 
-    Ids are strings without white space, or whole numbers.
+    Ids are strings without white space, or whole numbers. There may be one file for each language
+    instead: `documents.de.tsv`, `queries.en.tsv`; `judgments.de.tsv` are of German documents.
     """
 
     needed: Sequence[str] = STREAMS
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
-        self.paths = {stream: _needed(directory, stream) for stream in self.needed}
+        for stream in self.needed:
+            self._add_files(stream, _needed(directory, stream))
         if (splits := table_named(directory, "splits")) is not None:
-            self.paths["splits"] = splits
+            self.files["splits"] = [splits]
 
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        return texts_in(*self._rows(stream, TEXTS, piece))
-
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        return judgments_in(*self._rows("judgments", JUDGMENTS))
+    def _judgments(self, path):
+        prefix = self._prefix("documents", self.languages.get(path, ""))
+        for line, judgment in judgments_in(*self._rows(path, JUDGMENTS)):
+            yield line, judgment._replace(document_id=prefix + judgment.document_id)
 
 
 class QueryLog(UserDirectory):
@@ -55,7 +57,7 @@ class QueryLog(UserDirectory):
 
     needed = ("documents", "queries")
 
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+    def judgments(self) -> Iterator[Judgment]:
         return iter(())
 
 
@@ -69,17 +71,20 @@ class ClicksDirectory(FileSource):
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
-        clicks = _needed(directory, "clicks")
-        self.paths = {"documents": _needed(directory, "documents")}
-        self.paths |= {"queries": clicks, "judgments": clicks}
+        self._add_files("documents", _needed(directory, "documents"))
+        clicks = list(_needed(directory, "clicks"))
+        self.files |= {"queries": clicks, "judgments": clicks}
 
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+    def _texts(self, stream, path, piece=WHOLE_FILE):
         if stream == "documents":
-            return texts_in(*self._rows(stream, TEXTS, piece))
-        return texts_of_column(QUERY, *self._rows(stream, CLICKS))
+            return super()._texts(stream, path, piece)
+        return texts_of_column(QUERY, *self._rows(path, CLICKS), self.language_of(stream))
 
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        return judgments_of_clicks(*self._rows("judgments", CLICKS))
+    def _judgments(self, path):
+        return judgments_of_clicks(*self._rows(path, CLICKS))
+
+    def _language_column(self, stream):
+        return super()._language_column(stream) if stream == "documents" else (CLICKS, LANGUAGES)
 
 
 class PairsFile(FileSource):
@@ -89,22 +94,25 @@ class PairsFile(FileSource):
         stem = path.name.partition(".")[0]
         named = path.parent if stem == "pairs" else Path(stem)
         super().__init__(named, *languages, columns=columns)
-        self.paths = dict.fromkeys(STREAMS, path)
+        self.files = {stream: [path] for stream in STREAMS}
 
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
+    def _texts(self, stream, path, piece=WHOLE_FILE):
         column = QUERY if stream == "queries" else DOCUMENT
-        return texts_of_column(column, *self._rows(stream, PAIRS))
+        return texts_of_column(column, *self._rows(path, PAIRS), self.language_of(stream))
 
     def document_pieces(self, size: int) -> Iterator[Piece]:
         return iter([WHOLE_FILE])
 
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        return judgments_of_pairs(*self._rows("judgments", PAIRS))
+    def _judgments(self, path):
+        return judgments_of_pairs(*self._rows(path, PAIRS))
+
+    def _language_column(self, stream):
+        return PAIRS, LANGUAGES + (stream == "documents")
 
 
-def _needed(directory: Path, name: str) -> Path:
-    if (path := table_named(directory, name)) is not None:
-        return path
+def _needed(directory: Path, name: str) -> dict[Path, str]:
+    if tables := tables_of(directory, name):
+        return tables
     reason = f"it contains no {name} (.tsv, .csv, .jsonl, .parquet)"
     remedy = f"Give one file each for {', '.join(STREAMS)}; or for documents and clicks"
     raise input_error(directory, reason, remedy)

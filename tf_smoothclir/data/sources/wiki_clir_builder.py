@@ -31,9 +31,10 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
 from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
-from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.sources.wikiclir_files import PUBLISHED_FOLDERS, WikiClirDirectory
+from tf_smoothclir.data.sources.source import SPLITS, Text
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.utils.beam import load_beam
 from tf_smoothclir.utils.errors import input_error
@@ -127,7 +128,7 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
                 yield (
                     row,
                     {
-                        **text._asdict(),
+                        **_text(text),
                         "judgments": [
                             {"document_id": retrieval_set.document_ids[document], "grade": grade}
                             for document, grade in judgments
@@ -138,7 +139,12 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
 
 def _documents(source: WikiClirDirectory, piece: Piece) -> Iterator[tuple]:
     for row, text in source.documents_in(piece):
-        yield row, {**text._asdict(), "judgments": []}
+        yield row, {**_text(text), "judgments": []}
+
+
+def _text(text: Text) -> dict[str, str]:
+    """What an example has of a text; its language is that of the whole set."""
+    return {"id": text.id, "title": text.title, "text": text.text}
 
 
 def _by_beam(source: WikiClirDirectory):

@@ -14,94 +14,101 @@ ir_datasets (`ir_datasets/datasets/wikiclir.py`) and the code of Liu et al. (202
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from absl import logging
+
 from tf_smoothclir.data.sources.cells import id_of, judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
+from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
+from tf_smoothclir.data.sources.line_files import WHOLE_FILE
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS, read_table
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
-# Document language -> folder in the published archive.
-PUBLISHED_FOLDERS = {
-    **{"ar": "arabic", "ca": "catalan", "cs": "czech", "de": "german", "es": "spanish"},
-    **{"fi": "finnish", "fr": "french", "it": "italian", "ja": "japanese", "ko": "korean"},
-    **{"nl": "dutch", "nn": "norwegian_(nynorsk)", "no": "norwegian_(bokmal)", "pl": "polish"},
-    **{"pt": "portuguese", "ro": "romanian", "ru": "russian", "simple": "simple_english"},
-    **{"sv": "swedish", "sw": "swahili", "tl": "tagalog", "tr": "turkish", "uk": "ukrainian"},
-    **{"vi": "vietnamese", "zh": "chinese"},
-}
-_QUERY_FOLDERS = {"en": "english"}
-
 
 def document_languages(directory: Path) -> list[str]:
     """The languages of all `wiki_<language>.documents` in a directory or its folders."""
-    return _languages(directory, "wiki_*.documents", r"wiki_(.+)\.documents")
-
-
-def _languages(directory: Path, pattern: str, name: str) -> list[str]:
-    files = [*directory.glob(pattern), *directory.glob(f"*/{pattern}")]
-    return sorted({re.fullmatch(name, file.name)[1] for file in files})
+    return sorted(_files(directory, "documents"))
 
 
 class WikiClirDirectory(FileSource):
     """A set in the layout of WikiCLIR: all files in one directory, or in folders as published.
 
     The text of a query or document is the third column; the title becomes `Text.title`. If several
-    languages share one queries file, queries without a judgment in this language belong to other
+    languages share one queries file, queries without a judgment in the chosen ones belong to other
     languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
     (query_id, split) next to the documents is optional.
+
+    Without languages, the set has all that have judgments.
     """
 
+    role = TITLED_TEXTS
     max_skipped = DataSettings.max_skipped
 
     def __init__(
-        self, directory: str | Path, document_language: str, query_language: str = "en"
+        self, directory: str | Path, document_language: str = "", query_language: str = ""
     ) -> None:
         directory = checked_directory(directory)
-        super().__init__(directory, document_language, query_language)
-        documents = _find(
-            directory,
-            PUBLISHED_FOLDERS.get(document_language, ""),
-            f"wiki_{document_language}.documents",
-            f"--document_language={document_language}",
-            document_languages(directory),
-        )
-        queries = _find(
-            directory,
-            _QUERY_FOLDERS.get(query_language, ""),
-            f"wiki_{query_language}.queries",
-            f"--query_language={query_language}",
-            _languages(directory, "wiki_*.queries", r"wiki_(.+)\.queries"),
-        )
-        judgments = documents.with_name(f"{query_language}2{document_language}.rel")
-        if not judgments.is_file():
-            others = sorted(file.name for file in documents.parent.glob("*2*.rel"))
+        documents, queries = (_files(directory, stream) for stream in ("documents", "queries"))
+        wanted = codes_of("document_language", document_language)
+        asked = codes_of("query_language", query_language)
+        check_among("document_language", wanted, documents, directory)
+        check_among("query_language", asked, queries, directory)
+        if not queries:
+            reason = "there is no wiki_<language>.queries"
+            raise input_error(directory, reason, "Put the queries there")
+        # Judgments -> languages of the queries and of the documents.
+        pairs = {
+            documents[d].with_name(f"{_raw(queries[q])}2{_raw(documents[d])}.rel"): (q, d)
+            for d in wanted or documents
+            for q in asked or queries
+        }
+        there = {path: pair for path, pair in pairs.items() if path.is_file()}
+        unjudged = {*(wanted or documents)} - {d for _, d in there.values()}
+        if unjudged and (wanted or not there):
+            path = next(path for path, (_, d) in pairs.items() if d in unjudged)
+            others = sorted(file.name for file in path.parent.glob("*2*.rel"))
             reason = f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}"
             remedy = "Put the judgments there, or choose languages that have judgments"
-            raise input_error(judgments, reason, remedy)
-        self.paths = {"queries": queries, "documents": documents, "judgments": judgments}
-        for splits in files_named(documents.parent, "splits.tsv"):
-            self.paths["splits"] = splits
-        neighbours = len(list(documents.parent.glob("wiki_*.documents")))
-        self._queries_are_shared = queries.parent != documents.parent or neighbours > 1
+            raise input_error(path, reason, remedy)
+        if unjudged:
+            languages = ", ".join(sorted(unjudged))
+            logging.info("%s: left out, without judgments: documents in %s", directory, languages)
+        chosen = [sorted({pair[side] for pair in there.values()}) for side in (0, 1)]
+        super().__init__(directory, *(",".join(codes) for codes in reversed(chosen)))
+        self.files = {
+            "queries": [queries[code] for code in chosen[0]],
+            "documents": [documents[code] for code in chosen[1]],
+            "judgments": list(there),
+        }
+        self._sides = there
+        for stream, codes in zip(self.files, chosen):
+            self.languages |= dict(zip(self.files[stream], codes))
+        folders = sorted({path.parent for path in self.files["documents"]})
+        if splits := [path for folder in folders for path in files_named(folder, "splits.tsv")]:
+            self.files["splits"] = splits
+        # Which queries it has then depends on other languages' documents too, which are no files
+        # of it.
+        self._queries_are_shared = any(
+            path.parent not in folders for path in self.files["queries"]
+        ) or any(len(list(folder.glob("wiki_*.documents"))) > 1 for folder in folders)
 
-    def _texts(self, stream: str, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, Text]]:
-        wanted, (rows, place) = None, self._rows(stream, TITLED_TEXTS, piece)
-        if stream == "queries" and self._queries_are_shared:
-            wanted = self._judged_queries()
-        for line, fields in rows:
-            if wanted is None or fields[0] in wanted:
-                id_of(fields[0], "id", place, line)
-                yield line, Text(*fields)
+    def _texts(self, stream, path, piece=WHOLE_FILE):
+        language, prefix = self.languages[path], self._prefix(stream, self.languages[path])
+        is_filtered = stream == "queries" and self._queries_are_shared
+        wanted = self._judged_queries if is_filtered else None
+        rows, place = self._rows(path, TITLED_TEXTS, piece)
+        for line, (id_, title, text) in rows:
+            if wanted is None or prefix + id_ in wanted:
+                yield line, Text(prefix + id_of(id_, "id", place, line), title, text, language)
 
     def translated_queries(self) -> Iterator[Text]:
-        path = self.paths["documents"].with_name(f"wiki_{self.document_language}.queries")
+        path = self.files["documents"][0].with_name(f"wiki_{self.document_language}.queries")
         if not path.is_file():
             reason = "there is no such file, with queries that people translated"
             remedy = "Put one there (query_id, title, text), or choose another --query_translation"
@@ -109,32 +116,48 @@ class WikiClirDirectory(FileSource):
         for _, fields in read_table(path, TITLED_TEXTS):
             yield Text(*fields)
 
+    @functools.cached_property
     def _judged_queries(self) -> set[str]:
         return {judgment.query_id for judgment in self.judgments()}
 
-    def _splits(self) -> Iterator[tuple[int, tuple[str, str]]]:
-        of_others: set[str] = set()
-        if self._queries_are_shared:
-            of_others = {id_ for _, (id_, *_) in self._rows("queries", TITLED_TEXTS)[0]}
-            of_others -= self._judged_queries()
-        for line, (query_id, split) in super()._splits():
-            if query_id not in of_others:
-                yield line, (query_id, split)
+    def _splits(self, path):
+        languages = [self.languages[queries] for queries in self.files["queries"]]
+        prefixes = list(dict.fromkeys(self._prefix("queries", code) for code in languages))
+        ids = wanted = None
+        if self._queries_are_shared or len(prefixes) > 1:
+            ids = {
+                self._prefix("queries", self.languages[queries]) + id_
+                for queries in self.files["queries"]
+                for _, (id_, *_) in self._rows(queries, TITLED_TEXTS)[0]
+            }
+            wanted = self._judged_queries if self._queries_are_shared else ids
+        for line, (query_id, split) in super()._splits(path):
+            named = [prefix + query_id for prefix in prefixes]
+            there = [one for one in named if ids is None or one in ids]
+            for one in there or named[:1]:  # of no language: whoever loads the set is told
+                if wanted is None or one in wanted or not there:
+                    yield line, (one, split)
 
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        return judgments_in(*self._rows("judgments", JUDGMENTS))
+    def _judgments(self, path):
+        streams = "queries", "documents"
+        of_query, of_document = map(self._prefix, streams, self._sides[path])
+        for line, (query, document, grade) in judgments_in(*self._rows(path, JUDGMENTS)):
+            yield line, Judgment(of_query + query, of_document + document, grade)
 
     def fingerprint(self) -> str:
         own = super().fingerprint()
         if not self._queries_are_shared:
             return own
-        # Which queries it has also depends on other languages' documents, which are not its files.
         return hashlib.sha256(f"{own} shared".encode()).hexdigest()
 
 
-def _find(directory: Path, folder: str, name: str, flag: str, present: list[str]) -> Path:
-    for path in (directory / name, directory / folder / name):
-        if path.is_file():
-            return path
-    reason = f"there is no {name} in {directory}; available: {', '.join(present) or 'none'}"
-    raise input_error(flag, reason, "Choose an available one, or another directory")
+def _files(directory: Path, stream: str) -> dict[str, Path]:
+    """Language -> its file of a stream, in a directory or in one of its folders."""
+    name = f"wiki_*.{stream}"
+    paths = [*sorted(directory.glob(f"*/{name}")), *sorted(directory.glob(name))]
+    return {plain_code(_raw(path)): path for path in paths}
+
+
+def _raw(path: Path) -> str:
+    """The language of `wiki_<language>.documents`, as it is written."""
+    return path.name.removeprefix("wiki_").rpartition(".")[0]
