@@ -70,6 +70,6 @@ class DocumentIndex:
             grades = cut_points.of_hits(scores).tolist()
         found = zip(positions, scores, grades, self.metadata.rows(positions))
         return [
-            SearchHit(rank, float(score), grade, *self.documents[position], metadata=metadata)
+            SearchHit(rank, float(score), grade, *self.documents[position][:3], metadata=metadata)
             for rank, (position, score, grade, metadata) in enumerate(found, start=1)
         ]
