@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tf_smoothclir.data.sources.cells import is_missing
 from tf_smoothclir.utils.errors import InputError, input_error
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _NESTED = "metadata"  # a column of objects, as in BEIR, whose entries are colum
 _LONGEST_FILTER = 1000  # characters
 _MOST_MASKS = 32  # that are remembered
 _MOST_VALUES = 20  # of a column that is a facet
+_NO_NUMBER = re.compile(r"\s*[+-]?(0[0-9]|[0-9]{16})|.*[a-zA-Z]{2}")
 # What an expression may consist of, in DuckDB's tree, and the functions that it may call: nothing
 # that reads anything but the table, or whose result may be large.
 _CLASSES = {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"}
@@ -55,9 +57,7 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Seq
     number = 0
     for number, row in enumerate(map(_flat, rows), 1):
         for name, value in row.items():
-            if name not in columns:
-                columns[name] = []
-            column = columns[name]
+            column = columns.setdefault(name, [])
             column += [None] * (number - 1 - len(column))
             column.append(value)
     columns = {
@@ -72,7 +72,10 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Seq
     import pyarrow as pa
     from pyarrow import parquet
 
-    arrays = {name: _typed(column) for name, column in columns.items()}
+    arrays = {
+        name: _typed(column + [None] * (documents - len(column)))
+        for name, column in columns.items()
+    }
     parquet.write_table(pa.table(arrays), path)
 
 
@@ -80,36 +83,36 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     nested = row.get(_NESTED)
     if isinstance(nested, Mapping):
         row = {**nested, **{name: value for name, value in row.items() if name != _NESTED}}
-    return {str(name): None if _is_none(value) else value for name, value in row.items()}
-
-
-def _is_none(value: Any) -> bool:
-    if value is None or value == "":
-        return True
-    return isinstance(value, float) and value != value
+    missing = (
+        is_missing(value) or (isinstance(value, str) and not value) for value in row.values()
+    )
+    return {str(name): None if gone else row[name] for name, gone in zip(row, missing)}
 
 
 def _typed(values: list) -> pa.Array:
     """A column with the narrowest type that keeps all that its values say; else of strings."""
     import pyarrow as pa
 
+    texts = [
+        value if value is None or isinstance(value, str) else _as_text(value) for value in values
+    ]
     try:
         array = pa.array(values)
-    except (pa.ArrowException, TypeError, OverflowError):
-        array = pa.array([None if value is None else _as_text(value) for value in values])
-    if pa.types.is_struct(array.type) or pa.types.is_map(array.type):
-        return pa.array([None if value is None else _as_text(value) for value in values])
-    for kind in (pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us")):
-        if not pa.types.is_string(array.type):
-            break
+    except (pa.ArrowException, TypeError, OverflowError):  # of several types
+        array = pa.array(texts)
+    if pa.types.is_struct(array.type):
+        return pa.array(texts)
+    if not pa.types.is_string(array.type):
+        return array
+    # Not numbers with leading zeros, such as postal codes, or with more digits than a float keeps.
+    numbers = [pa.int64(), pa.float64()]
+    if any(text and _NO_NUMBER.match(text) for text in texts):
+        numbers = []
+    for kind in (*numbers, pa.date32(), pa.timestamp("us")):
         try:
-            found = array.cast(kind)
+            return array.cast(kind)
         except pa.ArrowException:
             continue
-        # Not what has leading zeros, such as postal codes.
-        if kind != pa.int64() or found.cast(pa.string()).equals(array):
-            array = found
-        break
     return array
 
 
