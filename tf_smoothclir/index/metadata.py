@@ -72,10 +72,7 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Seq
     import pyarrow as pa
     from pyarrow import parquet
 
-    arrays = {
-        name: _typed(column + [None] * (documents - len(column)))
-        for name, column in columns.items()
-    }
+    arrays = {name: _typed(column) for name, column in columns.items()}
     parquet.write_table(pa.table(arrays), path)
 
 
