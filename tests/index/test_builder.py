@@ -182,6 +182,11 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "documents": 1.5})
     with pytest.raises(InputError, match="documents must be an integer"):
         IndexManifest.read(path)
+    halves = {"dense": {**manifest.halves["dense"], "dim": "8"}}, {"tarot": {"summary": ""}}
+    for wrong in halves:
+        folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "halves": wrong})
+        with pytest.raises(InputError, match=r"its half '(dense|tarot)' cannot be opened"):
+            DocumentIndex(path)
     recall = build(path, settings=IndexSettings("hnsw"), overwrite=True).halves["dense"]
     recall = dense_note(recall).recall
     assert (recall.measured_by, recall.queries) == ("documents in place of queries", len(TEXTS))

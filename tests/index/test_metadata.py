@@ -1,8 +1,7 @@
 """Columns of documents besides their texts: kept with their types, and filtered by conditions."""
 
-import csv
 import datetime
-import io
+import functools
 import json
 import re
 import sys
@@ -13,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.index.helpers import brute_force, build, found_by, queries
+from tests.index.test_vector_index import TEXTS
 from tf_smoothclir.index import ranker
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -30,38 +30,34 @@ COLUMNS = {
     "zip": ["00123", "10115", None, "99999"],
     "day": [DAY, None, datetime.date(2023, 1, 1), None],
 }
+DELIMITERS = {".tsv": "\t", ".csv": ","}
 ROWS = [dict(zip(COLUMNS, row)) for row in zip(*COLUMNS.values())]
 
 
-def as_text(rows, delimiter):
-    file = io.StringIO()
-    writer = csv.DictWriter(file, COLUMNS, delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+def write_documents(path):
+    """The documents as a file of a kind; JSONL is that of BEIR."""
+    if path.suffix == ".parquet":
+        return parquet.write_table(pa.table(COLUMNS), path)
+    lines = [COLUMNS, *(row.values() for row in ROWS)]
+    if path.suffix == ".jsonl":
+        nested = [{**row, "tags": [], "metadata": {"year": row["year"]}} for row in ROWS]
+        for row in nested:
+            del row["year"]
+        return path.write_text("".join(f"{json.dumps(row, default=str)}\n" for row in nested))
+    cells = (("" if value is None else str(value) for value in line) for line in lines)
+    return path.write_text("".join(f"{DELIMITERS[path.suffix].join(line)}\n" for line in cells))
 
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory):
     """`indexed(suffix)` is an index of the documents in a file of this kind."""
-    made = {}
 
+    @functools.lru_cache
     def indexed(suffix):
-        if suffix in made:
-            return made[suffix]
         path = tmp_path_factory.mktemp("documents") / f"documents{suffix}"
-        if suffix == ".parquet":
-            parquet.write_table(pa.table(COLUMNS), path)
-        elif suffix == ".jsonl":  # as BEIR has it
-            rows = [{**row, "tags": [], "metadata": {"year": row.pop("year")}} for row in ROWS]
-            path.write_text("".join(f"{json.dumps(row, default=str)}\n" for row in rows))
-            for row, year in zip(ROWS, COLUMNS["year"]):
-                row["year"] = year
-        else:
-            path.write_text(as_text(ROWS, {".tsv": "\t", ".csv": ","}[suffix]))
+        write_documents(path)
         build(path.parent / "index", open_files(path, "--collection"))
-        made[suffix] = DocumentIndex(path.parent / "index")
-        return made[suffix]
+        return DocumentIndex(path.parent / "index")
 
     return indexed
 
@@ -142,8 +138,6 @@ def test_long_and_deep_conditions_are_refused_and_a_wrong_standing_one_at_once(
 @pytest.mark.parametrize("few", [0, 1 << 14])
 @pytest.mark.parametrize("kind", KINDS)
 def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch, kind, few):
-    from tests.index.test_vector_index import TEXTS
-
     monkeypatch.setattr(ranker, "_FEW", few)
     build(tmp_path / "index", TEXTS, settings=IndexSettings(kind))
     index = DocumentIndex(tmp_path / "index")

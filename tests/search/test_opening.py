@@ -107,7 +107,7 @@ def test_index_is_enough_where_its_collection_has_changed_or_is_gone(
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write(f"{DOCUMENTS}\tNouveau\tmot1 mot1\n")
     search = open_search(export_dir, path, the_same)
-    assert "tiny-en-fr has changed since it was indexed" in caplog.text
+    assert "data-en-fr has changed since it was indexed" in caplog.text
     assert "smoothclir-index --update" in caplog.text
     assert len(search.search([QUERY], 1000)[0]) == DOCUMENTS - 1  # one is empty
     shutil.rmtree(data)

@@ -16,6 +16,7 @@ from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.storage.folder import Folder, opened
+from tf_smoothclir.utils.errors import InputError
 
 
 class DocumentIndex:
@@ -36,10 +37,15 @@ class DocumentIndex:
         self.documents = DocumentStore(content / DOCUMENTS)
         self.metadata = Metadata(content / DOCUMENTS / METADATA)
         self.mask()  # a wrong filter is an error at once
-        self._halves = {
-            name: family(name).open_half(content / name, entry, self.documents.hashes)
-            for name, entry in self.manifest.halves.items()
-        }
+        self._halves = {}
+        for name, entry in self.manifest.halves.items():
+            try:
+                half = family(name).open_half(content / name, entry, self.documents.hashes)
+            except InputError:
+                raise
+            except (KeyError, ValueError) as error:
+                raise folder.wrong(f"its half {name!r} cannot be opened ({error})") from None
+            self._halves[name] = half
 
     def half(self, name: str) -> Any:
         """What a family searches by, as its `open_half` returns it; None if there is none."""

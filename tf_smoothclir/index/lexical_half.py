@@ -22,12 +22,12 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.sparse_files import (
-    SparseWriter,
     column_lengths,
     delete_rows,
     matrices,
     open_postings,
     open_rows,
+    sparse_writer,
     unfit,
     write_postings,
 )
@@ -108,17 +108,17 @@ class LexicalHalf:
         """Writer of impacts and, for feedback, of counts."""
         directory.mkdir()
         with contextlib.ExitStack() as stack:
-            impacts = stack.enter_context(SparseWriter(directory, _IMPACT_ROWS))
-            counts = None
+            write_impacts = stack.enter_context(sparse_writer(directory, _IMPACT_ROWS))
+            write_counts = None
             if self._feedback:
-                counts = stack.enter_context(SparseWriter(directory, _COUNT_ROWS))
+                write_counts = stack.enter_context(sparse_writer(directory, _COUNT_ROWS))
             passages = stack.enter_context(open_to_write(directory / _PASSAGES))
 
             def add(rows: LexicalRows) -> None:
-                impacts.add(rows.impacts)
+                write_impacts(rows.impacts)
                 write_array(passages, rows.passages, "<i4")
-                if counts is not None:
-                    counts.add(rows.counts)
+                if write_counts is not None:
+                    write_counts(rows.counts)
 
             yield add
 
@@ -151,9 +151,9 @@ class LexicalHalf:
         words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)
         frequency = column_lengths(counts, words)
         of_words = rarity(frequency, len(documents))
-        with SparseWriter(directory, _VECTORS) as writer:
+        with sparse_writer(directory, _VECTORS) as write:
             for chunk in matrices(counts, words):
-                writer.add(tf_idf(chunk, of_words))
+                write(tf_idf(chunk, of_words))
         chunks = matrices(open_rows(directory, _VECTORS), words)
         write_postings(directory, _TERMS, chunks, frequency, len(documents))
 

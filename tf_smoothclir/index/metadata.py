@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tf_smoothclir.data.sources.cells import is_missing
+from tf_smoothclir.storage.files import naming, open_to_write
 from tf_smoothclir.utils.errors import InputError, input_error
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Seq
     from pyarrow import parquet
 
     arrays = {name: _typed(column) for name, column in columns.items()}
-    parquet.write_table(pa.table(arrays), path)
+    with naming(path), open_to_write(path) as file:
+        parquet.write_table(pa.table(arrays), file)
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

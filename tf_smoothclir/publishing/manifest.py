@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import check_loaded
@@ -15,16 +15,6 @@ from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import input_error
 
 EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
-
-
-class Manifest(Protocol):
-    """Base of the manifests of towers, search models and indexes."""
-
-    role: str  # "query", "document", "lexical", "search" or "index"
-    version: int
-    # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
-    pair_id: str
-    thresholds: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +48,8 @@ class ExportManifest(PairInfo):
 
     role: str  # "query", "document", "lexical" or "search"
     version: int
-    pair_id: str  # as in `Manifest`
+    # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
+    pair_id: str
     # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
     documents: int | None = None  # size of the collection of a search model; None for another part
@@ -88,12 +79,12 @@ class ExportManifest(PairInfo):
         write_manifest(directory, self.role, facts)
 
 
-def check_pair(first: Manifest, second: Manifest) -> None:
+def check_pair(first: Any, second: Any) -> None:
     """Checks that two parts, or a part and an index, come from one training run."""
     check_pair_id(f"{first.role} {first.version}", first.pair_id, second)
 
 
-def check_pair_id(part: str, pair_id: str, manifest: Manifest) -> None:
+def check_pair_id(part: str, pair_id: str, manifest: Any) -> None:
     """Checks that a part comes from the same training run as the owner of a manifest."""
     if pair_id != manifest.pair_id:
         raise input_error(
