@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.retrieval_set import Languages
 from tf_smoothclir.evaluation import plots
 from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated
 from tf_smoothclir.evaluation.evaluate import (
@@ -28,6 +29,7 @@ from tf_smoothclir.evaluation.evaluate import (
 from tf_smoothclir.evaluation.metrics import RULES, grade_metrics
 from tf_smoothclir.evaluation.report import (
     components_table,
+    language_cells,
     metrics_cells,
     print_results,
     without_queries,
@@ -280,3 +282,54 @@ def test_drawings(draw, arguments, width, tmp_path):
     assert pixels.shape == (480, width, 4)
     assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 50  # text and lines, no empty page
     assert plt.get_fignums() == []
+
+
+def test_figures_of_languages_are_those_of_a_ranking_without_the_others(world):
+    retrieval_set, retriever = world
+    assert evaluate_split(*world, "test", negatives=7).languages == {}
+    numbers = np.arange(60) % 3, np.arange(25) % 2
+    languages = Languages(("", "de", "fr"), numbers[0]), Languages(("en", "it"), numbers[1])
+    several = dataclasses.replace(
+        retrieval_set, document_languages=languages[0], query_languages=languages[1]
+    )
+    found = evaluate_split(several, retriever, "test", negatives=7)
+    every = {0, 1, 2}
+    rows = {"all": (every, {0, 1}), "queries en": (every, {0}), "queries it": (every, {1})}
+    rows |= {f"documents {c}": ({n}, {0, 1}) for n, c in enumerate(("unknown", "de", "fr"))}
+    assert found.languages.keys() == rows.keys()
+    (ranking,) = retriever.rank(several.queries_in("test"), 100)
+    judged = dict(zip(zip(several.query_rows, several.document_rows), several.grades))
+    for name, (of_documents, of_queries) in rows.items():
+        measured = []
+        for query, documents in zip(ranking.query_rows, ranking.document_rows):
+            ideal = [g for (q, d), g in judged.items() if q == query and d % 3 in of_documents]
+            if query % 2 not in of_queries or not any(ideal):
+                continue
+            ranked = [judged.get((query, d), 0) for d in documents if d % 3 in of_documents]
+            ranks = [rank for rank, grade in enumerate(ranked, 1) if grade]
+            gains = [
+                sum(g / np.log2(1 + rank) for rank, g in enumerate(grades[:20], 1))
+                for grades in (ranked, sorted(ideal, reverse=True))
+            ]
+            relevant = sum(grade > 0 for grade in ideal)
+            precision = sum(number / rank for number, rank in enumerate(ranks, 1))
+            first = 1 / (ranked.index(2) + 1) if 2 in ranked[:10] else 0
+            measured.append(
+                (
+                    first if 2 in ideal else np.nan,
+                    *(gains[0] / gains[1], precision / relevant, len(ranks) / relevant),
+                )
+            )
+        figures = list(found.languages[name].values())
+        assert figures[0] == len(measured)
+        np.testing.assert_allclose(figures[1:5], np.nanmean(measured, axis=0))
+    shares = np.array([list(found.languages[f"documents {c}"].values())[5:] for c in ("de", "fr")])
+    top = ranking.document_rows[:, :10] % 3
+    relevant = np.array([d % 3 for (q, d), g in judged.items() if g])
+    expected = [[np.mean(top == n), np.mean(relevant == n)] for n in (1, 2)]
+    np.testing.assert_allclose(shares, expected)
+    content = metrics_content({"test": found}, 7)
+    assert content["languages"] == {"test": found.languages}
+    header, cells = language_cells(content, "test")
+    assert header[-1] == "relevant"
+    assert [row[0] for row in cells] == list(found.languages)

@@ -130,6 +130,20 @@ def test_shared_attributes_find_the_mate(world):
     assert found >= 180
 
 
+def test_several_languages_say_the_same_of_each_entity():
+    several = ToyWorld("all", "en", 300)
+    alone = {code: ToyWorld(code, "en", 300) for code in ("fr", "tl")}
+    assert list(several.queries()) == list(alone["fr"].queries())
+    for code, world in alone.items():
+        own = [text for text in several.documents() if text.language == code]
+        assert own == [text._replace(id=f"{code}:{text.id}") for text in world.documents()]
+        judged = [one for one in several.judgments() if one.document_id.startswith(code)]
+        assert [(q, d[3:], g) for q, d, g in judged] == list(world.judgments())
+    asked = [text.language for text in ToyWorld("fr", "en,it", 300).queries()]
+    assert asked.count("en") == asked.count("it") == 150
+    assert several.fingerprint() != alone["fr"].fingerprint()
+
+
 def test_errors_say_what_to_do(monkeypatch, tmp_path):
     for settings, message in (
         ({"entities": 299}, "--toy_entities=299: .* at least 300"),
