@@ -49,7 +49,7 @@ class SelectedJudgments(Source):
 
     @property
     def whole(self) -> Source:
-        return self._source
+        return self if "documents" in self._languages else self._source
 
     def queries(self) -> Iterator[Text]:
         return (text for _, text in self._queries())
