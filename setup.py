@@ -43,6 +43,7 @@ COMMANDS = {
 }
 
 IR_DATASETS = "ir_datasets>=0.5.6,<0.7"  # from 0.5.6 on, records have a default text
+DUCKDB = "duckdb>=2,<3"  # others name the parts of a parsed expression otherwise
 PYARROW = "pyarrow>=15,<22 | pyarrow>=18,<27"  # from 22 on it needs NumPy 2
 
 
@@ -127,6 +128,7 @@ setup(
             "keras-tuner>=1.4.7,<1.5",
             "matplotlib>=3.7,<4",
             "numpy>=1.23.5,<2 | numpy>=2,<3",
+            PYARROW,  # tensorflow-datasets needs it too, of any version
             "rich>=13.7,<16",
             "scikit-learn>=1.3,<2",
             "scipy>=1.11,<2",
@@ -148,9 +150,10 @@ setup(
         "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
         "ir_datasets": on_both(IR_DATASETS),
         "milvus": on_both("| milvus-lite>=3.2,<4", "| pymilvus>=3,<4"),  # protobuf 5 and later
-        "parquet": on_both(PYARROW),
+        "filters": on_both(DUCKDB),
         "test": on_both(
             "dill>=0.3.6",
+            DUCKDB,
             "gensim>=4.3,<5",
             "hypothesis>=6.80",
             IR_DATASETS,
@@ -158,7 +161,6 @@ setup(
             "mypy>=1.11,<3",
             "nltk>=3.8",
             "pandas>=2,<4",
-            PYARROW,
             "pytest>=7.4,<9",
             "pytest-xdist>=3.8",
             "pyyaml>=6",

@@ -33,7 +33,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
 from tf_smoothclir.settings.data import DataSettings
 
 FLAT, HNSW, MILVUS, MILVUS_WORDS = "on disk, flat", "on disk, hnsw", "Milvus", "Milvus, words too"
@@ -105,9 +105,9 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
 def _export(dim: int) -> ExportManifest:
     thresholds = (0.2, 0.7)
     cut_points = CutPoints(thresholds, (), thresholds)
-    return ExportManifest(
-        "document", 1, "benchmark", dim, 1.0, thresholds, DataSettings(), cut_points, ROLES
-    )
+    shared = PairInfo(dim, 1.0, thresholds, DataSettings(), cut_points)
+    own = {"role": "document", "version": 1, "pair_id": "benchmark", "parts": ROLES}
+    return ExportManifest(**vars(shared), **own)
 
 
 def on_disk(kind: str, documents: int, dim: int, queries: int) -> dict[str, float]:
@@ -121,8 +121,13 @@ def on_disk(kind: str, documents: int, dim: int, queries: int) -> dict[str, floa
         build_index(path, _Numbers(documents), halves, _export(dim))
         written = documents / (time.perf_counter() - begin)
         index, asked = DocumentIndex(path), vectors(queries, dim, seed=2)
-        found, times = _timed(lambda query: index.search(asked[[query]], _DEPTH)[0], queries)
+        found, times = _timed(lambda query: _ranked(index, asked[[query]]), queries)
     return {"documents/s written": written, **times, "recall@10": _recall(found, documents, dim)}
+
+
+def _ranked(index, asked: np.ndarray) -> list:
+    ((positions, scores),) = index.half("dense").rank(asked, _DEPTH)
+    return index.hits(positions, scores, index.manifest.cut_points)
 
 
 def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) -> dict[str, float]:
@@ -154,10 +159,10 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
         def search(query):
             if not words:
                 return target.search(asked[[query]], _DEPTH)[0]
-            (own,) = field_values("impacts", LexicalRows(sparse[[query]], None, np.ones(1, int)))
+            (own,) = field_values("lexical", LexicalRows(sparse[[query]], None, np.ones(1, int)))
             parts = [
-                PartOfQuery("vectors", asked[query], 1.0),
-                PartOfQuery("impacts", own, _OF_WORDS),
+                PartOfQuery("dense", asked[query], 1.0),
+                PartOfQuery("lexical", own, _OF_WORDS),
             ]
             return target.search_sum(parts, _DEPTH)
 

@@ -56,7 +56,7 @@ def vectors(count: int, dim: int, seed: int) -> np.ndarray:
 
 def write_collection(directory: str, made: str, documents: int, dim: int, queries: int) -> dict:
     """Writes `vectors` of documents as an index has them, and `queries.npy`."""
-    from tf_smoothclir.index.dense_half import VectorWriter
+    from tf_smoothclir.index.dense_half import DenseHalf
 
     begin = time.perf_counter()
     if made == "trained":
@@ -65,9 +65,9 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
     else:
         asked, parts = vectors(queries, dim, seed=2), _parts(documents, dim)
     np.save(Path(directory, "queries.npy"), asked)
-    with VectorWriter(Path(directory, "vectors")) as writer:
+    with DenseHalf.writer(Path(directory, "vectors")) as write:
         for part in parts:
-            writer.add(part)
+            write(part)
     return {"s": time.perf_counter() - begin}
 
 
@@ -129,7 +129,7 @@ def search(
     hashes = np.arange(documents, dtype=np.uint64)
     ranker = opened_ranker(Path(directory, kind), dim, settings, hashes)()
     memory = _own_memory() - before
-    measurements = _speeds(lambda some: ranker.rank(some, _DEPTH), asked)
+    measurements = _speeds(lambda some: list(ranker.rank(some, _DEPTH)), asked)
     found = (positions for positions, _ in ranker.rank(asked, _DEPTH))
     share = recall(asked, _documents(directory, dim), found, _DEPTH)
     return {**measurements, "index MB": memory, "recall@10": share}

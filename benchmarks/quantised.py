@@ -24,7 +24,7 @@ _DEPTH = 100
 
 def encode(export_dir: str, split: str, directory: str) -> dict[str, float]:
     """Writes the vectors of a set: those of documents as an index has them, and `queries.npy`."""
-    from tf_smoothclir.index.dense_half import VectorWriter
+    from tf_smoothclir.index.dense_half import DenseHalf
     from tf_smoothclir.publishing.exported_models import load_exported_models
 
     towers = load_exported_models(export_dir)["dense"]
@@ -33,8 +33,8 @@ def encode(export_dir: str, split: str, directory: str) -> dict[str, float]:
     asked = [queries[row] for row in found.queries_in(split)]
     documents = [text.text for text in found.source.documents()]
     vectors = towers.vectors("document", documents)
-    with VectorWriter(Path(directory, "vectors")) as writer:
-        writer.add(vectors)
+    with DenseHalf.writer(Path(directory, "vectors")) as write:
+        write(vectors)
     np.save(Path(directory, "queries.npy"), towers.vectors("query", asked))
     return dict(zip(("documents", "dim"), vectors.shape))
 
@@ -55,7 +55,7 @@ def quality(
     settings = IndexSettings(kind).resolved(documents)
     own = Path(directory, kind)
     ranker = opened_ranker(own, dim, settings, hash_ids(found.document_ids))()
-    ranked = ranker.rank(np.load(Path(directory, "queries.npy")), _DEPTH)
+    ranked = list(ranker.rank(np.load(Path(directory, "queries.npy")), _DEPTH))
     rows = np.full((len(ranked), _DEPTH), -1)
     scores = np.full(rows.shape, -np.inf, np.float32)
     for number, (positions, own_scores) in enumerate(ranked):

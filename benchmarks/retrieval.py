@@ -73,7 +73,7 @@ def build(
     """
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.index.builder import build_index
-    from tf_smoothclir.index.export_halves import export_halves
+    from tf_smoothclir.index.halves import export_halves
     from tf_smoothclir.index.vector_index import IndexSettings
 
     only = retrievers[0] if len(retrievers) == 1 else ""

@@ -40,11 +40,11 @@ def export(
 ) -> dict[str, float]:
     """Exports random models and a search model over random vectors and texts of random words."""
     from tf_smoothclir.protocols.cut_points import CutPoints
-    from tf_smoothclir.publishing.export_search import build_search_model
-    from tf_smoothclir.publishing.exported_collection import Collection
+    from tf_smoothclir.publishing.export_search import Collection, build_search_model
     from tf_smoothclir.publishing.exported_lexical import ExportedLexical
     from tf_smoothclir.publishing.exported_tower import ExportedTower
-    from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+    from tf_smoothclir.publishing.manifest import PairInfo
+    from tf_smoothclir.publishing.version_writer import publish_version
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.evidence import WordEvidence
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary

@@ -41,8 +41,8 @@ def main(_argv) -> None:
     from tf_smoothclir.server.served_models import load_models
 
     def opened(retriever: str):
-        engine, places = engine_flags.engine_address(), (_EXPORT_DIR.value, _INDEX_DIR.value)
-        return open_search(*places, setting_flags.data_like, engine=engine, retriever=retriever)
+        places = _EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like
+        return open_search(*places, retriever=retriever, **engine_flags.where_to_search())
 
     tf.config.threading.set_intra_op_parallelism_threads(1)  # others wait less on a busy machine
     models = load_models(_EXPORT_DIR.value, _VERSION.value)

@@ -17,7 +17,7 @@ from tf_smoothclir.evaluation.trec_files import read_qrels, read_run
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir

@@ -16,10 +16,9 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_search import build_search_model
-from tf_smoothclir.publishing.exported_collection import Collection
+from tf_smoothclir.publishing.export_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.version_writer import PairInfo
+from tf_smoothclir.publishing.manifest import PairInfo
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary

@@ -16,6 +16,7 @@ from tests.index.helpers import (
     brute_force,
     document,
     found_by,
+    hits_by,
     queries,
 )
 from tf_smoothclir.data.sources.source import Text
@@ -24,6 +25,7 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -55,7 +57,7 @@ def assert_holds(milvus, texts):
         found, expected = found_by(index, query, 15), brute_force(texts, query, 15)
         assert ids_of(found) == ids_of(expected)
         assert dict(found) == pytest.approx(dict(expected), abs=1e-6)
-    (all_,) = index.search(queries(1), 1000)
+    (all_,) = hits_by(index, queries(1), 1000)
     assert {(hit.id, hit.title, hit.text) for hit in all_} == {tuple(text) for text in texts}
     with milvus.explained():
         assert milvus.client.list_collections() == [NAME]
@@ -77,12 +79,12 @@ FOUND = CutPoints((0.1, 0.4), (0.6, 0.9), (0.1, 0.4))
 
 
 def test_which_cut_points_vectors_have():
-    of_sum = ("vectors", "impacts"), CutPoints((0.2, 0.7), (), (0.2, 0.7))
-    for halves, expected in ((("vectors",), FOUND), of_sum):
+    of_sum = "hybrid", CutPoints((0.2, 0.7), (), (0.2, 0.7))
+    for retriever, expected in (("dense", FOUND), of_sum):
         note = CollectionNote(
-            1, "a" * 64, (0.2, 0.7), None, halves, IndexSettings(), FOUND, (), "dense"
+            1, "a" * 64, (0.2, 0.7), None, ("dense",), IndexSettings(), FOUND, (), retriever
         )
-        assert note.cut_points_of_vectors == expected
+        assert family("dense").cut_points(note) == expected
 
 
 @needs_milvus
@@ -95,8 +97,8 @@ def test_collection_is_there_after_reconnecting_with_what_it_remembers(tmp_path)
     note = index.manifest
     assert (note.pair_id, note.thresholds) == (TOWER.pair_id, TOWER.thresholds)
     assert (note.data, note.cut_points) == (DataSettings(toy_entities=300), FOUND)
-    assert (note.halves, note.settings.kind) == (("vectors",), "flat")
-    for hits in index.search(queries(20), 40):  # grades by score and share of the first
+    assert (note.halves, note.settings.kind) == (("dense",), "flat")
+    for hits in hits_by(index, queries(20), 40):  # grades by score and share of the first
         scores = np.float32([hit.score for hit in hits])
         assert [hit.grade for hit in hits] == FOUND.of_hits(scores).tolist()
 

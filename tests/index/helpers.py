@@ -11,6 +11,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.ops.top_k import recall
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest
@@ -86,10 +87,25 @@ def brute_force(texts, query, depth):
     return [(texts[i].id, float(scores[i])) for i in order[:depth] if scores[i]]
 
 
-def found_by(index, query, depth):
-    (results,) = index.search(np.array([query], np.float32), depth)
+def hits_by(index, vectors, depth, mask=None):
+    """Hits of query vectors in an index, with the cut points of its manifest."""
+    vectors, cut_points = np.asarray(vectors, np.float32), index.manifest.cut_points
+    if not isinstance(index, DocumentIndex):
+        return index.search(vectors, depth, cut_points)
+    ranked = index.half("dense").rank(vectors, depth, mask)
+    return [index.hits(*found, cut_points) for found in ranked]
+
+
+def found_by(index, query, depth, mask=None):
+    (results,) = hits_by(index, [query], depth, mask)
     assert [result.rank for result in results] == list(range(1, len(results) + 1))
     return [(result.id, result.score) for result in results]
+
+
+def contents(path):
+    """Name -> bytes of the files of an index, without those of the manifest, which has times."""
+    files = [file for file in path.rglob("*") if file.is_file() and file.name != "manifest.json"]
+    return {file.relative_to(path): file.read_bytes() for file in files}
 
 
 def queries(count, seed=0):

@@ -11,9 +11,10 @@ from tests.index import helpers
 from tests.index.helpers import TOWER, Documents, Tower, brute_force, document, found_by, queries
 from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
-from tf_smoothclir.index import encoding
+from tf_smoothclir.index import builder
+from tf_smoothclir.index.dense_half import Recall, dense_note
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.manifest import INDEX, IndexManifest, Recall
+from tf_smoothclir.index.manifest import INDEX, IndexManifest
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
@@ -25,7 +26,7 @@ OTHER_TOWER = dataclasses.replace(TOWER, pair_id="b" * 64)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
-    monkeypatch.setattr(encoding, "_TEXTS_PER_CALL", BATCH)
+    monkeypatch.setattr(builder, "_TEXTS_PER_CALL", BATCH)
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def assert_whole(path, texts=TEXTS):
 
 
 def all_of(path):
-    return DocumentIndex(path).search(np.ones((1, helpers.DIM)), 1000)[0]
+    return helpers.hits_by(DocumentIndex(path), np.ones((1, helpers.DIM)), 1000)[0]
 
 
 @pytest.mark.parametrize("count", [1, BATCH - 1, BATCH, BATCH + 1, len(TEXTS)])
@@ -70,7 +71,7 @@ def test_index_of_the_same_state_is_not_changed_and_settings_that_differ_are_ref
         with pytest.raises(InputError, match=rf"already: it has {there}\. Give --overwrite"):
             build(path, settings=other)
     manifest = build(path, settings=IndexSettings("flat"), overwrite=True)
-    assert manifest.vectors.settings.kind == "flat"
+    assert manifest.halves["dense"]["settings"]["kind"] == "flat"
 
 
 @pytest.mark.parametrize(
@@ -172,16 +173,22 @@ def test_texts_are_streamed(path):
 def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     manifest = build(path, settings=IndexSettings("hnsw"), asked=queries(30))
     expected = Recall(pytest.approx(1.0, abs=0.05), 10, 30, "queries of the training run")
-    assert manifest.vectors.recall == expected
+    assert dense_note(manifest.halves["dense"]).recall == expected
     assert IndexManifest.read(path) == manifest
     described = (
         rf"{len(TEXTS)} documents; hnsw, recall@10 \d\.\d{{4}} \(queries of the training run\)"
     )
     assert re.fullmatch(described, str(manifest))
-    folder.write_manifest(path, INDEX, {**manifest.facts(), "documents": 1.5})
+    folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "documents": 1.5})
     with pytest.raises(InputError, match="documents must be an integer"):
         IndexManifest.read(path)
-    recall = build(path, settings=IndexSettings("hnsw"), overwrite=True).vectors.recall
+    halves = {"dense": {**manifest.halves["dense"], "dim": "8"}}, {"tarot": {"summary": ""}}
+    for wrong in halves:
+        folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "halves": wrong})
+        with pytest.raises(InputError, match=r"its half '(dense|tarot)' cannot be opened"):
+            DocumentIndex(path)
+    recall = build(path, settings=IndexSettings("hnsw"), overwrite=True).halves["dense"]
+    recall = dense_note(recall).recall
     assert (recall.measured_by, recall.queries) == ("documents in place of queries", len(TEXTS))
 
 
@@ -198,3 +205,24 @@ def test_open_index_keeps_working_while_another_one_replaces_it(path):
     index, query = DocumentIndex(path), queries(1)[0]
     build(path, TEXTS[:9], overwrite=True)
     assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
+
+
+def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_be(path):
+    build(path)
+    changed = [TEXTS[3]._replace(title="Other"), document(5, "other"), *TEXTS[7:150], document(999)]
+    tower = Tower()
+    manifest = build(path, changed[::-1], tower=tower, update=True)
+    assert sorted(tower.encoded) == sorted(text.text for text in (changed[0], *changed[1::144]))
+    whole = build(path.parent / "whole", changed[::-1])
+    assert manifest == whole
+    assert helpers.contents(path) == helpers.contents(path.parent / "whole")
+    before = snapshot(path)
+    assert build(path, changed[::-1], tower=None, update=True) == whole
+    assert snapshot(path) == before
+    with pytest.raises(InputError, match="different training runs"):
+        build(path, changed, manifest=OTHER_TOWER, update=True)
+    for kind, encoded in (("int8", len(changed)), ("hnsw", 3)):  # bytes say too little
+        tower = Tower()
+        build(path, settings=IndexSettings(kind), overwrite=True)
+        build(path, changed, tower=tower, settings=IndexSettings(kind), update=True)
+        assert len(tower.encoded) == encoded

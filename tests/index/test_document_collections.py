@@ -26,8 +26,8 @@ KINDS = [*LINES, "parquet", "TSV", "Jsonl", "DOCUMENTS", "Parquet"]
 
 def write_parquet(path, columns, **options):
     """Skips the test where there is no pyarrow, an extra of the package, that fits the NumPy."""
-    parquet = pytest.importorskip("pyarrow.parquet", exc_type=ImportError)
     import pyarrow
+    from pyarrow import parquet
 
     parquet.write_table(pyarrow.table(columns), path, **options)
 

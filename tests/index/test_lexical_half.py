@@ -6,8 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.index.helpers import Documents, contents
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.index import encoding, sparse_files
+from tf_smoothclir.index import builder, sparse_files
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
@@ -48,7 +49,7 @@ def index(ranking_exports, tmp_path_factory):
 def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, file, value):
     """Their digests match; an id beyond the collection ended the process, or changed answers."""
     copied = shutil.copytree(index, tmp_path / "index")
-    path = copied / "impacts" / file
+    path = copied / "lexical" / file
     kind = "<i8" if file.endswith(("ends", "offsets", "hashes")) else "<i4"
     array = np.fromfile(path, kind)
     if file.endswith("hashes"):
@@ -57,20 +58,20 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
         array[...] = value
     path.write_bytes(array.tobytes())
     manifest = IndexManifest.read(copied)
-    write_manifest(copied, "index", manifest.facts())
+    write_manifest(copied, "index", dataclasses.asdict(manifest))
     with pytest.raises(InputError, match=r"does not fit the files beside it|an id is not below"):
         search(DocumentIndex(copied))
 
 
 def search(index):
-    for words in np.arange(1, len(index.lexical.postings.rare))[:, np.newaxis]:
-        scores = index.lexical.scores(words)
-        index.lexical.feedback(5.0).added_to(scores[np.newaxis])
+    for words in np.arange(1, len(index.half("lexical").postings.rare))[:, np.newaxis]:
+        scores = index.half("lexical").scores(words)
+        index.half("lexical").feedback(5.0).added_to(scores[np.newaxis])
     return [index.documents[place] for place in range(len(index))]
 
 
 def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoding, "_TEXTS_PER_CALL", 3)
+    monkeypatch.setattr(builder, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
     parts, manifest = load_lexical(ranking_exports["lexical"])
     model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0, "passage_words": 2})
@@ -84,12 +85,26 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
     passages = model.passages(words)
     expected = Postings.of(model.impacts(passages, parts.spelling), passages.firsts)
     assert expected.rows > 2 * expected.documents - 2  # documents of three words
-    for found, own in zip(arrays(index.lexical.postings), arrays(expected)):
+    for found, own in zip(arrays(index.half("lexical").postings), arrays(expected)):
         np.testing.assert_array_equal(found, own)
     scores = np.random.default_rng(1).random((3, len(texts)), np.float32)
     expected = Feedback.of(tf_idf(words.matrix()), 5.0).added_to(scores)
-    np.testing.assert_array_equal(index.lexical.feedback(5.0).added_to(scores), expected)
-    assert index.dense is None
-    assert index.manifest.halves == ("impacts",)
-    assert f"{index.manifest.impacts.impacts} impacts of query words" in str(index.manifest)
+    np.testing.assert_array_equal(index.half("lexical").feedback(5.0).added_to(scores), expected)
+    assert index.half("dense") is None
+    assert list(index.manifest.halves) == ["lexical"]
+    assert f"{index.manifest.halves['lexical']['impacts']} impacts of query words" in str(
+        index.manifest
+    )
     assert not list((tmp_path / "index").rglob("*_rows.*"))  # of the time of building
+
+    # What an update takes from there is what a new index would have.
+    documents = list(collection.documents())
+    documents = Documents([documents[9]._replace(text="mot1 mot2 mot5 mot6"), *documents[:9:-1]])
+    read = []
+    monkeypatch.setattr(
+        half, "encode", lambda some: read.extend(some) or LexicalHalf.encode(half, some)
+    )
+    build_index(tmp_path / "index", documents, [half], manifest, update=True)
+    assert read == documents.texts[:1]
+    build_index(tmp_path / "whole", documents, [half], manifest)
+    assert contents(tmp_path / "index") == contents(tmp_path / "whole")

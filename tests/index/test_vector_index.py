@@ -14,6 +14,7 @@ from tests.index.helpers import (
     build,
     document,
     found_by,
+    hits_by,
     queries,
     recall_of,
     vector_of,
@@ -145,12 +146,12 @@ def test_scans_agree_with_the_formulas(dim):
 @pytest.mark.parametrize("kind", ["int8", "binary"])
 def test_an_index_ranks_by_int8_vectors_and_keeps_no_others(tmp_path, kind):
     manifest = build(tmp_path / "index", TEXTS, settings=IndexSettings(kind))
-    found = {path.name for path in (tmp_path / "index" / "vectors").iterdir()}
+    found = {path.name for path in (tmp_path / "index" / "dense").iterdir()}
     assert found == {"codes", "scales", "longest"}
     index = DocumentIndex(tmp_path / "index")
-    assert manifest.vectors.recall.value == pytest.approx(1, abs=0.05)
-    assert manifest.vectors.recall.queries == len(TEXTS)
-    rounded = index.dense.vectors[:].astype(np.float64)
+    assert manifest.halves["dense"]["recall"]["value"] == pytest.approx(1, abs=0.05)
+    assert manifest.halves["dense"]["recall"]["queries"] == len(TEXTS)
+    rounded = index.half("dense").vectors[:].astype(np.float64)
     for query in queries(5):  # 300 documents: all of them are candidates
         best = sorted(rounded @ query, reverse=True)[:10]
         np.testing.assert_allclose([score for _, score in found_by(index, query, 10)], best, 1e-6)
@@ -184,7 +185,7 @@ def indexes(tmp_path_factory):
 @pytest.mark.parametrize("depth", [1, 7, 100, len(TEXTS), len(TEXTS) + 1])
 def test_flat_ranks_as_brute_force_in_a_batch_and_alone(indexes, depth):
     index, batch = DocumentIndex(indexes["flat"]), queries(300 if depth == 7 else 4)
-    together, step = index.search(batch, depth), len(batch) // 4
+    together, step = hits_by(index, batch, depth), len(batch) // 4
     for query, results in zip(batch[::step], together[::step]):
         expected = brute_force(TEXTS, query, depth)
         assert found_by(index, query, depth) == expected
@@ -195,7 +196,9 @@ def test_flat_ranks_as_brute_force_in_a_batch_and_alone(indexes, depth):
 def test_documents_come_with_title_text_and_grade(indexes, kind):
     by_id = {text.id: text for text in TEXTS}
     grades = set()
-    for row in DocumentIndex(indexes[kind]).search(queries(20) * 2, 200):  # scores up to 1 and more
+    for row in hits_by(
+        DocumentIndex(indexes[kind]), queries(20) * 2, 200
+    ):  # scores up to 1 and more
         for result in row:
             assert (result.id, result.title, result.text) == by_id[result.id]
             assert result.grade == (result.score > 0.2) + (result.score > 0.7)
@@ -217,9 +220,9 @@ def test_copies_of_a_text_are_ordered_by_the_hash_of_the_id(tmp_path):
 def test_zero_and_no_query_have_no_answer_and_one_of_another_length_is_refused(indexes, kind):
     index = DocumentIndex(indexes[kind])
     assert found_by(index, np.zeros(DIM, np.float32), 10) == []
-    assert index.search(np.zeros((0, DIM)), 5) == []
+    assert hits_by(index, np.zeros((0, DIM)), 5) == []
     with pytest.raises(InputError, match="they have 5 numbers, those of the index 8"):
-        index.search(np.zeros((2, 5)), 5)
+        hits_by(index, np.zeros((2, 5)), 5)
 
 
 def test_damaged_file_is_named(indexes, tmp_path):

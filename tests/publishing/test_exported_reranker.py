@@ -14,7 +14,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
-from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run

@@ -29,8 +29,7 @@ from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.score_rows import lexical_rows
 from tf_smoothclir.publishing import exported_postings, exported_scorers, search_model
-from tf_smoothclir.publishing.export_search import build_search_model
-from tf_smoothclir.publishing.exported_collection import Collection
+from tf_smoothclir.publishing.export_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.settings.text import TextSettings
 

@@ -21,8 +21,8 @@ from tf_smoothclir.publishing.export_directory import (
     load_part,
     part_dir,
 )
-from tf_smoothclir.publishing.manifest import check_pair
-from tf_smoothclir.publishing.version_writer import PairInfo, publish_version
+from tf_smoothclir.publishing.manifest import PairInfo, check_pair
+from tf_smoothclir.publishing.version_writer import publish_version
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError

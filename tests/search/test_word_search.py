@@ -15,11 +15,12 @@ from tests.published import grades_of_hits
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.families.lexical import word_search
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import VectorIndex
@@ -29,7 +30,6 @@ from tf_smoothclir.publishing.exported_lexical import load_lexical
 from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
-from tf_smoothclir.search.word_search import WordSearch
 from tf_smoothclir.training.run_models import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
@@ -127,7 +127,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 
     def hybrid(fusion):
         parts = dataclasses.replace(lexical, fusion=fusion)
-        return WordSearch(parts, index, search.collection, encode)
+        return word_search("hybrid", parts, index, search.collection, encode)
 
     return hybrid
 
@@ -145,6 +145,27 @@ def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypa
         monkeypatch.setattr(word_ranker, "_FIRST", first)
         monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
         check_ranks(hybrid(fusion), *expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.4])
+@pytest.mark.parametrize(
+    "fusion", [fused(0.3, 7.0), fused(0.0, 7.0), fused(0.3, 7.0, RECIPROCAL_RANK)]
+)
+def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, share):
+    monkeypatch.setattr(word_ranker, "_FIRST", 1)
+    monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
+    search = hybrid(fusion)
+    queries = ["word1 word4", "word8", "mot3 word0 word0"]
+    mask = np.random.default_rng(7).random(DOCUMENTS) < share
+    kept = {search._index.documents[place].id for place in np.flatnonzero(mask)}
+    whole = search.search(queries, DOCUMENTS)
+    monkeypatch.setattr(search._index, "mask", lambda filter: mask)
+    for all_, hits in zip(whole, search.search(queries, 5, "of the mask")):
+        expected = [hit for hit in all_ if hit.id in kept][:5]
+        assert [hit.id for hit in hits] == [hit.id for hit in expected]
+        assert [hit.score for hit in hits] == pytest.approx(
+            [hit.score for hit in expected], rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("role", ["document", "query"])
@@ -228,7 +249,10 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
     build_index(tmp_path / "index", collection, halves, manifest)
     opened("hybrid")
     both = build_index(opened.indexes / "hybrid", collection, halves, manifest)
-    assert both.halves == ("vectors", "impacts")  # it has more than what is asked for, and stays
+    assert list(both.halves) == [
+        "dense",
+        "lexical",
+    ]  # it has more than what is asked for, and stays
     found = open_search(path, tmp_path / "index", the_same)  # by what the index has
     assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
     other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]

@@ -1,7 +1,9 @@
 """The search page: its JSON answers, and what a person sees in a real browser."""
 
+import datetime
 import re
 import urllib.request
+from typing import ClassVar
 
 import pytest
 
@@ -9,7 +11,7 @@ from tests.server.devtools import browser
 from tests.server.local_server import local_server, rest
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.text_search import (
     Explanation,
     MatchedPair,
@@ -34,18 +36,25 @@ class Documents:
     """Finds the same documents for every query, none for "none", and fails for "fail"."""
 
     collection = SearchedCollection("en", "fr", 3, None, 3000, RETRIEVERS)
+    facets: ClassVar = {"section": ["Web", "it's"], "day": []}
 
     def read(self, queries):
         known = {"zebra": QueryReading("nothing", ("zebra",)), "none": QueryReading("words")}
         return [known.get(query, QueryReading("words", ("lilac",))) for query in queries]
 
-    def search(self, queries, depth):
+    def search(self, queries, depth, filter=""):
         (query,) = queries
         if query == "fail":
             raise RuntimeError("the search is broken")
         texts = [] if query in ("none", "zebra") else (TEXTS * 30)[:depth]
         found = enumerate(texts, start=1)
-        return [[SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", t) for n, t in found]]
+        more = {"section": filter, "day": datetime.date(2021, 5, 6)} if filter else {}
+        return [
+            [
+                SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", t, metadata=more)
+                for n, t in found
+            ]
+        ]
 
     def explain(self, query, results):
         words = (WordShare("rouge", 0.5), WordShare("pomme", 0.2), WordShare("une", 0.001))
@@ -55,7 +64,7 @@ class Documents:
 class Words(Documents):
     """Explains scores by words that met words of the query."""
 
-    def search(self, queries, depth):
+    def search(self, queries, depth, filter=""):
         passage = "pomme Rouge." if queries == ["passage"] else None
         return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.", passage)]]
 
@@ -86,6 +95,13 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
     assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5]]
     assert first["matches"] == {"rouge": [], "pomme": []}
     assert first["added"] == {"words": 0.8, "towers": 0, "feedback": 0, "reranker": 0}
+
+
+def test_a_filter_is_asked_and_columns_are_shown(address):
+    condition = "section = 'it''s'"
+    _, answer = rest(address, f"/api/search?q=red&k=1&filter={urllib.parse.quote(condition)}")
+    assert answer["results"][0]["metadata"] == {"section": condition, "day": "2021-05-06"}
+    assert rest(address, "/api/about")[1]["columns"] == Documents.facets
 
 
 def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
@@ -270,3 +286,12 @@ def test_two_retrievers_are_compared(show):
     tab.evaluate("document.getElementById('other').dispatchEvent(new Event('change'))")
     tab.wait_for("document.querySelectorAll('#others > li').length === 1")
     assert tab.evaluate("location.search") == "?q=red&other=dense"
+
+
+def test_a_value_of_a_column_is_chosen_and_asked(show):
+    tab = show("/?q=red", 10)
+    tab.evaluate("document.querySelector('#narrow select').selectedIndex = 2")
+    tab.evaluate("document.querySelector('#narrow select').dispatchEvent(new Event('change'))")
+    tab.wait_for("document.querySelector('#results .facts').textContent.includes('2021-05-06')")
+    assert tab.evaluate("document.getElementById('filter').value") == "\"section\" = 'it''s'"
+    assert "filter=%22section%22+%3D+%27it%27%27s%27" in tab.evaluate("location.search")

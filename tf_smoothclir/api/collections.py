@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from tf_smoothclir.api.given import Texts, texts_of
+from tf_smoothclir.api.given import Texts, others_of, texts_of
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import Collection, SourceCollection
+from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.export_halves import halves_of
+from tf_smoothclir.index.halves import halves_of
 from tf_smoothclir.protocols.text_search import TextSearch
+from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.search.opening import search_in
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -34,6 +35,20 @@ def published_models(path: Path, run: RunDirectory | None) -> ExportedModels:
     return models_of_run(run)
 
 
+def check_is_export(path: Path) -> None:
+    """Checks that a directory is one of an export."""
+    if not path.is_dir():
+        raise input_error(f"load: {path}", "there is no such directory", "Check the path")
+    try:
+        latest_manifest(path)
+    except InputError as error:
+        raise input_error(
+            f"load: {path}",
+            f"there is neither a run (config.json) nor an export ({error})",
+            "Give the output_dir of a training, or the directory of an export",
+        ) from None
+
+
 class Searches:
     """Opens searches of a model; the index of documents in memory lives as long as it does."""
 
@@ -48,30 +63,23 @@ class Searches:
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
-        if documents is not None:
-            source = _in_memory(documents)
-            key = source.fingerprint(), retriever
-        else:
-            source = None
-            key = index or "", retriever
+        source = documents_of(documents)
+        what = index or "" if source is None else f"{source.fingerprint()} {source.others}"
+        key = what, retriever
         if self._latest is None or self._latest[0] != key:
             found = self._index(source, index)
             search = search_in(found, self._models, retriever)
             self._latest = key, search
         return self._latest[1]
 
-    def build(self, directory: Path, documents: Texts | None, *, overwrite: bool) -> Path:
+    def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        manifest = self._models.manifest
-        collection: Collection
-        data: DataSettings | None = None
-        if documents is not None:
-            collection = SourceCollection(_in_memory(documents))
-        else:
-            collection, data = self._of_training(), manifest.data
+        manifest, source = self._models.manifest, documents_of(documents)
+        collection = self._of_training() if source is None else SourceCollection(source)
+        data = manifest.data if source is None else None
         halves = halves_of(self._models)
-        build_index(directory, collection, halves, manifest, data=data, overwrite=overwrite)
+        build_index(directory, collection, halves, manifest, data=data, **options)
         return directory
 
     def _index(self, source: MemorySource | None, index: PathText | None) -> DocumentIndex:
@@ -100,5 +108,12 @@ class Searches:
             ) from None
 
 
-def _in_memory(documents: Texts) -> MemorySource:
-    return MemorySource([], texts_of(documents, "documents"), [])
+def documents_of(documents: Texts | None) -> MemorySource | None:
+    """Documents that a program has at hand, if any."""
+    if documents is None:
+        return None
+    if isinstance(documents, Iterator):  # read twice
+        documents = list(documents)
+    source = MemorySource([], texts_of(documents, "documents"), [])
+    source.others = others_of(documents, "documents")
+    return source

@@ -23,6 +23,7 @@ from tf_smoothclir.data.sources.tables import (
     Role,
     Row,
     chosen_columns,
+    values_of,
 )
 from tf_smoothclir.utils.errors import input_error
 
@@ -67,6 +68,15 @@ def texts_of(given: Texts, argument: str, columns: Mapping[str, str] | None = No
     return records
 
 
+def others_of(
+    given: Texts | None, argument: str, columns: Mapping[str, str] | None = None
+) -> list[Mapping[str, Any]]:
+    """The other columns of each document of a data frame or of a list of dictionaries."""
+    if not _is_frame(given) and not (isinstance(given, list) and isinstance(given[0], Mapping)):
+        return []
+    return [row[-1] for _, row in rows_of(given, TEXTS._replace(others=True), argument, columns)[0]]
+
+
 def judgments_of(
     given: Judgments, argument: str = "judgments", columns: Mapping[str, str] | None = None
 ) -> list[Judgment]:
@@ -83,10 +93,11 @@ def rows_of(
     remedy = _REMEDIES.get(role, f"Give a list of ({', '.join(role.columns[: role.needed])})")
     if _is_frame(given):
         names = chosen_columns(_names(given), role, columns, argument)
-        values = [None if name is None else _values(given[name]) for name in names]
-        number = max(len(column) for column in values if column is not None)
-        filled = ([ABSENT] * number if column is None else column for column in values)
-        rows = list(enumerate(map(list, zip(*filled))))
+        values = {
+            name: _values(given[name]) for name in (_names(given) if role.others else names) if name
+        }
+        records = [dict(zip(values, row)) for row in zip(*values.values())]
+        rows = [(number, values_of(role, record, names)) for number, record in enumerate(records)]
     else:
         rows = [
             (number, _row(one, role, f"{argument}[{number}]", columns, remedy))
@@ -98,7 +109,7 @@ def rows_of(
 def _row(one: Any, role: Role, place: str, columns: Mapping | None, remedy: str) -> list[Any]:
     if isinstance(one, Mapping):
         names = chosen_columns(one, role, columns, place)
-        return [ABSENT if name is None else one[name] for name in names]
+        return values_of(role, one, names)
     is_row = hasattr(one, "__len__") and not isinstance(one, (str, bytes))
     if not is_row or not role.needed <= len(one) <= len(role.columns):
         wanted = " or ".join(map(str, sorted({role.needed, len(role.columns)})))

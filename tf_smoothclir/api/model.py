@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.api.collections import Searches, published_models
+from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
 from tf_smoothclir.api.evaluation import evaluate_on
 from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
 from tf_smoothclir.api.keywords import PathText
@@ -21,12 +21,11 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
-from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 
@@ -56,7 +55,7 @@ class Model:
         if RunDirectory(self.path).config.is_file():
             self._run = RunDirectory.load(self.path)
         else:
-            _check_is_export(self.path)
+            check_is_export(self.path)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -165,6 +164,7 @@ class Model:
         documents: Texts | None = None,
         index: PathText | None = None,
         retriever: str = "auto",
+        filter: str = "",
     ) -> list[list[SearchHit]]:
         """Returns the best documents of each query, best first.
 
@@ -179,10 +179,12 @@ class Model:
             index: Directory of an index, of `build_index` or `smoothclir-index`.
             retriever: "dense", "lexical" or "hybrid" ranks by these alone; "reranked" by all and a
                 re-ranker; "auto" is what the model ranks with.
+            filter: What must hold for the other columns of a document that is found, in SQL, such
+                as "year > 2021 and section = 'Web'".
 
         Returns:
-            For each query its hits, which have `rank`, `score`, `grade` (predicted), `id`, `title`
-            and `text`; none for a query of which the model knows no word.
+            For each query its hits, which have `rank`, `score`, `grade` (predicted), `id`, `title`,
+            `text` and `metadata`; none for a query of which the model knows no word.
 
         Raises:
             InputError: An argument has the wrong type, the index belongs to another model, or the
@@ -191,11 +193,17 @@ class Model:
         texts, depth = strings(queries, "queries"), whole_number(k, "k")
         if documents is not None and index is not None:
             raise input_error("search: documents", "index is given too", "Leave one of them out")
-        return self._searches.opened(documents, index, retriever).search(texts, depth)
+        searched = self._searches.opened(documents, index, retriever)
+        return searched.search(texts, depth, one_string(filter, "filter"))
 
     @without_retracing_warnings()
     def build_index(
-        self, directory: PathText, documents: Texts | None = None, *, overwrite: bool = False
+        self,
+        directory: PathText,
+        documents: Texts | None = None,
+        *,
+        overwrite: bool = False,
+        update: bool = False,
     ) -> Path:
         """Writes an index for `search` and `smoothclir-search`.
 
@@ -203,6 +211,7 @@ class Model:
             directory: Where it goes.
             documents: As for `train`; by default those of training.
             overwrite: Replaces an index that is there.
+            update: Brings one that is there to these documents; encodes what is new or changed.
 
         Returns:
             The directory.
@@ -210,7 +219,8 @@ class Model:
         Raises:
             InputError: There is an index of something else, or the documents have a defect.
         """
-        return self._searches.build(Path(local_path(directory)), documents, overwrite=overwrite)
+        options = {"overwrite": overwrite, "update": update}
+        return self._searches.build(Path(local_path(directory)), documents, **options)
 
     @without_retracing_warnings()
     def explain(self, query: str, document: str, role: str = "document") -> Explanation:
@@ -252,8 +262,7 @@ class Model:
             data: Directory of a retrieval set, or an open set.
             queries: As for `train`, and so are the next four; all judged ones are evaluated.
             split: Which queries of `data`, or of its own set: "test", "validation" or "train".
-            negatives: Sampled documents of grade 0 in each candidate list; None for as many as in
-                training.
+            negatives: Sampled documents of grade 0 in each candidate list; None: as in training.
 
         Returns:
             `metrics`, `intervals` and `counts` by the name of the metric, and more; `print` shows
@@ -273,16 +282,23 @@ class Model:
         return evaluate_on(self._models, found, split, whole_number(negatives, "negatives", 0))
 
     @without_retracing_warnings()
-    def export(self, directory: PathText, *, search_model: bool = True, depth: int = 10) -> Path:
+    def export(
+        self,
+        directory: PathText,
+        *,
+        search_model: bool = True,
+        depth: int = 10,
+        documents: Texts | None = None,
+    ) -> Path:
         """Exports the model for TensorFlow Serving, as `smoothclir-export` does.
 
         Args:
             directory: Gets `query_tower/<version>` and `document_tower/<version>` if there are
                 towers, `lexical_model/<version>` if there is a translation table, and
                 `search/<version>`.
-            search_model: Whether to export the documents of training as a search model.
-            depth: Documents that the search model returns per query. A collection of more
-                than 200,000 documents gets none.
+            search_model: Whether to export a search model.
+            depth: Documents that it returns per query.
+            documents: Of the search model, at most 200,000; by default those of training.
 
         Returns:
             The directory, which `load` takes.
@@ -294,7 +310,8 @@ class Model:
 
         run = self._of_run("export", "it is an export already", "Copy its directory")
         path = make_directory(directory, "export: directory")
-        export_run(run, path, search_model=search_model, search_depth=whole_number(depth, "depth"))
+        collection, depth = documents_of(documents), whole_number(depth, "depth")
+        export_run(run, path, search_model=search_model, search_depth=depth, collection=collection)
         return path
 
     @functools.cached_property
@@ -331,16 +348,3 @@ def load(path: PathText) -> Model:
         remedy = "Give the path of a run or an export"
         raise input_error("load: path", f"it is a {type(path).__name__}", remedy)
     return Model(path)
-
-
-def _check_is_export(path: Path) -> None:
-    if not path.is_dir():
-        raise input_error(f"load: {path}", "there is no such directory", "Check the path")
-    try:
-        latest_manifest(path)
-    except InputError as error:
-        raise input_error(
-            f"load: {path}",
-            f"there is neither a run (config.json) nor an export ({error})",
-            "Give the output_dir of a training, or the directory of an export",
-        ) from None

@@ -26,8 +26,9 @@ def define_engine_flags(*, searches: bool) -> None:
         flag(
             "filter",
             "",
-            "Find only documents in --engine for which this expression of Milvus holds, such as"
-            " 'title like \"Berlin%\"'. Fields: id, title, text.",
+            "Find only documents for which this condition over their other columns holds, in SQL,"
+            " such as \"year > 2021 and section = 'Web'\". With --engine=milvus, an expression of"
+            " Milvus over id, title and text, such as 'title like \"Berlin%\"'.",
         )
 
 
@@ -39,3 +40,8 @@ def engine_address():
         return None
     filter_ = FLAGS.filter if "filter" in FLAGS else ""
     return Address(FLAGS.uri, FLAGS.engine_collection, filter_)
+
+
+def where_to_search() -> dict:
+    """Keywords of `open_search`: the engine, if there is one, and the filter of an index."""
+    return {"engine": engine_address(), "filter": FLAGS.filter}

@@ -26,6 +26,12 @@ def define_export_flags() -> None:
         "Also export the collection of the run as a search model. --nosearch_model if the data of"
         " the run are gone, or if you build an index instead.",
     )
+    define_path(
+        "collection",
+        "",
+        "Documents of the search model, in the formats of smoothclir-index; empty: those of the"
+        " run.",
+    )
     flag(
         "max_search_documents",
         200_000,
@@ -48,23 +54,17 @@ def define_export_flags() -> None:
         " manifests; it is seldom anything.",
         choices=("float32", "int8"),
     )
-    flag(
-        "vector_type",
-        "float32",
-        "How the search model holds the vectors of its collection. int8 makes them four times"
-        " smaller. How many of the best documents are still found is measured, printed, and written"
-        " to the manifests.",
-        choices=("float32", "int8"),
-    )
     define_retriever()
     define_verify()
 
 
 def export_options() -> dict:
     """Keyword arguments of `export_run`."""
-    names = (
-        *("search_model", "max_search_documents", "search_depth", "dim", "table_type"),
-        "vector_type",
-    )
-    retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever
-    return {**{name: FLAGS[name].value for name in names}, "retriever": retriever}
+    names = "search_model", "max_search_documents", "search_depth", "dim", "table_type"
+    options = {name: FLAGS[name].value for name in names}
+    options["retriever"] = "" if FLAGS.retriever == "auto" else FLAGS.retriever
+    if FLAGS.collection:
+        from tf_smoothclir.index.document_collections import open_files
+
+        options["collection"] = open_files(FLAGS.collection, "--collection")
+    return options

@@ -16,7 +16,7 @@ from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 _DATA = [field.name for field in dataclasses.fields(DataSettings)]
 _DATA = [name for name in _DATA if name not in ("cache_dir", "columns")]
 
-_OF_ENGINES = ("uri", "engine_collection", "filter")
+_OF_ENGINES = ("uri", "engine_collection")
 _OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
 
 
@@ -46,8 +46,11 @@ FLAG_RULES = (
     # smoothclir-index
     *_not_beside("add", ["collection", *_OF_NEW_ONES, *_DATA], _CHANGES_A_COLLECTION),
     *_not_beside("remove", ["collection", *_OF_NEW_ONES, *_DATA], _CHANGES_A_COLLECTION),
+    *_not_beside("update", ["overwrite"], "the one keeps what has not changed, the other nothing"),
+    *_not_beside("update", ["engine"], "an engine takes changes by --add and --remove"),
     _needs("replace", "add", "--replace is about the documents of --add"),
     *_not_beside("collection", _DATA, "both name the documents to index"),
+    *_not_beside("collection", ["search_model"], "the search model holds the collection"),
     # engines
     *_not_beside("engine", ["index_dir"], _ON_DISK),
     _needs("engine", "uri", "an engine has an address"),

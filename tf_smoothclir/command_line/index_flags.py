@@ -52,6 +52,12 @@ def define_building_flags() -> None:
         " which takes less disk and memory. auto: all that the export ranks with.",
         choices=INDEXED_FOR,
     )
+    flag(
+        "update",
+        False,
+        "Bring the index to the present state of its documents: encode those that are new or"
+        " changed, and drop those that are gone. An int8 or binary index encodes all again.",
+    )
     flag("overwrite", False, "Replace the index, whatever its export, collection and type are.")
     define_path(
         "add", "", "Documents to add to the collection in --engine, in the formats of --collection."

@@ -11,7 +11,7 @@ from tf_smoothclir.engines.milvus import Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
-from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.vector_index import IndexSettings
 
 
@@ -27,6 +27,7 @@ def index_by_flags(index_dir: Path) -> str:
     collection = open_collection(FLAGS.collection, data)
     options = {"data": None if FLAGS.collection else data, "overwrite": FLAGS.overwrite}
     if engine is None:
+        options["update"] = FLAGS.update
         manifest = build_index(index_dir, collection, halves, export, **options)
         return f"{index_dir}: {manifest}"
     with Milvus(engine.uri) as milvus:

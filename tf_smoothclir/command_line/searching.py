@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.command_line.engine_flags import engine_address
+from tf_smoothclir.command_line.engine_flags import where_to_search
 from tf_smoothclir.command_line.setting_flags import FLAGS
+from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.search.display import print_hits
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
@@ -25,8 +26,8 @@ def answer_queries() -> None:
         FLAGS.index_dir,
         setting_flags.data_like,
         server=FLAGS.server,
-        engine=engine_address(),
         retriever=FLAGS.retriever,
+        **where_to_search(),
     )
     given = FLAGS.query or _typed()
     queries = read_queries(FLAGS.queries) if FLAGS.queries else numbered(given)
@@ -54,6 +55,8 @@ def _show(search, query, hits, reading) -> None:
     explanations = search.explain(query.text, hits) if FLAGS.explain else None
     if FLAGS.json:
         results = [dataclasses.asdict(hit) for hit in hits]
+        for answer in results:
+            answer["metadata"] = plain(answer["metadata"])
         for answer, explanation in zip(results, explanations or ()):
             answer["explanation"] = dataclasses.asdict(explanation)
         answer = {"query": query.text, **dataclasses.asdict(reading), "results": results}

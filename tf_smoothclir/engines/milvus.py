@@ -43,20 +43,10 @@ class CollectionNote:
     data: DataSettings | None
     halves: tuple[str, ...]
     settings: IndexSettings
-    cut_points: CutPoints
+    cut_points: CutPoints | None
     parts: tuple[str, ...]
     retriever: str
     role: ClassVar[str] = "collection"
-
-    @property
-    def cut_points_of_vectors(self) -> CutPoints:
-        """The cut points of inner products; the thresholds of the loss if nothing better is known.
-
-        Those of a hybrid are of its sum.
-        """
-        if self.halves == ("vectors",):
-            return self.cut_points
-        return CutPoints(self.thresholds, (), self.thresholds)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A collection in Milvus: documents by id, their vectors and impacts; written and searched.
 
-Fields: `id` (primary key), `title`, `text`, and one for each half of an index: `vectors` (float32,
-inner product) and `impacts` (sparse, inner product). Milvus keeps at most 65,535 bytes of a text.
+Fields: `id` (primary key), `title`, `text`, and one for each half of an index: `dense` (float32,
+inner product) and `lexical` (sparse, inner product). Milvus keeps at most 65,535 bytes of a text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_fields import MOST_BYTES, schema_and_indexes
-from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
@@ -121,7 +120,9 @@ class MilvusCollection:
         with self._milvus.explained():
             self._milvus.client.flush(self._name)
 
-    def search(self, query_vectors: np.ndarray, depth: int) -> list[list[SearchHit]]:
+    def search(
+        self, query_vectors: np.ndarray, depth: int, cut_points: CutPoints | None = None
+    ) -> list[list[SearchHit]]:
         """The best documents of each query by their vectors.
 
         Among the documents that Milvus returns, equal scores are ordered by a hash of the id.
@@ -130,8 +131,8 @@ class MilvusCollection:
             query_vectors: `[queries, dim]`, from the query tower of the same training run.
         """
         vectors = list(np.asarray(query_vectors, np.float32))
-        found = self._search(DenseHalf.name, vectors, depth)
-        return [self._hits(row, 1.0, self.manifest.cut_points_of_vectors) for row in found]
+        found = self._search("dense", vectors, depth)
+        return [self._hits(row, 1.0, cut_points) for row in found]
 
     def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
         """The best documents of a query by a weighted sum, which Milvus computes.
@@ -221,7 +222,7 @@ class MilvusCollection:
 
     def _parameters(self, half: str, depth: int) -> dict:
         effort = max(self.manifest.settings.search_effort, depth)
-        of_half = {"ef": effort} if half == DenseHalf.name else {}
+        of_half = {"ef": effort} if half == "dense" else {}
         return {"metric_type": "IP", "params": of_half}
 
     def _refusing_filter(self):

@@ -8,8 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
-from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
@@ -28,18 +26,18 @@ def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[
     for field in ("title", "text"):
         schema.add_field(field, kinds.VARCHAR, max_length=MOST_BYTES)
     indexes = client.prepare_index_params()
-    if DenseHalf.name in note.halves:
-        schema.add_field(DenseHalf.name, kinds.FLOAT_VECTOR, dim=dim)
-        indexes.add_index(DenseHalf.name, metric_type="IP", **_index(note.settings))
-    if LexicalHalf.name in note.halves:
-        schema.add_field(LexicalHalf.name, kinds.SPARSE_FLOAT_VECTOR)
-        indexes.add_index(LexicalHalf.name, metric_type="IP", index_type="SPARSE_INVERTED_INDEX")
+    if "dense" in note.halves:
+        schema.add_field("dense", kinds.FLOAT_VECTOR, dim=dim)
+        indexes.add_index("dense", metric_type="IP", **_index(note.settings))
+    if "lexical" in note.halves:
+        schema.add_field("lexical", kinds.SPARSE_FLOAT_VECTOR)
+        indexes.add_index("lexical", metric_type="IP", index_type="SPARSE_INVERTED_INDEX")
     return schema, indexes
 
 
 def field_values(half: str, rows: Any) -> list:
     """Values of the field of a half, one for each document."""
-    if half == LexicalHalf.name:
+    if half == "lexical":
         # Milvus has one vector for each document.
         firsts = (
             np.append(0, np.cumsum(rows.passages)) if rows.passages.max(initial=0) > 1 else None

@@ -151,6 +151,19 @@ class Dense(GraphFamily):
         asked = functools.partial(training_query_vectors, towers, data)
         return DenseHalf(towers.encoder("document"), towers.dim, settings, asked)
 
+    def open_half(self, directory, entry, hashes):
+        from tf_smoothclir.index.dense_half import dense_note, opened_ranker
+
+        note = dense_note(entry)
+        return opened_ranker(directory, note.dim, note.settings, hashes)
+
+    def cut_points(self, manifest):
+        """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
+        from tf_smoothclir.protocols.cut_points import CutPoints
+
+        of_loss = CutPoints(manifest.thresholds, (), manifest.thresholds)
+        return super().cut_points(manifest) or of_loss
+
     def scores(self, models, queries, documents):
         towers = models[self.name]
         of_query, of_document = map(towers.vectors, ROLES, (queries, documents))
@@ -175,10 +188,16 @@ class Dense(GraphFamily):
         return DenseRetriever(*vectors, retrieval_set.tie_order)
 
     def search(self, models, index, collection):
-        from tf_smoothclir.search.dense_search import DenseSearch
+        from tf_smoothclir.index.document_index import DocumentIndex
+        from tf_smoothclir.search.engine_search import EngineSearch
+        from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
 
         towers = models[self.name]
-        return DenseSearch(towers.read_queries(), index, towers.explained, collection)
+        read, explained = towers.read_queries(), towers.explained
+        if isinstance(index, DocumentIndex):
+            ranker = DenseRanker(read, index, explained)
+            return IndexSearch(self.name, ranker, index, collection)
+        return EngineSearch(index, collection, encode_queries=read, open_tower=explained)
 
 
 def _in_words(name: str) -> str:

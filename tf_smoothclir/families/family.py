@@ -36,11 +36,12 @@ from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
+    from tf_smoothclir.data.sources.source import Source
     from tf_smoothclir.index.halves import Half
     from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.publishing.export import Publication
-    from tf_smoothclir.publishing.export_search import SearchedSource
     from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
@@ -179,8 +180,10 @@ class Family:
         directory, _ = models.part(ROLE, lambda path, version: checked_part(path, ROLE, version))
         return self.read(directory / self.name)
 
-    def search_model(self, publication: Publication, searched: SearchedSource) -> Any:
-        """Search model of a collection, and the quality of its vectors; None without a graph."""
+    def search_model(
+        self, publication: Publication, source: Source, number: int, **options: Any
+    ) -> Any:
+        """Search model of the documents of a source, of so many; None without a graph."""
         logging.info(
             "No search model: --retriever=%s is no graph that TensorFlow Serving could run. Index"
             " the collection with smoothclir-index.",
@@ -194,6 +197,19 @@ class Family:
         """Builder of its half of an index; None where documents are enough."""
         return None
 
+    def open_half(self, directory: Path, entry: dict, hashes: np.ndarray) -> Any:
+        """Opens its half of an index, or returns a function that does, where it takes memory.
+
+        Args:
+            entry: As `Half.finish` returned it.
+            hashes: `[documents]` uint64, of the ids.
+        """
+        return None
+
+    def cut_points(self, manifest: Any) -> CutPoints | None:
+        """Cut points of its scores over an index, by its manifest; None where none are known."""
+        return manifest.cut_points if manifest.retriever == self.name else None
+
     def scores(
         self, models: ExportedModels, queries: Sequence[str], documents: Sequence[str]
     ) -> np.ndarray:
@@ -206,7 +222,7 @@ class Family:
         self, models: ExportedModels, query: str, document: str, role: str
     ) -> Explanation:
         """Splits the score of a pair into the shares of words."""
-        from tf_smoothclir.search.text_search import explain_by_leaving_out
+        from tf_smoothclir.search.explanation import explain_by_leaving_out
 
         return explain_by_leaving_out(self._scorer_of(models), query, document, role)
 
@@ -225,12 +241,13 @@ class Family:
             collection: The `SearchedCollection` that the search describes itself by.
         """
         from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.text_search import WholeTextSearch
+        from tf_smoothclir.search.index_search import IndexSearch, TextRanker
 
         if not isinstance(index, DocumentIndex):
             reason = "an engine keeps vectors and words, by which it does not rank"
             raise input_error(f"--retriever={self.name}", reason, "Use an index on disk")
-        return WholeTextSearch(self.name, self._scorer_of(models), index, collection)
+        ranker = TextRanker(self._scorer_of(models), index)
+        return IndexSearch(self.name, ranker, index, collection)
 
     def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
         return functools.partial(self.scorer, models[self.name])
@@ -239,10 +256,12 @@ class Family:
 class GraphFamily(Family):
     """Family that a graph ranks by: what is published of towers, of a lexical model, or of both."""
 
-    def search_model(self, publication: Publication, searched: SearchedSource) -> Any:
+    def search_model(
+        self, publication: Publication, source: Source, number: int, **options: Any
+    ) -> Any:
         """Search model with the towers and the lexical model that are published."""
         from tf_smoothclir.publishing.export_search import search_model_of
 
         towers, lexical = map(publication.published.get, ("dense", "lexical"))
         loaded = {role: towers.load(role) for role in ROLES} if towers else {}
-        return search_model_of(loaded, lexical, searched)
+        return search_model_of(loaded, lexical, source, number, **options)

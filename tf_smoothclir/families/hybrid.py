@@ -94,7 +94,8 @@ class Hybrid(GraphFamily):
         return _fused(parts.fusion, texts, retrievers)
 
     def search(self, models, index, collection):
-        return word_search(models[self.name], index, collection, models["dense"].read_queries())
+        read = models["dense"].read_queries()
+        return word_search(self.name, models[self.name], index, collection, read)
 
 
 def _fused(fusion: Any, texts: Any, retrievers: Any) -> Any:

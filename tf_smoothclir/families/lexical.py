@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.lexical.texts import LexicalTexts
     from tf_smoothclir.lexical.word_vectors import WordVectors
-    from tf_smoothclir.protocols.text_search import Explanation, TextSearch
+    from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, TextSearch
     from tf_smoothclir.publishing.exported_lexical import LexicalParts
     from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.settings.run import RunSettings
@@ -119,6 +119,11 @@ class Lexical(GraphFamily):
 
         return LexicalHalf(models[self.name])
 
+    def open_half(self, directory, entry, hashes):
+        from tf_smoothclir.index.lexical_half import LexicalIndex
+
+        return LexicalIndex(directory, entry, hashes)
+
     def scores(self, models, queries, documents):
         parts, scores = models[self.name], [np.zeros(0, np.float32)]
         for begin in range(0, len(queries), _PAIRS_PER_CALL):
@@ -144,7 +149,7 @@ class Lexical(GraphFamily):
         if models.server:
             reason = "a lexical search reads its queries in this process"
             raise input_error(f"--server={models.server}", reason, "Leave the flag out")
-        return word_search(models[self.name], index, collection)
+        return word_search(self.name, models[self.name], index, collection)
 
 
 def _earlier_table(settings: RunSettings) -> Any:
@@ -232,14 +237,15 @@ def explained_words(
     return WordExplainer(parts).explain(read, [Text("", "", document)], added, role)[0]
 
 
-def word_search(parts: LexicalParts, index: Any, *more: Any) -> TextSearch:
-    """A search by words, and by vectors where there is an encoder of queries too."""
+def word_search(
+    name: str, parts: LexicalParts, index: Any, collection: SearchedCollection, encode: Any = None
+) -> TextSearch:
+    """The search of a family by words, and by vectors where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex
+    from tf_smoothclir.search.engine_search import EngineSearch
+    from tf_smoothclir.search.index_search import IndexSearch
+    from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
-        from tf_smoothclir.search.word_search import WordSearch
-
-        return WordSearch(parts, index, *more)
-    from tf_smoothclir.search.engine_search import EngineSearch
-
-    return EngineSearch(parts, index, *more)
+        return IndexSearch(name, WordRanker(parts, index, encode), index, collection)
+    return EngineSearch(index, collection, parts, encode)

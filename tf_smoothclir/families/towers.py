@@ -12,8 +12,7 @@ from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.encoder import Encoder
-from tf_smoothclir.index.encoding import Encode, encode_texts
-from tf_smoothclir.index.recall import RECALL_QUERIES
+from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
 from tf_smoothclir.publishing.export_directory import checked_part, load_model, load_part
 from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower

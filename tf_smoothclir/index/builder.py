@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import itertools
+import operator
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.encoding import encode_collection
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.manifest import INDEX, IndexManifest
+from tf_smoothclir.index.metadata import METADATA, write_metadata
+from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import check_kind, new_folder
+from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.progress import progress_bar
+
+_TEXTS_PER_CALL = 1024
 
 
 def build_index(
@@ -25,17 +40,26 @@ def build_index(
     *,
     data: DataSettings | None = None,
     overwrite: bool = False,
+    update: bool = False,
 ) -> IndexManifest:
-    """Encodes and indexes a collection; an index of the same state that is there stays."""
-    directory = Path(directory)
+    """Encodes and indexes a collection; an index of the same state that is there stays.
+
+    Args:
+        overwrite: Replaces an index of anything.
+        update: Replaces an index of another state of the documents, and takes from it what it has
+            of those that have not changed: the result is that of `overwrite`.
+    """
+    directory, earlier = Path(directory), None
     if directory.exists() and not overwrite:
-        there = IndexManifest.read(directory)
-        _check_same(directory, there, collection, halves, export)
-        return there
-    if directory.exists():
+        there, fingerprint = IndexManifest.read(directory), collection.fingerprint()
+        _check_same(directory, there, collection, halves, export, fingerprint if not update else "")
+        if there.fingerprint == fingerprint:
+            return there
+        earlier = DocumentIndex(directory)
+    elif directory.exists():
         check_kind(directory, INDEX)  # nothing but an index is ever replaced
-    with new_folder(directory, INDEX, replace=overwrite) as draft:
-        documents = encode_collection(collection, halves, draft.path)
+    with new_folder(directory, INDEX, replace=overwrite or update) as draft:
+        documents = encode_collection(collection, halves, draft.path, earlier)
         _check_ids(documents, collection)
         manifest = IndexManifest(
             version=export.version,
@@ -49,10 +73,57 @@ def build_index(
             collection_name=collection.name,
             data=data,
             documents=len(documents),
-            **{half.name: half.finish(draft.path / half.name, documents) for half in halves},
+            halves={half.name: half.finish(draft.path / half.name, documents) for half in halves},
         )
-        draft.facts = manifest.facts()
+        draft.facts = dataclasses.asdict(manifest)
     return manifest
+
+
+def encode_collection(
+    collection: Collection,
+    halves: Sequence[Half],
+    directory: Path,
+    earlier: DocumentIndex | None = None,
+) -> DocumentStore:
+    """Writes `documents/` and, in a directory of its own, what each half makes of the texts.
+
+    What has not changed since an earlier index is taken from there.
+    """
+
+    def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list[list]]:
+        places = np.full(len(batch), -1) if earlier is None else earlier.documents.same_as(batch)
+        ends = [0, *(np.flatnonzero(np.diff(places >= 0)) + 1), len(batch)]
+        pieces = [slice(*piece) for piece in itertools.pairwise(ends)]
+        return batch, [
+            [rows_of(half, batch[piece], places[piece]) for piece in pieces] for half in halves
+        ]
+
+    def rows_of(half: Half, documents: Sequence[Text], places: np.ndarray) -> Any:
+        rows = None
+        if places[0] >= 0:
+            rows = half.kept(earlier.half(half.name), places, documents)
+        return half.encode(documents) if rows is None else rows
+
+    text, languages = operator.attrgetter("text"), []
+    batches = text_batches(collection.documents(), size=_TEXTS_PER_CALL, text=text)
+    with contextlib.ExitStack() as stack:
+        bar = stack.enter_context(progress_bar(None, "Encode the collection", "documents"))
+        write_documents = stack.enter_context(document_writer(directory / DOCUMENTS))
+        writers = [stack.enter_context(half.writer(directory / half.name)) for half in halves]
+        for batch, rows in map_in_threads(encoded, batches):
+            write_documents(batch)
+            languages += [document.language for document in batch]
+            for write, pieces in zip(writers, rows):
+                for piece in pieces:
+                    write(piece)
+            bar.update(len(batch))
+    documents = DocumentStore(directory / DOCUMENTS)
+    rows = collection.metadata()
+    if len({*languages}) > 1:
+        named = ({"language": language} for language in languages)
+        rows = (a | b for a, b in itertools.zip_longest(rows, named, fillvalue={}))
+    write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
+    return documents
 
 
 def _check_same(
@@ -61,11 +132,18 @@ def _check_same(
     collection: Collection,
     halves: Sequence[Half],
     export: ExportManifest,
+    fingerprint: str,
 ) -> None:
+    """Checks what an index is of; any state of the documents will do for "" as `fingerprint`."""
     try:
         check_pair(there, export)
-        different = [half.differences(getattr(there, half.name)) for half in halves]
-        if there.fingerprint != collection.fingerprint():
+        different = [
+            half.differences(there.halves[half.name])
+            if half.name in there.halves
+            else f"no {family(half.name).half_content or half.name}"
+            for half in halves
+        ]
+        if fingerprint not in ("", there.fingerprint):
             reason = (
                 "it belongs to another collection, or to another state of this one"
                 f" ({there.collection_name})"
@@ -79,7 +157,8 @@ def _check_same(
     raise input_error(
         directory,
         f"there is an index already: {reason}",
-        "Give --overwrite to replace it, or another --index_dir",
+        "Give --overwrite to replace it, --update for another state of its documents, or another"
+        " --index_dir",
     )
 
 

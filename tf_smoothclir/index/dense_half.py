@@ -9,18 +9,18 @@ A directory with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.encoding import Encode, encode_texts
-from tf_smoothclir.index.manifest import DenseNote
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.recall import measured_recall
 from tf_smoothclir.index.vector_index import (
     OF_INT8,
     SCANNED,
@@ -29,19 +29,43 @@ from tf_smoothclir.index.vector_index import (
 )
 from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.utils.records import record_from_json
 
+RECALL_QUERIES, _DEPTH, _SEED = 1000, 10, 13  # of the recall
 _VECTORS, _FAISS = "vectors", "faiss"
+Encode = Callable[..., dict]
 QueryVectors = Callable[[], np.ndarray | None]
 
 
-class DenseHalf:
-    """Builds the dense half of an index; a `Half`.
+@dataclasses.dataclass(frozen=True)
+class Recall:
+    """Recall of an index: the share of the exact ranking that it finds.
 
     Attributes:
-        name: "vectors".
+        value: Share of the exact best `depth` documents that are found, on average.
+        queries: How many queries it was measured with; 0 for an exact index.
     """
 
-    name = "vectors"
+    value: float
+    depth: int
+    queries: int
+    measured_by: str
+
+
+@dataclasses.dataclass(frozen=True)
+class DenseNote:
+    """Entry of a manifest about vectors."""
+
+    summary: str
+    dim: int
+    settings: IndexSettings
+    recall: Recall
+
+
+class DenseHalf:
+    """Builds the dense half of an index; a `Half`."""
+
+    name = "dense"
 
     def __init__(
         self,
@@ -63,40 +87,66 @@ class DenseHalf:
         """The vectors of documents, `[documents, dim]` float32."""
         return encode_texts(self._encode, [document.text for document in documents])
 
-    def writer(self, directory: Path) -> VectorWriter:
-        """Writer of vectors."""
-        return VectorWriter(directory)
+    @staticmethod
+    def kept(half: Ranker, positions: np.ndarray, documents: Sequence[Text]) -> np.ndarray | None:
+        """Vectors of documents as they are; bytes say too little of them."""
+        return None if isinstance(half.vectors, Int8Vectors) else half.vectors[positions]
 
-    def finish(self, directory: Path, documents: DocumentStore) -> DenseNote:
+    @staticmethod
+    @contextlib.contextmanager
+    def writer(directory: Path) -> Iterator[Callable[[np.ndarray], None]]:
+        """Writer of vectors, `[documents, dim]` float32."""
+        directory.mkdir()
+        with open_to_write(directory / _VECTORS) as file:
+            yield lambda rows: write_array(file, rows, "<f4")
+
+    def finish(self, directory: Path, documents: DocumentStore) -> dict:
         """Indexes the written vectors, and measures the recall as written."""
         settings = self._settings.resolved(len(documents))
         logging.info("Indexing %d documents: %s", len(documents), settings.kind)
         vectors = write_index(directory, self._dim, settings)
         ranker = opened_ranker(directory, self._dim, settings, documents.hashes)()
         recall = measured_recall(ranker, vectors, self._query_vectors)
-        return DenseNote(self._dim, settings, recall)
+        found = f"recall@{recall.depth} {recall.value:.4f} ({recall.measured_by})"
+        note = DenseNote(f"{settings.kind}, {found}", self._dim, settings, recall)
+        return dataclasses.asdict(note)
 
-    def differences(self, there: DenseNote | None) -> str:
+    def differences(self, there: dict) -> str:
         """The settings of an index that differ, such as "kind flat"."""
-        return "no vectors" if there is None else self._settings.differences(there.settings)
+        return self._settings.differences(dense_note(there).settings)
 
 
-class VectorWriter:
-    """A context manager that writes vectors, batch by batch."""
+def dense_note(entry: dict) -> DenseNote:
+    """An entry of a manifest as `finish` returned it."""
+    return record_from_json(DenseNote, entry)
 
-    def __init__(self, directory: Path):
-        directory.mkdir()
-        self._file = open_to_write(directory / _VECTORS)
 
-    def __enter__(self) -> VectorWriter:
-        return self
+def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
+    """The vectors of texts by a loaded tower, `[texts, dim]` float32."""
+    import tensorflow as tf  # here, because searches need it no earlier, if at all
 
-    def __exit__(self, *exc) -> None:
-        self._file.close()
+    return encode(text=tf.constant(list(texts), tf.string))["vector"].numpy()
 
-    def add(self, rows: np.ndarray) -> None:
-        """Appends vectors, `[documents, dim]` float32."""
-        write_array(self._file, rows, "<f4")
+
+def measured_recall(ranker: Ranker, vectors: np.ndarray, query_vectors: QueryVectors) -> Recall:
+    """Measures an index against the exact ranking.
+
+    Args:
+        vectors: `[documents, dim]` float32, as the document tower made them.
+        query_vectors: Called only for an approximate index. Returns `[queries, dim]`, or None to
+            measure with vectors of documents instead.
+    """
+    if ranker.exact:
+        return Recall(1.0, _DEPTH, 0, "exact")
+    from tf_smoothclir.ops.top_k import recall  # here, because searches need no TensorFlow
+
+    queries, kind = query_vectors(), "queries of the training run"
+    if queries is None:
+        sample = permutation(ranker.documents, _SEED)[:RECALL_QUERIES]
+        queries, kind = np.asarray(vectors[sample]), "documents in place of queries"
+    queries = np.ascontiguousarray(queries, np.float32)
+    found = (positions for positions, _ in ranker.rank(queries, _DEPTH))
+    return Recall(recall(queries, vectors, found, _DEPTH), _DEPTH, len(queries), kind)
 
 
 def write_index(directory: Path, dim: int, settings: IndexSettings) -> np.ndarray:

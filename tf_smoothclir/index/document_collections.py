@@ -7,6 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tf_smoothclir.data.sources.cells import id_of, in_file, texts_in
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
@@ -32,6 +33,10 @@ class Collection(abc.ABC):
     def documents(self) -> Iterator[Text]:
         """Yields the documents, always in the same order."""
 
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        """Yields the other columns of each document, name -> value; nothing if there are none."""
+        return iter(())
+
     @abc.abstractmethod
     def place(self, index: int) -> str:
         """File and line of document `index` (from 0)."""
@@ -49,6 +54,9 @@ class SourceCollection(Collection):
 
     def documents(self) -> Iterator[Text]:
         return self._source.documents()
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        return self._source.whole.metadata()
 
     def place(self, index: int) -> str:
         return self._source.place("documents", index)
@@ -76,6 +84,12 @@ class FileCollection(Collection):
         records = ((path, line) for path in self.paths for line, _ in self._records(path))
         path, line = next(itertools.islice(records, index, None))
         return f"{path}:{line}"
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        for path in self.paths:
+            role = TITLED_TEXTS if _kind(path) == ".documents" else TEXTS
+            rows = read_table(path, role._replace(others=True), self._columns)
+            yield from (row[-1] for _, row in rows)
 
     def fingerprint(self) -> str:
         if len(self.paths) == 1:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.index.dense_half import DenseHalf, opened_ranker
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
-from tf_smoothclir.index.lexical_half import LexicalHalf, LexicalIndex
 from tf_smoothclir.index.manifest import INDEX, REMEDY, IndexManifest
-from tf_smoothclir.index.ranker import Ranker
+from tf_smoothclir.index.metadata import METADATA, Metadata
+from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.storage.folder import Folder, opened
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError
 
 
 class DocumentIndex:
@@ -25,52 +24,42 @@ class DocumentIndex:
 
     Attributes:
         documents: The documents; all halves count them in the same order.
-        lexical: Scores the documents by their words; None if the index has no impacts.
+        metadata: Their other columns.
     """
 
-    def __init__(self, directory: str | os.PathLike):
+    def __init__(self, directory: str | os.PathLike, filter: str = ""):
+        """Opens an index; only documents for which `filter` holds can be found."""
+        self._filter = filter
         opened(Path(directory), INDEX, REMEDY, self._open)
 
     def _open(self, folder: Folder) -> None:
         self.manifest, content = IndexManifest.of(folder), folder.path
         self.documents = DocumentStore(content / DOCUMENTS)
-        self.lexical: LexicalIndex | None = None
-        if self.manifest.impacts is not None:
-            own = content / LexicalHalf.name
-            self.lexical = LexicalIndex(own, self.manifest.impacts, self.documents.hashes)
+        self.metadata = Metadata(content / DOCUMENTS / METADATA)
+        self.mask()  # a wrong filter is an error at once
+        self._halves = {}
+        for name, entry in self.manifest.halves.items():
+            try:
+                half = family(name).open_half(content / name, entry, self.documents.hashes)
+            except InputError:
+                raise
+            except (KeyError, ValueError) as error:
+                raise folder.wrong(f"its half {name!r} cannot be opened ({error})") from None
+            self._halves[name] = half
 
-        self._dense: Callable[[], Ranker | None] = lambda: None
-        if (note := self.manifest.vectors) is not None:
-            own, hashes = content / DenseHalf.name, self.documents.hashes
-            self._dense = opened_ranker(own, note.dim, note.settings, hashes)
+    def half(self, name: str) -> Any:
+        """What a family searches by, as its `open_half` returns it; None if there is none."""
+        if callable(self._halves.get(name)):  # takes memory once it is asked for
+            self._halves[name] = self._halves[name]()
+        return self._halves.get(name)
 
-    @functools.cached_property
-    def dense(self) -> Ranker | None:
-        """Ranks the documents by their vectors; None if the index has none.
-
-        Takes memory once it is asked for.
-        """
-        return self._dense()
+    def mask(self, filter: str = "") -> np.ndarray | None:
+        """Documents that may be found, `[documents]` bool; None for all."""
+        always, asked = (self.metadata.mask(one) for one in (self._filter, filter))
+        return asked if always is None else always if asked is None else always & asked
 
     def __len__(self) -> int:
         return len(self.documents)
-
-    def search(self, query_vectors: np.ndarray, depth: int) -> list[list[SearchHit]]:
-        """The best documents of each query by their vectors; ties by a hash of the id.
-
-        Args:
-            query_vectors: `[queries, dim]`, from the query tower of the same training run.
-        """
-        dim = self.manifest.vectors.dim
-        if query_vectors.shape[1] != dim:
-            raise input_error(
-                "query vectors",
-                f"they have {query_vectors.shape[1]} numbers, those of the index {dim}",
-                "Use the query tower of the same training run",
-            )
-        ranked = self.dense.rank(query_vectors, depth)
-        cut_points = self.manifest.cut_points_of(DenseHalf.name)
-        return [self.hits(*found, cut_points) for found in ranked]
 
     def hits(
         self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
@@ -85,7 +74,8 @@ class DocumentIndex:
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:
             grades = cut_points.of_hits(scores).tolist()
+        found = zip(positions, scores, grades, self.metadata.rows(positions))
         return [
-            SearchHit(rank, float(score), grade, *self.documents[position])
-            for rank, (position, score, grade) in enumerate(zip(positions, scores, grades), start=1)
+            SearchHit(rank, float(score), grade, *self.documents[position][:3], metadata=metadata)
+            for rank, (position, score, grade, metadata) in enumerate(found, start=1)
         ]

@@ -6,7 +6,9 @@ A directory with `hashes` (uint64, of the ids, the order among equal scores) and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,28 +23,24 @@ DOCUMENTS = "documents"  # its directory in an index
 _HASHES = "hashes"
 
 
-class DocumentWriter:
-    """A context manager that writes documents, batch by batch."""
+@contextlib.contextmanager
+def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None]]:
+    """Opens a new directory; yields what appends documents."""
+    directory.mkdir()
+    with contextlib.ExitStack() as stack:
+        hashes = stack.enter_context(open_to_write(directory / _HASHES))
+        writers = {
+            name: stack.enter_context(RaggedWriter(directory, name, "u1"))
+            for name in Text._fields[:3]
+        }
 
-    def __init__(self, directory: Path):
-        directory.mkdir()
-        self._hashes = open_to_write(directory / _HASHES)
-        self._fields = {name: RaggedWriter(directory, name, "u1") for name in Text._fields[:3]}
+        def add(documents: Sequence[Text]) -> None:
+            write_array(hashes, hash_ids([document.id for document in documents]), "<u8")
+            for name, writer in writers.items():
+                values = [getattr(document, name).encode() for document in documents]
+                writer.add(np.frombuffer(b"".join(values), "u1"), np.array(list(map(len, values))))
 
-    def __enter__(self) -> DocumentWriter:
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self._hashes.close()
-        for writer in self._fields.values():
-            writer.__exit__(*exc)
-
-    def add(self, documents: Sequence[Text]) -> None:
-        """Appends documents."""
-        write_array(self._hashes, hash_ids([document.id for document in documents]), "<u8")
-        for name, writer in self._fields.items():
-            values = [getattr(document, name).encode() for document in documents]
-            writer.add(np.frombuffer(b"".join(values), "u1"), np.array(list(map(len, values))))
+        yield add
 
 
 class DocumentStore:
@@ -66,9 +64,31 @@ class DocumentStore:
     def __getitem__(self, position: int) -> Text:
         return Text(*(bytes(field[position]).decode("utf-8", "replace") for field in self._fields))
 
+    def same_as(self, documents: Sequence[Text]) -> np.ndarray:
+        """Positions of documents that are here with the same content; -1 for all others."""
+        hashes = hash_ids([document.id for document in documents])
+        places = np.searchsorted(self.hashes, hashes, sorter=self._by_hash)
+        places = self._by_hash[np.minimum(places, len(self) - 1)]
+        fields = len(self._fields)
+        same = [self[at][:fields] == own[:fields] for at, own in zip(places, documents)]
+        return np.where(same, places, -1)
+
+    @functools.cached_property
+    def _by_hash(self) -> np.ndarray:
+        return np.argsort(self.hashes, kind="stable")
+
+    def positions(self, ids: Sequence[str], among: np.ndarray) -> np.ndarray:
+        """The positions of documents, which are looked for `among` some positions first."""
+        found = []
+        for id_, hashed in zip(ids, hash_ids(ids)):
+            same = among[self.hashes[among] == hashed]
+            same = same if len(same) else np.flatnonzero(self.hashes == hashed)
+            found.append(next(place for place in same if self[place].id == id_))
+        return np.array(found, np.int64)
+
     def same_ids(self) -> tuple[int, int] | None:
         """The positions of two documents with the same id, or None."""
-        order = np.argsort(self.hashes, kind="stable")
+        order = self._by_hash
         for place in np.flatnonzero(np.diff(self.hashes[order]) == 0):
             first, second = order[place : place + 2]
             if self[first].id == self[second].id:

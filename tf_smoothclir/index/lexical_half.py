@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,14 +21,13 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.manifest import LexicalNote
 from tf_smoothclir.index.sparse_files import (
-    SparseWriter,
     column_lengths,
     delete_rows,
     matrices,
     open_postings,
     open_rows,
+    sparse_writer,
     unfit,
     write_postings,
 )
@@ -34,6 +35,7 @@ from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.storage.files import open_to_write, write_array
+from tf_smoothclir.utils.records import record_from_json
 
 _PASSAGES = "passages"
 _IMPACTS, _VECTORS, _TERMS = "impacts", "vectors", "terms"
@@ -45,27 +47,40 @@ class LexicalRows(NamedTuple):
 
     Attributes:
         impacts: `[passages, query words]` float32.
-        counts: `[documents, document words]` float32.
+        counts: `[documents, document words]` float32, for feedback.
         passages: `[documents]` int, how many each has.
     """
 
     impacts: sp.csr_array
-    counts: sp.csr_array
+    counts: sp.csr_array | None
     passages: np.ndarray
 
 
-class LexicalHalf:
-    """Builds the lexical half of an index; a `Half`.
+@dataclasses.dataclass(frozen=True)
+class LexicalNote:
+    """Entry of a manifest about impacts.
 
     Attributes:
-        name: "impacts".
+        impacts: How many there are: pairs of a document and a query word that it may stand for.
+        feedback: Whether there are vectors for feedback.
+        passages: How many there are; 0 where each document is one.
     """
 
-    name = "impacts"
+    summary: str
+    impacts: int
+    feedback: bool
+    passages: int = 0
+
+
+class LexicalHalf:
+    """Builds the lexical half of an index; a `Half`."""
+
+    name = "lexical"
 
     def __init__(self, parts: LexicalParts):
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
+        self._opening = threading.Lock()
 
     def encode(self, documents: Sequence[Text]) -> LexicalRows:
         """Impacts of the words of documents on scores."""
@@ -74,11 +89,40 @@ class LexicalHalf:
         impacts = self._parts.model.impacts(passages, self._parts.spelling)
         return LexicalRows(impacts, words.matrix(), passages.number_of_each())
 
-    def writer(self, directory: Path) -> LexicalWriter:
-        """Writer of impacts."""
-        return LexicalWriter(directory, counts=self._feedback)
+    def kept(
+        self, half: LexicalIndex, positions: np.ndarray, documents: Sequence[Text]
+    ) -> LexicalRows:
+        """Impacts of documents as they are; words are only counted again."""
+        with self._opening:  # once, whichever thread is first
+            impacts = half.impacts
+        firsts = half.postings.firsts
+        rows, passages = positions, np.ones(len(positions), np.int64)
+        if firsts is not None:
+            passages = firsts[positions + 1] - firsts[positions]
+            rows = np.concatenate([np.arange(*firsts[at : at + 2]) for at in positions])
+        counts = self._parts.document_words(documents).matrix() if self._feedback else None
+        return LexicalRows(impacts[rows], counts, passages)
 
-    def finish(self, directory: Path, documents: DocumentStore) -> LexicalNote:
+    @contextlib.contextmanager
+    def writer(self, directory: Path) -> Iterator[Callable[[LexicalRows], None]]:
+        """Writer of impacts and, for feedback, of counts."""
+        directory.mkdir()
+        with contextlib.ExitStack() as stack:
+            write_impacts = stack.enter_context(sparse_writer(directory, _IMPACT_ROWS))
+            write_counts = None
+            if self._feedback:
+                write_counts = stack.enter_context(sparse_writer(directory, _COUNT_ROWS))
+            passages = stack.enter_context(open_to_write(directory / _PASSAGES))
+
+            def add(rows: LexicalRows) -> None:
+                write_impacts(rows.impacts)
+                write_array(passages, rows.passages, "<i4")
+                if write_counts is not None:
+                    write_counts(rows.counts)
+
+            yield add
+
+    def finish(self, directory: Path, documents: DocumentStore) -> dict:
         """Turns the written impacts into postings, some documents at a time."""
         words = len(self._parts.model.background)
         impacts = open_rows(directory, _IMPACT_ROWS)
@@ -99,55 +143,31 @@ class LexicalHalf:
             self._write_vectors(directory, documents)
         for name in (_IMPACT_ROWS, _COUNT_ROWS):
             delete_rows(directory, name)
-        passages = len(impacts) if has_passages else 0
-        return LexicalNote(int(lengths.sum()), self._feedback, passages)
+        passages, number = len(impacts) if has_passages else 0, int(lengths.sum())
+        summary = f"{number} impacts of query words"
+        return dataclasses.asdict(LexicalNote(summary, number, self._feedback, passages))
 
     def _write_vectors(self, directory: Path, documents: DocumentStore) -> None:
         words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)
         frequency = column_lengths(counts, words)
         of_words = rarity(frequency, len(documents))
-        with SparseWriter(directory, _VECTORS) as writer:
+        with sparse_writer(directory, _VECTORS) as write:
             for chunk in matrices(counts, words):
-                writer.add(tf_idf(chunk, of_words))
+                write(tf_idf(chunk, of_words))
         chunks = matrices(open_rows(directory, _VECTORS), words)
         write_postings(directory, _TERMS, chunks, frequency, len(documents))
 
-    def differences(self, there: LexicalNote | None) -> str:
-        """ "no impacts" for an index that has none."""
-        return "no impacts" if there is None else ""
-
-
-class LexicalWriter:
-    """A context manager that writes the impacts of documents, batch by batch."""
-
-    def __init__(self, directory: Path, *, counts: bool):
-        directory.mkdir()
-        self._impacts = SparseWriter(directory, _IMPACT_ROWS)
-        self._counts = SparseWriter(directory, _COUNT_ROWS) if counts else None
-        self._passages = open_to_write(directory / _PASSAGES)
-
-    def __enter__(self) -> LexicalWriter:
-        return self
-
-    def __exit__(self, *exc) -> None:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(contextlib.closing(self._passages))
-            for writer in filter(None, (self._impacts, self._counts)):
-                stack.push(writer)
-
-    def add(self, rows: LexicalRows) -> None:
-        """Appends documents."""
-        self._impacts.add(rows.impacts)
-        write_array(self._passages, rows.passages, "<i4")
-        if self._counts is not None:
-            self._counts.add(rows.counts)
+    def differences(self, there: dict) -> str:
+        """None: a table has one way to be indexed."""
+        return ""
 
 
 class LexicalIndex:
     """The lexical half of an index, memory-mapped."""
 
-    def __init__(self, directory: Path, note: LexicalNote, hashes: np.ndarray):
+    def __init__(self, directory: Path, entry: dict, hashes: np.ndarray):
         """Opens the files; `hashes` are those of the ids, `[documents]` uint64."""
+        note = record_from_json(LexicalNote, entry)
         self._hashes, documents = hashes, len(hashes)
         firsts = None
         if note.passages:
@@ -171,6 +191,16 @@ class LexicalIndex:
             words: `[words]` int, of a query, as `QueryReader` numbers them.
         """
         return self.postings.best(self._of_rows(words))
+
+    @functools.cached_property
+    def impacts(self) -> sp.csr_array:
+        """The impacts as one matrix, `[passages, query words]`, in memory."""
+        rare, common = self.postings.rare, self.postings.common
+        shape = self.postings.rows, len(rare)
+        words, rows = np.nonzero(self.postings.common_values)
+        whole = self.postings.common_values[words, rows], (rows, common[words])
+        of_rare = sp.csc_array((rare.values, rare.ids, rare.ends), shape=shape)
+        return sp.csr_array(of_rare.tocsr() + sp.coo_array(whole, shape=shape).tocsr())
 
     @property
     def has_passages(self) -> bool:

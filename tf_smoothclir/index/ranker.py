@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.utils.errors import input_error
 
 _QUERIES_PER_CALL = 256
 _VECTORS_PER_CALL = 1 << 16
 _TIMES_MORE = 8  # candidates, where the first ones may not have been enough
+_FEW = 1 << 14  # documents that are all scored where no others may be found
 
 
 class Nearest(NamedTuple):
@@ -56,23 +59,36 @@ class Ranker:
         """Whether the ranking is always the one by the vectors of the tower."""
         return self._index.settings.kind == "flat"
 
-    def rank(self, queries: np.ndarray, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The best documents of each query.
+    def rank(
+        self, queries: np.ndarray, depth: int, mask: np.ndarray | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields the best documents of each query.
 
         Args:
             queries: `[queries, dim]`.
+            mask: `[documents]` bool, which may be found; None for all.
 
-        Returns:
+        Yields:
             For each query `(positions int64, scores float32)`, best first.
         """
-        queries = np.ascontiguousarray(queries, np.float32)
-        depth, ranked = min(depth, self.documents), []
-        candidates = min(self._index.candidates(depth), self.documents)
+        queries, dim = np.ascontiguousarray(queries, np.float32), self.vectors.shape[1]
+        if queries.shape[1] != dim:
+            raise input_error(
+                "query vectors",
+                f"they have {queries.shape[1]} numbers, those of the index {dim}",
+                "Use the query tower of the same training run",
+            )
+        allowed = self.documents if mask is None else np.count_nonzero(mask)
+        depth, wanted = min(depth, allowed), self._index.candidates(min(depth, allowed))
+        if mask is not None and allowed <= _FEW:
+            some = np.flatnonzero(mask)
+            yield from (self._best(query, some, depth) for query in queries)
+            return
+        candidates = min(wanted * self.documents // max(allowed, 1), self.documents)
         for begin in range(0, len(queries), _QUERIES_PER_CALL):
             part = queries[begin : begin + _QUERIES_PER_CALL]
             for query, *found in zip(part, *self._index.search(part, candidates)):
-                ranked.append(self._rank_one(query, *found, depth))
-        return ranked
+                yield self._rank_one(query, *found, depth, mask)
 
     def nearest(self, query: np.ndarray, number: int) -> Nearest:
         """Documents near a query.
@@ -110,27 +126,37 @@ class Ranker:
         return scores
 
     def _rank_one(
-        self, query: np.ndarray, bounds: np.ndarray, found: np.ndarray, depth: int
+        self,
+        query: np.ndarray,
+        bounds: np.ndarray,
+        found: np.ndarray,
+        depth: int,
+        mask: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores the documents that may be among the best.
 
         Args:
             query: `[dim]` float32.
             bounds: `[candidates]` float32, their scores by the index, best first.
-            found: `[candidates]` int64, their positions.
+            found: `[candidates]` int64, their positions; -1 for none.
         """
         if not query.any():  # such as an empty query: every score is 0
             best = np.argsort(self._hashes, kind="stable")[:depth]
             return best, np.zeros(len(best), np.float32)
         error = self._index.error(query)
-        if not np.isfinite(error):
-            return self._best(query, found[found >= 0], depth)
-        # The best `depth` by the index may be lower by an error, and others higher by one.
-        least = bounds[depth - 1] - 2 * error
-        while bounds[-1] >= least and len(found) < self.documents:
+        is_bound = np.isfinite(error)
+        while True:
+            kept = found >= 0
+            if mask is not None:
+                kept &= mask[found]
+            # The best `depth` by the index may be lower by an error, and others higher by one.
+            enough = np.count_nonzero(kept) >= depth
+            least = bounds[kept][depth - 1] - 2 * error if enough and is_bound else -np.inf
+            is_enough = bounds[-1] < least if is_bound else enough or mask is None
+            if is_enough or len(found) == self.documents:
+                return self._best(query, found[kept & (bounds >= least)], depth)
             more = min(_TIMES_MORE * len(found), self.documents)
             ((bounds, found),) = zip(*self._index.search(query[None], more))
-        return self._best(query, found[bounds >= least], depth)
 
     def _best(self, query, positions, depth: int) -> tuple[np.ndarray, np.ndarray]:
         scores = self.scores(query, positions)

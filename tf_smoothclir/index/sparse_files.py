@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,31 +19,24 @@ from tf_smoothclir.utils.errors import InputError, input_error
 _ROWS_AT_ONCE = 1 << 14
 
 
-class SparseWriter:
-    """Writes the rows of a sparse matrix, batch by batch; a context manager.
+@contextlib.contextmanager
+def sparse_writer(directory: Path, name: str) -> Iterator[Callable[[sp.csr_array], None]]:
+    """Yields what appends `[rows, columns]` float32 to the rows of a sparse matrix.
 
     They are the ragged store `<name>` of column ids and, next to it, `<name>.weights` (float32).
     """
+    weights = open_to_write(directory / f"{name}.weights")
+    with RaggedWriter(directory, name, "<i4") as ids, weights:
 
-    def __init__(self, directory: Path, name: str):
-        self._ids = RaggedWriter(directory, name, "<i4")
-        self._weights = open_to_write(directory / f"{name}.weights")
+        def add(rows: sp.csr_array) -> None:
+            ids.add(rows.indices, np.diff(rows.indptr))
+            write_array(weights, rows.data, "<f4")
 
-    def __enter__(self) -> SparseWriter:
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self._ids.__exit__(*exc)
-        self._weights.close()
-
-    def add(self, rows: sp.csr_array) -> None:
-        """Appends `[rows, columns]` float32."""
-        self._ids.add(rows.indices, np.diff(rows.indptr))
-        write_array(self._weights, rows.data, "<f4")
+        yield add
 
 
 def open_rows(directory: Path, name: str) -> SparseRows:
-    """Opens what `SparseWriter` wrote."""
+    """Opens what `sparse_writer` wrote."""
     store = RaggedStore(directory, name, "<i4")
     check_ends(store.path, store.offsets, len(store.values))
     weights = map_array(directory / f"{name}.weights", "<f4", (len(store.values),))
@@ -50,7 +44,7 @@ def open_rows(directory: Path, name: str) -> SparseRows:
 
 
 def delete_rows(directory: Path, name: str) -> None:
-    """Deletes what `SparseWriter` wrote, if it is there."""
+    """Deletes what `sparse_writer` wrote, if it is there."""
     for kind in ("values", "offsets", "weights"):
         (directory / f"{name}.{kind}").unlink(missing_ok=True)
 

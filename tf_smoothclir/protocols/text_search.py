@@ -7,8 +7,8 @@ search ranks: by dense vectors, by words, or by both.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from tf_smoothclir.settings.data import DataSettings
 
@@ -34,6 +34,7 @@ class SearchHit:
         text: Of the document.
         passage: The passage of the text that matched best; None where the text is one passage, or
             where only vectors rank.
+        metadata: Its other columns, column -> value; without those that it has no value of.
     """
 
     rank: int
@@ -43,6 +44,7 @@ class SearchHit:
     title: str
     text: str
     passage: str | None = None
+    metadata: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,12 +174,25 @@ class TextSearch(Protocol):
 
     collection: SearchedCollection
 
-    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
         """Returns the best `depth` documents of each query, best first.
 
         There are none for a query of which nothing is known, and none whose score is zero because
         they have nothing to do with it.
+
+        Args:
+            queries: In the language of queries.
+            depth: Documents per query.
+            filter: A condition over metadata, in SQL, that holds for all that is found; "" for
+                all documents.
+
+        Raises:
+            InputError: The filter is no such condition.
         """
+
+    @property
+    def facets(self) -> Mapping[str, Sequence[Any]]:
+        """Column of metadata -> its values, if these are few."""
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
         """Returns the evidence of each query."""

@@ -16,13 +16,12 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import family, used_by
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_quality import measured_quality, refitted
-from tf_smoothclir.publishing.export_search import SearchedSource
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.exported_tables import EXACT
+from tf_smoothclir.publishing.manifest import PairInfo
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import (
-    PairInfo,
     Part,
     manifest_in_memory,
     publish_version,
@@ -73,16 +72,22 @@ def export_run(
     search_depth: int = 10,
     dim: int = 0,
     table_type: str = EXACT,
-    vector_type: str = EXACT,
     retriever: str = "",
+    collection: Any = None,
     verifier: Verifier | None = None,
 ) -> int:
-    """Exports what a run ranks with; towers with the weights of their best epoch."""
+    """Exports what a run ranks with; towers with the weights of their best epoch.
+
+    Args:
+        collection: The `documents` of the search model; None for the set of the run.
+    """
     models, cut_points = load_models(run, dim), None
     if retriever:
         models = models.only(retriever)
     settings = models.settings
-    _check_types(run, settings, search_model, table_type, vector_type)
+    if table_type != EXACT and not settings.retrieval.with_task:
+        reason = f"{run.path} has no towers, and so no vectors"
+        raise input_error(f"--table_type={table_type}", reason, "Leave it out")
     if None in models.values():
         models, cut_points = refitted(run, models)
     publication = Publication(run, models, table_type)
@@ -90,7 +95,7 @@ def export_run(
     if table_type != EXACT:
         tables = {role: parts[role].tables for role in ROLES}
         quality = measured_quality(run, models, tables)
-        info = dataclasses.replace(info, quality=quality)
+        info = dataclasses.replace(info, tables=quality)
     try:
         source = source_of(settings.data)
         texts = {
@@ -98,12 +103,12 @@ def export_run(
             or _made_up_texts(run.vocabulary_tokens("query")),
             "document": _sample(text.text for text in source.documents()),
         }
-        if search_model and (number := _collection_size(source, max_search_documents)):
-            form = texts["query"], vector_type, info.cut_points, search_depth
-            searched = SearchedSource(source, number, *form)
-            if found := family(info.retriever).search_model(publication, searched):
-                parts["search"], recall = found
-                info = dataclasses.replace(info, vectors=recall)
+        searched = collection or source
+        if search_model and (number := _collection_size(searched, max_search_documents)):
+            form = {"cut_points": info.cut_points, "depth": search_depth}
+            found = family(info.retriever).search_model(publication, searched, number, **form)
+            if found is not None:
+                parts["search"] = found
     except InputError as error:
         if search_model:
             raise InputError(
@@ -115,30 +120,8 @@ def export_run(
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     version = publish_version(parts, export_dir, info, texts, verifier)
-    narrow = {table_type, vector_type} != {EXACT}
-    write_model_card(run, settings, export_dir, version, tuple(parts), narrow)
+    write_model_card(run, settings, export_dir, version, tuple(parts), table_type != EXACT)
     return version
-
-
-def _check_types(
-    run: RunDirectory,
-    settings: RunSettings,
-    search_model: bool,
-    table_type: str,
-    vector_type: str,
-) -> None:
-    """Checks that there is something to store as asked."""
-    for flag, kind in (("table_type", table_type), ("vector_type", vector_type)):
-        if kind != EXACT and not settings.retrieval.with_task:
-            raise input_error(
-                f"--{flag}={kind}", f"{run.path} has no towers, and so no vectors", "Leave it out"
-            )
-    if vector_type != EXACT and not search_model:
-        raise input_error(
-            f"--vector_type={vector_type}",
-            "it is about the search model, and --nosearch_model exports none",
-            "Leave one of them out",
-        )
 
 
 def models_of_run(run: RunDirectory) -> ExportedModels:

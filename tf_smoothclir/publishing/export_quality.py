@@ -1,23 +1,19 @@
-"""Quality of smaller exports: metrics and recall of narrow tables and vectors, and of cut ones."""
+"""Quality of smaller exports: metrics with narrow tables, and with cut vectors."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.ops.top_k import recall
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_tables import ExportedTables
-from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.exported_vectors import CollectionVectors
-from tf_smoothclir.publishing.manifest import TableQuality, VectorQuality
+from tf_smoothclir.publishing.manifest import TableQuality
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels
 from tf_smoothclir.training.run_report import calibrated_on
@@ -25,7 +21,6 @@ from tf_smoothclir.training.train import tokenized_set_of
 
 _SPLIT, _TOWERS = "validation", "dense"
 _METRICS = ("full/MRR@10", "NDCG@5", "P_mr@1")
-_RECALL_QUERIES, _QUERIES_AT_ONCE = 1000, 50
 
 
 def measured_quality(
@@ -52,33 +47,6 @@ def measured_quality(
         found.largest_distance,
     )
     return found
-
-
-def measured_recall(
-    narrow: CollectionVectors,
-    exact: np.ndarray,
-    tower: ExportedTower,
-    texts: Sequence[bytes],
-    depth: int,
-) -> VectorQuality:
-    """Searches a collection by exact `[documents, dim]` float32 and by narrow vectors."""
-    depth = min(depth, len(exact))
-    texts = texts[:: max(1, len(texts) // _RECALL_QUERIES)][:_RECALL_QUERIES]
-    queries, found = [], []
-    for begin in range(0, len(texts), _QUERIES_AT_ONCE):
-        some = tower.serve(tf.constant(texts[begin : begin + _QUERIES_AT_ONCE]))["vector"]
-        queries.append(some.numpy())
-        found += [*tf.math.top_k(narrow.scores(some), depth).indices.numpy()]
-    share = recall(np.concatenate(queries), exact, found, depth)
-    quality = VectorQuality(narrow.type, share, depth, len(texts))
-    logging.info(
-        "%s vectors in the search model: recall@%d %.4f with %d queries",
-        quality.type,
-        depth,
-        share,
-        len(texts),
-    )
-    return quality
 
 
 def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:

@@ -1,35 +1,47 @@
-"""Scorers of a search model: towers, a lexical model, or both."""
+"""What a search model ranks by, in the graph: towers, a lexical model, or both, and feedback."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import tensorflow as tf
 
 from tf_smoothclir.hybrid.fusion import DEPTH, RANK_CONSTANT, RECIPROCAL_RANK, SUM, Fusion
-from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.feedback import DEPTH as FEEDBACK_DEPTH
+from tf_smoothclir.lexical.feedback import TERMS
+from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_pairs import LexicalPairs
-from tf_smoothclir.publishing.exported_postings import PostingSums
-from tf_smoothclir.publishing.exported_queries import QueriesRead
+from tf_smoothclir.publishing.exported_postings import PostingSums, SparseLists, owners, row_sums
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.exported_vectors import CollectionVectors
+from tf_smoothclir.text.tokens import Tokens
 
 _DOCUMENTS_PER_STEP = 20_000
+
+
+class QueriesRead(NamedTuple):
+    """Queries as the halves of a retriever see them."""
+
+    words: Tokens | None  # of the lexical model; None without one
+    # `[batch, dim]` float32, of the query tower; None where it does not rank.
+    vectors: tf.Tensor | None
+    levels: tf.Tensor  # `[batch]` int32, the best evidence that either has of each query
 
 
 class DenseScorer(tf.Module):
     """Scores by inner products of vectors."""
 
-    def __init__(self, towers: dict[str, ExportedTower], vectors: CollectionVectors):
+    def __init__(self, towers: dict[str, ExportedTower], vectors: np.ndarray):
         super().__init__(name="dense")
         self._query_tower, self._document_tower = towers["query"], towers["document"]
-        self._vectors = vectors
+        self._vectors = tf.Variable(vectors, trainable=False)  # `[documents, dim]` float32
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        return self._vectors.scores(queries.vectors)
+        return tf.matmul(queries.vectors, self._vectors, transpose_b=True)
 
     def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
         """The score of each query with one document, `[pairs]`; both are strings."""
@@ -124,3 +136,46 @@ def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array,
     some = [parts.model.impacts(own, parts.spelling) for own in passages]
     number = np.concatenate([own.number_of_each() for own in passages])
     return sp.csr_array(sp.vstack(some, format="csr")), number
+
+
+class ExportedFeedback(tf.Module):
+    """Adds feedback to the scores of a collection, as `lexical.feedback.Feedback` does."""
+
+    def __init__(self, vectors: sp.csr_array, weight: float, depth: int = FEEDBACK_DEPTH):
+        """Takes a collection as the `[documents, words]` of `tf_idf`."""
+        super().__init__(name="feedback")
+        self._weight = weight
+        self._depth = min(depth, vectors.shape[0])
+        self._terms = min(TERMS, vectors.shape[1])
+        self._documents = SparseLists(SparseRows.of(vectors), vectors.shape[1])
+        self._postings = PostingSums(SparseRows.of(vectors.T.tocsr()), vectors.shape[0])
+
+    def __call__(self, scores: tf.Tensor) -> tf.Tensor:
+        """`[queries, documents]` scores with feedback; of equal ones, lower places rank first."""
+        queries = tf.shape(scores)[0]
+        best, first = tf.math.top_k(scores, self._depth)
+        shares = tf.nn.softmax(tf.where(best > 0, best, scores.dtype.min))
+        weights, terms = self._heaviest_terms(first, tf.where(best > 0, shares, 0))
+        rows = tf.repeat(tf.range(queries), self._terms)
+        some = tf.reshape(weights, [-1]) > 0
+        similar = self._postings(
+            tf.boolean_mask(tf.reshape(terms, [-1]), some),
+            tf.boolean_mask(tf.reshape(weights, [-1]), some),
+            tf.boolean_mask(rows, some),
+            queries,
+        )
+        # The first documents, and what equals the last of them.
+        least = tf.reduce_min(tf.where(best > 0, best, best.dtype.max), axis=1, keepdims=True)
+        lifted = (scores >= least) & (scores > 0)
+        highest = tf.reduce_max(tf.where(lifted, similar, 0), axis=1, keepdims=True)
+        return scores + self._weight * tf.where(lifted, highest, similar)
+
+    def _heaviest_terms(self, first: tf.Tensor, shares: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The weights and ids of the words of mixtures of documents, `[queries, terms]`."""
+        documents, shares = tf.reshape(first, [-1]), tf.reshape(shares, [-1])
+        lengths = self._documents.lengths(documents)
+        words, values = self._documents.entries(documents)
+        per_query = tf.reduce_sum(tf.reshape(lengths, tf.shape(first)), axis=1)
+        values *= tf.gather(shares, owners(lengths))
+        mixture = row_sums(words, values, per_query, self._documents.width)
+        return tf.math.top_k(mixture, self._terms)

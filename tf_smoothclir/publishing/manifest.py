@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import check_loaded
@@ -15,16 +15,6 @@ from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import input_error
 
 EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
-
-
-class Manifest(Protocol):
-    """Base of the manifests of towers, search models and indexes."""
-
-    role: str  # "query", "document", "lexical", "search" or "index"
-    version: int
-    # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
-    pair_id: str
-    thresholds: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,35 +28,30 @@ class TableQuality:
 
 
 @dataclasses.dataclass(frozen=True)
-class VectorQuality:
-    """Quality of a narrow form of the vectors of a search model."""
+class PairInfo:
+    """Facts that all manifests of a version share, whatever its parts are."""
 
-    type: str  # "int8"
-    recall: float  # share of the exact best documents that are found, on average
-    depth: int
-    queries: int  # number of queries that it was measured with; of the set of the training run
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportManifest:
-    """The manifest of an exported tower, lexical model or search model."""
-
-    role: str  # "query", "document", "lexical" or "search"
-    version: int
-    pair_id: str  # as in `Manifest`
     dim: int  # length of the vectors; 0 without towers
     epsilon: float  # ε of the similarity; 0 without towers
     thresholds: tuple[float, ...]
     data: DataSettings  # the retrieval set of the training run; finds its collection again
     cut_points: CutPoints
-    # Roles of the parts that rank together; the version is complete if all are there.
-    parts: tuple[str, ...]
     retriever: str = "dense"  # the family that ranks, without a re-ranker
     plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
     # What the narrow tables of the towers cost; None for exact ones.
     tables: TableQuality | None = None
-    # What the narrow vectors of the search model cost; None for exact ones.
-    vectors: VectorQuality | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportManifest(PairInfo):
+    """The manifest of an exported tower, lexical model or search model."""
+
+    role: str  # "query", "document", "lexical" or "search"
+    version: int
+    # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
+    pair_id: str
+    # Roles of the parts that rank together; the version is complete if all are there.
+    parts: tuple[str, ...]
     documents: int | None = None  # size of the collection of a search model; None for another part
     # Documents that a search model returns per query; None for another part.
     depth: int | None = None
@@ -94,12 +79,12 @@ class ExportManifest:
         write_manifest(directory, self.role, facts)
 
 
-def check_pair(first: Manifest, second: Manifest) -> None:
+def check_pair(first: Any, second: Any) -> None:
     """Checks that two parts, or a part and an index, come from one training run."""
     check_pair_id(f"{first.role} {first.version}", first.pair_id, second)
 
 
-def check_pair_id(part: str, pair_id: str, manifest: Manifest) -> None:
+def check_pair_id(part: str, pair_id: str, manifest: Any) -> None:
     """Checks that a part comes from the same training run as the owner of a manifest."""
     if pair_id != manifest.pair_id:
         raise input_error(

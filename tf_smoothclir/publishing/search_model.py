@@ -7,15 +7,22 @@ separate index.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import tensorflow as tf
 
 from tf_smoothclir.losses.grades import hit_grades, predicted_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.exported_queries import QueriesRead
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_scorers import (
+    DenseScorer,
+    FusedScorer,
+    LexicalScorer,
+    QueriesRead,
+)
+from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import bounded, checked, in_pieces
 from tf_smoothclir.text.evidence_levels import NAMES, NOTHING
+from tf_smoothclir.text.tokenizer import tokenize
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
 # few times as much.
@@ -23,14 +30,27 @@ _SCORES_PER_STEP = 1 << 22
 _MOST_QUERIES_PER_STEP = 64
 
 
-class GraphScorer(Protocol):
-    """Scorer in the graph; a `tf.Module`."""
+class SearchedQueries(tf.Module):
+    """Reads queries for a search model, in the graph."""
 
-    def all_documents(self, queries: QueriesRead) -> tf.Tensor:
-        """The scores of the collection, `[queries, documents]`."""
+    def __init__(self, tower: ExportedTower | None, lexical: LexicalParts | None):
+        super().__init__(name="queries")
+        self._tower = tower
+        self._reader = lexical and lexical.query_reader
 
-    def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """The score of each query with one document, `[pairs]`; both are strings."""
+    def __call__(self, queries: tf.Tensor) -> QueriesRead:
+        """Reads queries, `[batch]` string, any bytes."""
+        words = vectors = None
+        levels = tf.fill([tf.size(queries)], NOTHING)
+        readers = [self._reader, self._tower and self._tower.encoder]
+        tokens = tokenize(queries, max(reader.max_tokens for reader in readers if reader))
+        if self._reader is not None:
+            words, known = self._reader.read(tokens[:, : self._reader.max_tokens])
+            levels = known.levels
+        if self._tower is not None:
+            vectors, known = self._tower.read(tokens[:, : self._tower.encoder.max_tokens])
+            levels = tf.maximum(levels, known.levels)  # n-grams, where no word is known
+        return QueriesRead(words, vectors, levels)
 
 
 class SearchModel(tf.Module):
@@ -55,7 +75,7 @@ class SearchModel(tf.Module):
     def __init__(
         self,
         ids: Sequence[str],
-        scorer: GraphScorer,
+        scorer: DenseScorer | LexicalScorer | FusedScorer,
         *,
         cut_points: CutPoints,
         depth: int,

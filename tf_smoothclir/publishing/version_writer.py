@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
     MODELS,
     part_dir,
     versions_newest_first,
 )
-from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality, VectorQuality
+from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import flush_all, flush_to_disk, locked, scratch_directory
 from tf_smoothclir.utils.errors import input_error
 
@@ -44,23 +42,6 @@ class Part(Protocol):
 
     def digest(self) -> str:
         """A digest of everything that determines scores; not asked of a search model."""
-
-
-@dataclasses.dataclass(frozen=True)
-class PairInfo:
-    """Facts that all manifests of a version share."""
-
-    dim: int  # length of the vectors; 0 without towers
-    epsilon: float  # ε of the similarity; 0 without towers
-    thresholds: tuple[float, ...]
-    data: DataSettings  # the retrieval set of the training run; finds its collection again
-    cut_points: CutPoints
-    retriever: str = "dense"  # the family that ranks, without a re-ranker
-    plugins: tuple[str, ...] = ()  # modules that have it
-    # What the narrow tables of the towers cost; None for exact ones.
-    quality: TableQuality | None = None
-    # What the narrow vectors of the search model cost; None for exact ones.
-    vectors: VectorQuality | None = None
 
 
 def publish_version(
@@ -107,21 +88,9 @@ def publish_version(
 def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
     """Manifest of the first part, as version 0: what those of all parts share."""
     ranking = tuple(role for role in _RANKING if role in parts)
-    return ExportManifest(
-        role=ranking[0],
-        version=0,
-        pair_id=_pair_id([parts[role] for role in ranking], info),
-        dim=info.dim,
-        epsilon=info.epsilon,
-        thresholds=info.thresholds,
-        data=info.data,
-        cut_points=info.cut_points,
-        retriever=info.retriever,
-        plugins=info.plugins,
-        tables=info.quality,
-        vectors=info.vectors,
-        parts=ranking,
-    )
+    pair_id = _pair_id([parts[role] for role in ranking], info)
+    own = {"role": ranking[0], "version": 0, "pair_id": pair_id, "parts": ranking}
+    return ExportManifest(**vars(info), **own)
 
 
 def _manifest_of(shared: ExportManifest, role: str, part: Part) -> ExportManifest:

@@ -1,17 +1,17 @@
-"""Search by words, or by words and vectors, in a collection that an engine holds."""
+"""Search in a collection that an engine holds: by words, by vectors, or by both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from absl import logging
 
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, PartOfQuery
 from tf_smoothclir.engines.milvus_fields import sparse_value
-from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import (
     Explanation,
     QueryReading,
@@ -19,28 +19,39 @@ from tf_smoothclir.protocols.text_search import (
     SearchHit,
 )
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.search.query_reading import EncodeQueries, with_better
+from tf_smoothclir.search.explanation import ExplainedTower, explain_by_vectors
+from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
 from tf_smoothclir.search.word_explanation import WordExplainer
+from tf_smoothclir.utils.errors import input_error
 
 
 class EngineSearch:
-    """A `TextSearch` with a lexical model, and with towers where it has an encoder of queries.
+    """A `TextSearch` with a lexical model, with towers, or with both.
 
     The engine adds the weighted scores. There is no feedback, which needs the whole collection.
     """
 
     def __init__(
         self,
-        lexical: LexicalParts,
         documents: MilvusCollection,
         collection: SearchedCollection,
+        lexical: LexicalParts | None = None,
         encode_queries: EncodeQueries | None = None,
+        open_tower: Callable[[str], ExplainedTower] | None = None,
     ):
+        """Joins a collection and what ranks it.
+
+        Args:
+            open_tower: From a role to its tower, to explain what towers alone rank.
+        """
         self.collection = collection
-        self._lexical, self._documents = lexical, documents
+        self._documents, self._encode, self._lexical = documents, encode_queries, lexical
+        self._open_tower = functools.lru_cache(open_tower) if open_tower else None
+        if lexical is None:
+            self._cut_points = family("dense").cut_points(documents.manifest)
+            return
         fusion = lexical.ranking(with_towers=encode_queries is not None)
         self._weights = fusion.weights
-        self._read = lexical.plain_query_reader
         self._encode = encode_queries if self._weights[1] else None
         self._by_ranks = fusion.by_ranks
         self._explainer = WordExplainer(lexical)
@@ -48,16 +59,28 @@ class EngineSearch:
             reason = "Milvus ranks without feedback, which the export has (%g)."
             logging.info(reason, fusion.feedback)
 
-    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
         """The best `depth` documents of each query, best first; see `TextSearch`."""
-        readings, parts = self._as_parts(queries)
-        known = [own for reading, own in zip(readings, parts) if reading.says_something]
-        found = iter(self._found(known, depth))
-        return [next(found) if reading.says_something else [] for reading in readings]
+        if filter:
+            reason = "a collection in an engine keeps no metadata"
+            raise input_error(f"--filter={filter}", reason, "Give it when the search is opened")
+        if not len(queries):
+            return []
+        batch = self._read(queries)
+        known = [place for place, one in enumerate(batch.readings) if one.says_something]
+        found: list[list[SearchHit]] = [[] for _ in queries]
+        for place, hits in zip(known, self._found(batch.of(known), depth)):
+            found[place] = hits
+        return found
+
+    @property
+    def facets(self) -> dict:
+        """None: there is no metadata."""
+        return {}
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
         """Evidence of each query in words, or else in the query tower; see `TextSearch`."""
-        return self._as_parts(queries)[0]
+        return self._read(queries).readings if len(queries) else []
 
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
@@ -68,25 +91,36 @@ class EngineSearch:
         """
         if not hits:
             return []
-        _, (parts,) = self._as_parts([query])
+        if self._lexical is None:
+            return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
+        batch = self._read([query])
         scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
         added = self._points if self._by_ranks else self._products
-        for part in parts:
-            column = 0 if part.half == LexicalHalf.name else 1
+        for part in self._parts(batch, 0):
+            column = 0 if part.half == "lexical" else 1
             scores[:, column] = added(part, [hit.id for hit in hits])
-        words = self._read.batch([query]).ids
-        return self._explainer.explain(words, hits, scores, role)
+        return self._explainer.explain(batch.words[0], hits, scores, role)
 
-    def _found(self, queries: list[list[PartOfQuery]], depth: int) -> list[list[SearchHit]]:
+    def _read(self, queries: Sequence[str]) -> QueryBatch:
+        if self._lexical is None:
+            return self._encode(queries)
+        return read_with(self._lexical.plain_query_reader, self._encode, queries)
+
+    def _found(self, batch: QueryBatch, depth: int) -> list[list[SearchHit]]:
+        if self._lexical is None:
+            if not batch.texts:
+                return []
+            return self._documents.search(batch.vectors, depth, self._cut_points)
+        parts = [self._parts(batch, place) for place in range(len(batch.texts))]
         if self._by_ranks:
             points = self._lexical.fusion.points
-            return [self._documents.search_points(parts, depth, points) for parts in queries]
-        return [self._documents.search_sum(parts, depth) for parts in queries]
+            return [self._documents.search_points(own, depth, points) for own in parts]
+        return [self._documents.search_sum(own, depth) for own in parts]
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
         """Products that a half adds to the scores of documents."""
         fields = [fields[part.half] for fields in self._documents.values(ids)]
-        if part.half == LexicalHalf.name:
+        if part.half == "lexical":
             return [
                 part.weight * sum(n * own.get(word, 0) for word, n in part.value.items())
                 for own in fields
@@ -99,23 +133,15 @@ class EngineSearch:
         points = {hit["id"]: hit["distance"] for hit in found}
         return [points.get(id_, 0.0) for id_ in ids]
 
-    def _as_parts(
-        self, queries: Sequence[str]
-    ) -> tuple[list[QueryReading], list[list[PartOfQuery]]]:
-        """Evidence of queries, and the parts of each for the halves with a weight."""
-        if not len(queries):
-            return [], []
-        of_words, of_vectors = self._weights
-        parts: list[list[PartOfQuery]] = [[] for _ in queries]
-        words, readings = self._read.queries(queries)
-        for own, ids in zip(parts, np.split(words.ids, words.offsets[1:-1])):
-            different, counts = np.unique(ids[ids != NO_WORD], return_counts=True)
-            if of_words and len(different):
-                value = sparse_value(different, counts.astype(np.float32))
-                own.append(PartOfQuery(LexicalHalf.name, value, of_words))
-        if self._encode is not None:
-            vectors, of_tower = self._encode(queries)
-            readings = with_better(readings, of_tower)
-            for own, vector in zip(parts, np.asarray(vectors, np.float32)):
-                own.append(PartOfQuery(DenseHalf.name, vector, of_vectors))
-        return readings, parts
+    def _parts(self, batch: QueryBatch, place: int) -> list[PartOfQuery]:
+        """The parts of a query for the halves with a weight."""
+        (of_words, of_vectors), parts = self._weights, []
+        ids = batch.words[place]
+        different, counts = np.unique(ids[ids != NO_WORD], return_counts=True)
+        if of_words and len(different):
+            value = sparse_value(different, counts.astype(np.float32))
+            parts.append(PartOfQuery("lexical", value, of_words))
+        if batch.vectors is not None:
+            vector = np.asarray(batch.vectors[place], np.float32)
+            parts.append(PartOfQuery("dense", vector, of_vectors))
+        return parts

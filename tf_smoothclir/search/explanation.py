@@ -23,15 +23,20 @@ words of a query are explained in the same way, with the sides exchanged.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from tf_smoothclir.encoder.encoder import TokenVectors
-from tf_smoothclir.index.encoding import encode_texts
-from tf_smoothclir.protocols.text_search import Explanation, WordShare
+from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.index.dense_half import encode_texts
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
+from tf_smoothclir.search.query_reading import EncodeQueries
 from tf_smoothclir.utils.errors import input_error
+
+# From documents, and then from queries, to `[queries, documents]` float32.
+ScoreTexts = Callable[[Sequence[str]], Callable[[Sequence[str]], np.ndarray]]
 
 
 class ExplainedTower(Protocol):
@@ -93,3 +98,44 @@ def explain(text: TokenVectors, other: np.ndarray, epsilon: float) -> Explanatio
     words = [WordShare(word, math.fsum(values)) for word, values in shares.items()]
     words.sort(key=lambda word: -word.share)
     return Explanation(score, tuple(words), score - math.fsum(word.share for word in words))
+
+
+def explain_by_vectors(
+    encode: EncodeQueries,
+    open_tower: Callable[[str], ExplainedTower],
+    query: str,
+    hits: Sequence[SearchHit],
+    role: str,
+) -> list[Explanation]:
+    """Splits the inner product of a query and each hit into the shares of words."""
+    tower = open_tower(role)
+    if role == "query":
+        (words,) = tower.token_vectors([query])
+        others = open_tower("document").encode([hit.text for hit in hits])
+        return [explain(words, other, tower.epsilon) for other in others]
+    (other,) = encode([query]).vectors
+    texts = tower.token_vectors([hit.text for hit in hits])
+    return [explain(words, other, tower.epsilon) for words in texts]
+
+
+def explain_by_leaving_out(
+    score_texts: ScoreTexts, query: str, document: str, role: str, score: float | None = None
+) -> Explanation:
+    """Splits a score into what it loses without each word, and a remainder.
+
+    Args:
+        score: The score in a collection; by default that of the two texts alone.
+    """
+    tokens = tokens_of(document if role == "document" else query)
+    words = list(dict.fromkeys(tokens))
+    texts = [document if role == "document" else query]
+    texts += [" ".join(token for token in tokens if token != word) for word in words]
+    if role == "document":  # each alone, as scores may depend on the others
+        found = [score_texts([text])([query])[0, 0] for text in texts]
+    else:
+        found = score_texts([document])(texts)[:, 0]
+    whole = float(found[0]) if score is None else score
+    losses = [float(found[0] - without) for without in found[1:]]
+    shares = [WordShare(word, loss) for word, loss in zip(words, losses) if loss]
+    shares.sort(key=lambda word: -word.share)
+    return Explanation(whole, tuple(shares), whole - sum(word.share for word in shares))

@@ -14,14 +14,13 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.export_halves import export_halves
+from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair
-from tf_smoothclir.search.outdated import check_current
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -38,8 +37,9 @@ def open_search(
     server: str = "",
     engine: Address | None = None,
     retriever: str = AUTO,
+    filter: str = "",
 ) -> TextSearch:
-    """Opens the search of an export; builds its index if there is none.
+    """Opens the search of an export, for a filter alone; builds its index if there is none.
 
     An existing index is used as it is, because it holds its documents. If its collection has
     changed since, this logs a warning. Asking for another collection is an error.
@@ -52,11 +52,11 @@ def open_search(
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
         build_index(index_dir, SourceCollection(source_of(data)), halves, manifest, data=data)
-        index = DocumentIndex(index_dir)
+        index = DocumentIndex(index_dir, filter)
     else:
-        index = DocumentIndex(index_dir)
+        index = DocumentIndex(index_dir, filter)
         if not server:  # which may serve earlier models
-            check_current(export_dir, index_dir, index.manifest)
+            _check_current(export_dir, index_dir, index.manifest)
         _check_collection(index_dir, index.manifest, choose_data)
     models = ExportedModels(index.manifest, export_dir, server=server)
     data = choose_data(index.manifest.data or _data_of_export(export_dir))
@@ -128,6 +128,23 @@ def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
         return DataSettings()
 
 
+def _check_current(export_dir: str | os.PathLike, index_dir: Path, manifest: IndexManifest) -> None:
+    """Checks that an index is of the run whose models are the latest of an export."""
+    try:
+        latest = latest_manifest(export_dir)
+    except InputError:
+        return  # whoever loads the models says so
+    if latest.pair_id != manifest.pair_id:
+        raise input_error(
+            index_dir,
+            f"the index is of version {manifest.version} of the export, and version"
+            f" {latest.version} comes from a different training run, so their scores are not"
+            " comparable",
+            f"Build the index of {manifest.collection_name} again with smoothclir-index"
+            " --overwrite, and the flags that it was built with",
+        )
+
+
 def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: ChooseData) -> None:
     base = manifest.data or DataSettings()
     data = choose_data(base)
@@ -146,7 +163,7 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
         raise input_error(index_dir, reason, f"To search this one, {remedy}")
     if not same:
         logging.warning(
-            "The collection %s has changed since it was indexed; for its new state, %s.",
+            "The collection %s has changed since it was indexed; for its new state, run"
+            " smoothclir-index --update.",
             manifest.collection_name,
-            remedy,
         )

@@ -13,20 +13,33 @@ from tf_smoothclir.text.evidence_levels import NAMES, NGRAMS, NOTHING, WORDS
 
 if TYPE_CHECKING:
     from tf_smoothclir.client.serving_client import ServingClient
+    from tf_smoothclir.lexical.plain_reader import PlainReader
 
 
-class EncodedQueries(NamedTuple):
-    """Some queries.
+class QueryBatch(NamedTuple):
+    """Some queries, read once.
 
     Attributes:
-        vectors: `[queries, dim]` float32.
+        readings: The evidence of each.
+        vectors: `[queries, dim]` float32, of a query tower; None without one.
+        words: Of each its words, `[words]` int32, as `QueryReader` numbers them; None where
+            nothing ranks by words.
     """
 
-    vectors: np.ndarray
+    texts: list[str]
     readings: list[QueryReading]
+    vectors: np.ndarray | None = None
+    words: list[np.ndarray] | None = None
+
+    def of(self, places: list[int]) -> QueryBatch:
+        """Some of the queries."""
+        texts, readings = ([own[place] for place in places] for own in self[:2])
+        vectors = None if self.vectors is None else self.vectors[places]
+        words = None if self.words is None else [self.words[place] for place in places]
+        return QueryBatch(texts, readings, vectors, words)
 
 
-EncodeQueries = Callable[[Sequence[str]], EncodedQueries]
+EncodeQueries = Callable[[Sequence[str]], QueryBatch]
 
 
 def by_tower(model) -> EncodeQueries:
@@ -35,11 +48,11 @@ def by_tower(model) -> EncodeQueries:
 
     read = model.signatures["evidence"]
 
-    def encoded(queries: Sequence[str]) -> EncodedQueries:
+    def encoded(queries: Sequence[str]) -> QueryBatch:
         found = read(text=tf.constant(list(queries), tf.string))
         answers = found["evidence"].numpy(), found["unknown"].numpy()
         readings = [_reading(*answer) for answer in zip(*answers)]
-        return EncodedQueries(found["vector"].numpy(), readings)
+        return QueryBatch(list(queries), readings, found["vector"].numpy())
 
     return encoded
 
@@ -47,12 +60,12 @@ def by_tower(model) -> EncodeQueries:
 def by_encoder(encoder: Encoder) -> EncodeQueries:
     """Encoder of queries by an exported query tower, without TensorFlow."""
 
-    def encoded(queries: Sequence[str]) -> EncodedQueries:
+    def encoded(queries: Sequence[str]) -> QueryBatch:
         readings = []
         for read in encoder.known(queries):
             level = WORDS if read.known else NGRAMS if read.resembling else NOTHING
             readings.append(QueryReading(NAMES[level], read.unknown))
-        return EncodedQueries(encoder.encode(queries), readings)
+        return QueryBatch(list(queries), readings, encoder.encode(queries))
 
     return encoded
 
@@ -60,19 +73,27 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
 def by_server(client: ServingClient) -> EncodeQueries:
     """Encoder of queries by the query tower of a model server."""
 
-    def encoded(queries: Sequence[str]) -> EncodedQueries:
+    def encoded(queries: Sequence[str]) -> QueryBatch:
         vectors, found = client.encode_queries(queries)
         readings = [QueryReading(evidence, tuple(unknown.split())) for evidence, unknown in found]
-        return EncodedQueries(vectors, readings)
+        return QueryBatch(list(queries), readings, vectors)
 
     return encoded
 
 
-def with_better(
-    readings: Sequence[QueryReading], of_tower: Sequence[QueryReading]
-) -> list[QueryReading]:
-    """Evidence of queries in words, and in a tower where words know nothing."""
-    return [own if own.says_something else other for own, other in zip(readings, of_tower)]
+def read_with(
+    reader: PlainReader, encode: EncodeQueries | None, queries: Sequence[str]
+) -> QueryBatch:
+    """Queries by their words and, if there is an encoder, by a tower.
+
+    Their evidence is that in words, and that in the tower where words know nothing.
+    """
+    words, readings = reader.queries(queries)
+    vectors = None
+    if encode is not None:
+        _, of_tower, vectors, _ = encode(queries)
+        readings = [own if own.says_something else other for own, other in zip(readings, of_tower)]
+    return QueryBatch(list(queries), readings, vectors, np.split(words.ids, words.offsets[1:-1]))
 
 
 def _reading(evidence: bytes, unknown: bytes) -> QueryReading:

@@ -6,7 +6,8 @@ import collections
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -48,9 +49,14 @@ class RerankedSearch:
         """Evidence of each query in the first stage."""
         return self._first.read(queries)
 
-    def search(self, queries: Sequence[str], depth: int) -> list[list[SearchHit]]:
+    @property
+    def facets(self) -> Mapping[str, Sequence[Any]]:
+        """Column of metadata -> its values, if these are few."""
+        return self._first.facets
+
+    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
         """The best `depth` documents of each query, best first; see `TextSearch`."""
-        found = self._first.search(queries, max(depth, self._stage.settings.depth))
+        found = self._first.search(queries, max(depth, self._stage.settings.depth), filter)
         return [self._ordered(query, hits)[:depth] for query, hits in zip(queries, found)]
 
     def explain(

@@ -15,6 +15,7 @@ from importlib import resources
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, TextSearch
 from tf_smoothclir.search.display import carrying_words, remarks, word_pattern
 from tf_smoothclir.settings.data import DataSettings
@@ -52,8 +53,9 @@ class SearchPage:
         """Answers `/api/about`.
 
         The JSON has `query_language` and `document_language` (ISO 639-1), `grades` (how many there
-        are), `examples` (queries to try), `documents` (how many there are; null if unknown) and
-        `retrievers` (those to choose from, the default first; empty where there is no choice).
+        are), `examples` (queries to try), `documents` (how many there are; null if unknown),
+        `retrievers` (those to choose from, the default first; empty where there is no choice) and
+        `columns` (name of a column of metadata -> its values, empty where these are many).
         """
         collection = self._search.collection
         return {
@@ -63,15 +65,17 @@ class SearchPage:
             "examples": self._examples,
             "documents": collection.documents,
             "retrievers": collection.retrievers if self._open_other else (),
+            "columns": self._search.facets,
         }
 
     def search(self, fields: Mapping[str, str]) -> dict:
-        """Answers `/api/search?q=...&k=10&retriever=dense`.
+        """Answers `/api/search?q=...&k=10&retriever=dense&filter=...`.
 
         The JSON has `query`, `milliseconds`, `evidence` and `unknown` (see `QueryReading`),
         `remarks` (what people should know of them) and `results`. A result has
 
         * `rank`, `score`, `id`, `title`, and `grade`, which is null where none is predicted;
+        * `metadata`: other columns of the document, name -> value;
         * `parts`: pairs of a piece of the text and its share of the score, which is null for pieces
           that are not highlighted; of a long text they are its best passage, or else what surrounds
           the first such word;
@@ -97,7 +101,7 @@ class SearchPage:
             raise input_error(f"retriever={retriever[:80]}", "there is no such one here", remedy)
         search = self._search_with(retriever)
         begin = time.perf_counter()
-        (hits,) = search.search([query], int(depth))
+        (hits,) = search.search([query], int(depth), fields.get("filter", ""))
         milliseconds = 1000 * (time.perf_counter() - begin)
         explanations = self._explanations(search, query, hits)
         results = _results(hits, explanations)
@@ -182,6 +186,7 @@ def _result(
     hit: SearchHit, explanation: Explanation | None, carrying: set[str], pattern: re.Pattern
 ) -> dict:
     fields = {name: getattr(hit, name) for name in ("rank", "score", "grade", "id", "title")}
+    fields["metadata"] = plain(hit.metadata)
     shares, matches, added, pairs = {}, {}, None, []
     if explanation:
         words = [word for word in explanation.words if word.word in carrying]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
@@ -19,6 +21,7 @@ class MemorySource(Source):
     """
 
     parallel: Sequence[Sequence[str]] = ()  # pairs of sentences, of a set without judgments
+    others: Sequence[Mapping[str, Any]] = ()  # columns of each document that are not searched
 
     def __init__(
         self,
@@ -40,6 +43,9 @@ class MemorySource(Source):
 
     def documents(self) -> Iterator[Text]:
         return iter(self._documents)
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self.others)
 
     def judgments(self) -> Iterator[Judgment]:
         return iter(self._judgments)
@@ -80,11 +86,16 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def _lines(source: Source, stream: str) -> Iterator[str]:
     records: Iterable[Text | Judgment] = getattr(source, stream)()
-    for record in records:
-        fields = record._asdict()
+    others = source.metadata() if stream == "documents" else ()
+    for record, more in itertools.zip_longest(records, others, fillvalue={}):
+        fields = {**more, **record._asdict()}
         if fields.get("language") == "":
             del fields["language"]
-        yield json.dumps(fields, ensure_ascii=False)
+        yield json.dumps(fields, ensure_ascii=False, default=_as_json)
+
+
+def _as_json(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _digest(source: MemorySource) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from tf_smoothclir.utils.errors import input_error
 
@@ -77,6 +77,10 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def documents(self) -> Iterator[Text]:
         """Yields the documents, always in the same order."""
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        """Yields the other columns of each document, name -> value; nothing if there are none."""
+        return iter(())
 
     @abc.abstractmethod
     def judgments(self) -> Iterator[Judgment]:

@@ -8,7 +8,8 @@
 | `.parquet` | those of its columns |
 
 All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
-that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are ignored.
+that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are
+metadata of documents, and ignored elsewhere.
 """
 
 from __future__ import annotations
@@ -68,11 +69,13 @@ class Role(NamedTuple):
         columns: In the order that they have in a TSV file without their names.
         needed: How many of them, the first ones, must be there.
         by_name: Further columns, which are not needed.
+        others: Whether a row ends with all other columns, name -> value.
     """
 
     columns: tuple[str, ...]
     needed: int
     by_name: tuple[str, ...] = ()
+    others: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,14 +185,27 @@ def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str
     return next((by_plain[name] for name in map(_plain, wanted) if name in by_plain), None)
 
 
+def values_of(
+    role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
+) -> list[Any]:
+    """The values of a row; `places` are those of all columns of a record that is a list."""
+    values = [ABSENT if key is None else record[key] for key in chosen]
+    if role.others:
+        keys = zip(record, record) if places is None else places.items()
+        values.append({name: record[key] for name, key in keys if key not in chosen})
+    return values
+
+
 def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
     order: list[int | None] = []
+    places: dict[str, int] = {}
     widths = sorted({role.needed, len(role.columns)})
     width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
     for number, line in lines:
         fields = line.split("\t")
         if not width and number == 1 and is_header(fields, role, columns):
             order, width = _order(fields, role, columns, path), len(fields)
+            places = dict(zip(fields, range(width)))
             shown = f"{width} ({', '.join(fields)})"
             continue
         if not width and role.needed <= len(fields) <= len(role.columns):
@@ -204,7 +220,7 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 " line with the names of all",
                 line=number,
             )
-        yield number, [ABSENT if place is None else fields[place] for place in order]
+        yield number, values_of(role, fields, order, places)
 
 
 def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
@@ -236,8 +252,9 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
             number, begin = begin, last + 1
             if order is None:
                 order, width = _order(fields, role, columns, path), len(fields)
+                places = dict(zip(fields, range(width)))
             elif len(fields) == width:
-                yield number, [ABSENT if place is None else fields[place] for place in order]
+                yield number, values_of(role, fields, order, places)
             elif fields:
                 reason = f"{len(fields)} values instead of {width}, as in the first line"
                 raise input_error(path, reason, _QUOTE, line=number)
@@ -259,7 +276,7 @@ def _jsonl(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, 
             if len(chosen) > _ROWS_PER_BATCH:  # objects of any names
                 chosen.clear()
             chosen[names] = chosen_columns(names, role, columns, path, number)
-        yield number, [ABSENT if name is None else record[name] for name in chosen[names]]
+        yield number, values_of(role, record, chosen[names])
 
 
 def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -281,15 +298,9 @@ def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _parquet(path: Path, role: Role, columns: Mapping) -> Iterator[Row]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:  # missing, or built for another NumPy
-        raise input_error(
-            path,
-            f"reading Parquet needs the package pyarrow ({error})",
-            "pip install '.[parquet]' in the checkout",
-        ) from None
+    import pyarrow
+    from pyarrow import parquet
+
     row, size = 0, path.stat().st_size
     left = _FREE_BYTES + _MOST_TIMES * size
     too_large = f"its texts are more than {_MOST_TIMES} times as large as it"
@@ -302,7 +313,7 @@ def _parquet(path: Path, role: Role, columns: Mapping) -> Iterator[Row]:
                 raise input_error(path, too_large, _OTHER_KIND)
             # Each row may repeat the longest text, which the file may hold once, and compressed.
             rows = (_FREE_BYTES // 4 + 16 * size) // max([1, *chunks])
-            wanted = list(filter(None, names))
+            wanted = None if role.others else list(filter(None, names))
             for batch in file.iter_batches(min(max(1, rows), _ROWS_PER_BATCH), columns=wanted):
                 for record in batch.to_pylist():
                     row += 1
@@ -311,7 +322,7 @@ def _parquet(path: Path, role: Role, columns: Mapping) -> Iterator[Row]:
                     )
                     if left < 0:
                         raise input_error(path, too_large, _OTHER_KIND)
-                    yield row, [ABSENT if name is None else record[name] for name in names]
+                    yield row, values_of(role, record, names)
     except InputError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:

@@ -1,0 +1,260 @@
+"""Metadata of documents: all columns that are not searched, typed, in a Parquet file.
+
+They are shown with hits, and filters are boolean expressions over them in DuckDB's SQL.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import functools
+import json
+import math
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tf_smoothclir.data.sources.cells import is_missing
+from tf_smoothclir.storage.files import naming, open_to_write
+from tf_smoothclir.utils.errors import InputError, input_error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METADATA = "metadata.parquet"
+_NESTED = "metadata"  # a column of objects, as in BEIR, whose entries are columns
+_LONGEST_FILTER = 1000  # characters
+_MOST_MASKS = 32  # that are remembered
+_MOST_VALUES = 20  # of a column that is a facet
+_NO_NUMBER = re.compile(r"\s*[+-]?(0[0-9]|[0-9]{16})|.*[a-zA-Z]{2}")
+# What an expression may consist of, in DuckDB's tree, and the functions that it may call: nothing
+# that reads anything but the table, or whose result may be large.
+_CLASSES = {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"}
+_CLASSES |= {"CONSTANT", "FUNCTION", "OPERATOR", "TYPE"}
+_NAMED = re.findall(
+    r"\w+",
+    "lower upper trim length contains starts_with ends_with regexp_matches abs round floor ceil"
+    " year month day date_part list_contains",
+)
+_OPERATORS = re.findall(
+    r"\S+",
+    "+ - * / // % ~~ !~~ ~~* !~~* like_escape ilike_escape not_like_escape not_ilike_escape"
+    " list_value array_extract",
+)
+_FUNCTIONS = {*_OPERATORS, *_NAMED}
+
+
+def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
+    """Writes the columns of all documents; no file where there are none."""
+    columns: dict[str, list] = {}
+    number = 0
+    for number, row in enumerate(map(_flat, rows), 1):
+        for name, value in row.items():
+            column = columns.setdefault(name, [])
+            column += [None] * (number - 1 - len(column))
+            column.append(value)
+    columns = {
+        name: c + [None] * (documents - len(c))
+        for name, c in columns.items()
+        if set(map(id, c)) != {id(None)}
+    }
+    if not columns or number != documents:
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    arrays = {
+        name: _typed(column + [None] * (documents - len(column)))
+        for name, column in columns.items()
+    }
+    with naming(path), open_to_write(path) as file:
+        parquet.write_table(pa.table(arrays), file)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    nested = row.get(_NESTED)
+    if isinstance(nested, Mapping):
+        row = {**nested, **{name: value for name, value in row.items() if name != _NESTED}}
+    missing = (
+        is_missing(value) or (isinstance(value, str) and not value) for value in row.values()
+    )
+    return {str(name): None if gone else row[name] for name, gone in zip(row, missing)}
+
+
+def _typed(values: list) -> pa.Array:
+    """A column with the narrowest type that keeps all that its values say; else of strings."""
+    import pyarrow as pa
+
+    texts = [
+        value if value is None or isinstance(value, str) else _as_text(value) for value in values
+    ]
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, TypeError, OverflowError):  # of several types
+        array = pa.array(texts)
+    if pa.types.is_struct(array.type):
+        return pa.array(texts)
+    if not pa.types.is_string(array.type):
+        return array
+    # Not numbers with leading zeros, such as postal codes, or with more digits than a float keeps.
+    numbers = [pa.int64(), pa.float64()]
+    if any(text and _NO_NUMBER.match(text) for text in texts):
+        numbers = []
+    for kind in (*numbers, pa.date32(), pa.timestamp("us")):
+        try:
+            return array.cast(kind)
+        except pa.ArrowException:
+            continue
+    return array
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+class Metadata:
+    """The columns of the documents of an index, read when they are first needed."""
+
+    def __init__(self, path: Path):
+        # Kept open, so that an index that replaces this one changes nothing.
+        self._file = open(path, "rb") if path.is_file() else None  # noqa: SIM115
+        self._masks: collections.OrderedDict[str, np.ndarray] = collections.OrderedDict()
+        self._busy = threading.Lock()
+
+    @functools.cached_property
+    def _table(self) -> pa.Table | None:
+        if self._file is None:
+            return None
+        from pyarrow import parquet
+
+        return parquet.read_table(self._file)
+
+    def rows(self, positions: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yields the values of documents, column -> value, without those that are missing."""
+        if self._table is None:
+            yield from ({} for _ in positions)
+            return
+        for row in self._table.take(list(positions)).to_pylist():
+            yield {name: value for name, value in row.items() if value is not None}
+
+    @functools.cached_property
+    def facets(self) -> dict[str, list]:
+        """Column -> its values, most frequent first; empty where there are too many to choose."""
+        found: dict[str, list] = {}
+        for name in self._table.column_names if self._table is not None else ():
+            try:
+                counts = self._table[name].drop_null().value_counts()
+            except (NotImplementedError, ValueError):  # of lists
+                counts = ()
+            few = 1 < len(counts) <= _MOST_VALUES
+            values = sorted(counts.to_pylist(), key=lambda one: -one["counts"]) if few else ()
+            found[name] = [plain(one["values"]) for one in values]
+        return found
+
+    def mask(self, expression: str) -> np.ndarray | None:
+        """The documents for which an expression is true, `[documents]` bool; None for "".
+
+        Raises:
+            InputError: It is no boolean expression over the columns, or DuckDB is missing.
+        """
+        if not expression.strip():
+            return None
+        with self._busy:
+            if expression not in self._masks:
+                self._masks[expression] = self._evaluated(expression)
+                if len(self._masks) > _MOST_MASKS:
+                    self._masks.popitem(last=False)
+            return self._masks[expression]
+
+    @functools.cached_property
+    def _database(self) -> Any:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise input_error(
+                "--filter",
+                f"it needs the package duckdb ({error})",
+                "pip install '.[filters]' in the checkout",
+            ) from None
+        database = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"})
+        database.register("documents", self._table)
+        database.execute("SET autoinstall_known_extensions = false")
+        database.execute("SET autoload_known_extensions = false")
+        database.execute("SET enable_external_access = false")
+        database.execute("SET lock_configuration = true")
+        return database
+
+    def _evaluated(self, expression: str) -> np.ndarray:
+        if self._table is None:
+            raise _no_filter(expression, "the documents have no columns besides their texts")
+        if len(expression) > _LONGEST_FILTER:
+            reason = f"it has more than {_LONGEST_FILTER} characters"
+            raise _no_filter(expression, reason, self._table)
+        query = f"SELECT ({expression}\n) AS kept FROM documents"
+        database = self._database
+        import duckdb
+
+        try:
+            (tree,) = database.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
+            _check_tree(json.loads(tree))
+            (kept,) = database.execute(query).fetchnumpy().values()
+        except (duckdb.Error, ValueError, RecursionError) as error:
+            reason = re.sub(r"^\w+ Error: ", "", str(error).strip().partition("\n")[0])
+            raise _no_filter(expression, reason.rstrip("!"), self._table) from None
+        if kept.dtype != bool:
+            reason = "it is no condition, such as year > 2021"
+            raise _no_filter(expression, reason, self._table)
+        return np.ma.filled(kept, False)
+
+
+def _check_tree(tree: dict) -> None:
+    """Checks that DuckDB's tree of a query is one expression over the table, and nothing else."""
+    if tree["error"]:
+        raise ValueError(tree.get("error_message", "it is no expression"))
+    (statement,) = tree["statements"]
+    node = statement["node"]
+    expressions, table = node.pop("select_list", ()), node.pop("from_table", {})
+    is_one = node.pop("type") == "SELECT_NODE" and len(expressions) == 1
+    rest = {key for key, value in node.items() if value and value != {"map": []}}
+    if not is_one or table.get("table_name") != "documents" or rest != {"aggregate_handling"}:
+        raise ValueError("it is no single expression")
+    parts = [*expressions]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, list):
+            parts += part
+        if not isinstance(part, dict):
+            continue
+        if part.get("class", "CONSTANT") not in _CLASSES or "node" in part:
+            raise ValueError(f"{part.get('class', 'a query').lower()} is not allowed in a filter")
+        if "function_name" in part and part["function_name"] not in _FUNCTIONS:
+            name = part["function_name"]
+            raise ValueError(f"the function {name} is none of {', '.join(_NAMED)}")
+        parts += part.values()
+
+
+def _no_filter(expression: str, reason: str, table: pa.Table | None = None) -> InputError:
+    shown = expression if len(expression) <= 80 else f"{expression[:77]}..."
+    remedy = "Index documents that have more columns, or leave the filter out"
+    if table is not None:
+        kinds = (f"{field.name} ({field.type})" for field in table.schema)
+        remedy = f"Give a condition over {', '.join(kinds)}"
+    return input_error(f"--filter={shown}", reason.rstrip("."), remedy)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: dates and times as ISO 8601."""
+    if isinstance(value, (datetime.date, datetime.datetime, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    is_json = isinstance(value, (bool, int, str)) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
+    return value if is_json else str(value)
