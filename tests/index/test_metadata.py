@@ -13,11 +13,15 @@ from pyarrow import parquet
 
 from tests.index.helpers import brute_force, build, found_by, queries
 from tests.index.test_vector_index import TEXTS
+from tf_smoothclir.data.sources.memory import MemorySource, write_set
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.index import ranker
-from tf_smoothclir.index.document_collections import open_files
+from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.index.vector_index import KINDS, IndexSettings
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
 DAY = datetime.date(2021, 5, 6)
@@ -151,3 +155,14 @@ def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch
                 assert found == expected
             assert {id_ for id_, _ in found} <= {text.id for text in kept}
             assert len(found) == len(expected)
+
+
+def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
+    documents = [Text("a", "", "mot1", "fr"), Text("b", "", "wort2", "de")]
+    source = MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
+    source.others = [{"year": np.int64(2020)}, {"day": DAY}]
+    write_set(source, tmp_path / "set", None)
+    kept = SourceCollection(source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1)))
+    build(tmp_path / "index", kept)
+    rows = [*DocumentIndex(tmp_path / "index").metadata.rows([0, 1])]
+    assert rows == [{"year": 2020, "language": "fr"}, {"day": DAY, "language": "de"}]

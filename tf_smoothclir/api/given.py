@@ -68,11 +68,13 @@ def texts_of(given: Texts, argument: str, columns: Mapping[str, str] | None = No
     return records
 
 
-def others_of(given: Texts, argument: str) -> list[Mapping[str, Any]]:
+def others_of(
+    given: Texts | None, argument: str, columns: Mapping[str, str] | None = None
+) -> list[Mapping[str, Any]]:
     """The other columns of each document of a data frame or of a list of dictionaries."""
     if not _is_frame(given) and not (isinstance(given, list) and isinstance(given[0], Mapping)):
         return []
-    return [row[-1] for _, row in rows_of(given, TEXTS._replace(others=True), argument)[0]]
+    return [row[-1] for _, row in rows_of(given, TEXTS._replace(others=True), argument, columns)[0]]
 
 
 def judgments_of(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.api.given import judgments_of, rows_of, texts_of
+from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
 from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.data.judgments import known_judgments
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -117,7 +117,9 @@ def set_in_memory(
 
     def of(judged: list[Judgment]) -> MemorySource:
         languages = settings.query_language, settings.document_language
-        return MemorySource(queries, documents, judged, splits, *languages)
+        made = MemorySource(queries, documents, judged, splits, *languages)
+        made.others = others_of(parts.get("documents"), "documents", columns)
+        return made
 
     source = of([judgment for _, judgment in judgments or ()])
     source.is_judged = judgments is not None

@@ -104,8 +104,7 @@ def encode_collection(
             rows = half.kept(earlier.half(half.name), places, documents)
         return half.encode(documents) if rows is None else rows
 
-    text = operator.attrgetter("text")
-    languages: list[str] = []
+    text, languages = operator.attrgetter("text"), []
     batches = text_batches(collection.documents(), size=_TEXTS_PER_CALL, text=text)
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress_bar(None, "Encode the collection", "documents"))
@@ -119,7 +118,11 @@ def encode_collection(
                     write(piece)
             bar.update(len(batch))
     documents = DocumentStore(directory / DOCUMENTS)
-    write_metadata(directory / DOCUMENTS / METADATA, collection.metadata(), languages)
+    rows = collection.metadata()
+    if len({*languages}) > 1:
+        named = ({"language": language} for language in languages)
+        rows = (a | b for a, b in itertools.zip_longest(rows, named, fillvalue={}))
+    write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
     return documents
 
 

@@ -20,7 +20,6 @@ from tf_smoothclir.index.sparse_files import check_ends, unfit
 from tf_smoothclir.storage.files import open_to_write, write_array
 
 DOCUMENTS = "documents"  # its directory in an index
-FIELDS = ("id", "title", "text")
 _HASHES = "hashes"
 
 
@@ -31,7 +30,8 @@ def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None
     with contextlib.ExitStack() as stack:
         hashes = stack.enter_context(open_to_write(directory / _HASHES))
         writers = {
-            name: stack.enter_context(RaggedWriter(directory, name, "u1")) for name in FIELDS
+            name: stack.enter_context(RaggedWriter(directory, name, "u1"))
+            for name in Text._fields[:3]
         }
 
         def add(documents: Sequence[Text]) -> None:
@@ -52,7 +52,7 @@ class DocumentStore:
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
-        self._fields = [RaggedStore(directory, name, "u1") for name in FIELDS]
+        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields[:3]]
         for field in self._fields:
             check_ends(field.path, field.offsets, len(field.values))
             if len(field) != len(self):

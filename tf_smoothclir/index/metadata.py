@@ -48,12 +48,8 @@ _OPERATORS = re.findall(
 _FUNCTIONS = {*_OPERATORS, *_NAMED}
 
 
-def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Sequence[str]) -> None:
-    """Writes the columns of all documents, and their languages; no file where there are none.
-
-    Args:
-        languages: Of each document its language, "" for an unknown one.
-    """
+def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
+    """Writes the columns of all documents; no file where there are none."""
     columns: dict[str, list] = {}
     number = 0
     for number, row in enumerate(map(_flat, rows), 1):
@@ -62,18 +58,19 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], languages: Seq
             column += [None] * (number - 1 - len(column))
             column.append(value)
     columns = {
-        name: column + [None] * (number - len(column))
-        for name, column in columns.items()
-        if any(value is not None for value in column) and number == len(languages)
+        name: c + [None] * (documents - len(c))
+        for name, c in columns.items()
+        if set(map(id, c)) != {id(None)}
     }
-    if any(languages):
-        columns["language"] = [language or None for language in languages]
-    if not columns:
+    if not columns or number != documents:
         return
     import pyarrow as pa
     from pyarrow import parquet
 
-    arrays = {name: _typed(column) for name, column in columns.items()}
+    arrays = {
+        name: _typed(column + [None] * (documents - len(column)))
+        for name, column in columns.items()
+    }
     with naming(path), open_to_write(path) as file:
         parquet.write_table(pa.table(arrays), file)
 

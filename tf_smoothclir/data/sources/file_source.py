@@ -29,6 +29,7 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 _ROWS_SAMPLED = 1000
+WITH_OTHERS = TEXTS._replace(others=True)
 
 
 class FileSource(Source):
@@ -105,6 +106,11 @@ class FileSource(Source):
 
     def documents(self) -> Iterator[Text]:
         return self._all("documents")
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        if self._language_column("documents")[0] == TEXTS:
+            for path in self.files["documents"]:
+                yield from (row[-1] for _, row in self._rows(path, WITH_OTHERS)[0])
 
     def document_pieces(self, size: int) -> Iterator[Piece]:
         """Yields pieces of the documents file of about `size` bytes, for different workers."""

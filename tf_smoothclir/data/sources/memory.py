@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,11 +86,16 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def _lines(source: Source, stream: str) -> Iterator[str]:
     records: Iterable[Text | Judgment] = getattr(source, stream)()
-    for record in records:
-        fields = record._asdict()
+    others = source.metadata() if stream == "documents" else ()
+    for record, more in itertools.zip_longest(records, others, fillvalue={}):
+        fields = {**more, **record._asdict()}
         if fields.get("language") == "":
             del fields["language"]
-        yield json.dumps(fields, ensure_ascii=False)
+        yield json.dumps(fields, ensure_ascii=False, default=_as_json)
+
+
+def _as_json(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _digest(source: MemorySource) -> str:
