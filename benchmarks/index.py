@@ -75,6 +75,7 @@ def _trained(directory: str, documents: int, dim: int):
     """The vectors of all queries, and those of documents in parts."""
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.run_models import ModelsOverSet
     from tf_smoothclir.training.train import tokenized_set_of, trainer_of
     from tf_smoothclir.two_tower.scorer import SetEncoder
 
@@ -86,7 +87,7 @@ def _trained(directory: str, documents: int, dim: int):
     )
     run = RunDirectory.create(f"{directory}/run", settings)
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-    trainer = trainer_of(settings, tokenized_set, run)
+    trainer = trainer_of(ModelsOverSet(settings, tokenized_set), run)
     trainer.train()
     encoded = SetEncoder(trainer.task.model, tokenized_set)()
     size = _DOCUMENTS_PER_PART

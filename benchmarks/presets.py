@@ -32,12 +32,13 @@ def trained(settings: RunSettings, threads: int) -> dict[str, float]:
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.source import SPLITS
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.run_models import ModelsOverSet
     from tf_smoothclir.training.train import tokenized_set_of, trainer_of
 
     with tempfile.TemporaryDirectory() as directory:
         run = RunDirectory.create(directory + "/run", settings)
         tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-        pairs, seconds = second_epoch(trainer_of(settings, tokenized_set, run))
+        pairs, seconds = second_epoch(trainer_of(ModelsOverSet(settings, tokenized_set), run))
     queries = len(tokenized_set.retrieval_set.queries_in("train"))
     return {
         "listed pairs/s": pairs / seconds,

@@ -27,6 +27,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training import train
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import ModelsOverSet
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +78,8 @@ def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[fl
     run = RunDirectory.create(path, settings)
     source = source_of(settings.data)
     tokenized_set = train.tokenized_set_of(source, settings, run, ("train", "validation"))
-    progress = train.trainer_of(changed(settings, {"epochs": epochs}), tokenized_set, run).train()
+    over = ModelsOverSet(changed(settings, {"epochs": epochs}), tokenized_set)
+    progress = train.trainer_of(over, run).train()
     return [epoch["loss"] for epoch in progress.history]
 
 

@@ -11,7 +11,7 @@ from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.hybrid import fusion as fusion_module
 from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, SUM, Fusion, reciprocal_ranks
-from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion
+from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion, may_count
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
@@ -130,6 +130,7 @@ def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     rows = [part.__getitem__ for part in parts]
     fusion = learn_fusion(texts, *rows)
     assert fusion.share in shares
+    assert may_count(texts, *rows, feedback=0.0) == (0.0 not in shares)
     assert fusion.formula == SUM
     assert fusion.feedback in FEEDBACK_WEIGHTS
     validation = Validation(texts.retrieval_set)

@@ -26,7 +26,13 @@ from tf_smoothclir.lexical.learning import (
     learn_lexical_model,
     unjudged_top,
 )
-from tf_smoothclir.lexical.positions import FLAT, PROFILES, TITLE_WEIGHTS, PositionProfile
+from tf_smoothclir.lexical.positions import (
+    DECAYS,
+    FLAT,
+    HEIGHTS,
+    TITLE_WEIGHTS,
+    PositionProfile,
+)
 from tf_smoothclir.lexical.pseudo_queries import (
     _NO_TOKEN,
     _translated,
@@ -70,9 +76,17 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
 
 
-@pytest.mark.parametrize(("lead", "chosen"), [(0.004, FLAT), (0.006, PROFILES[1])])
-def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, lead, chosen):
-    qualities = iter([0.8, 0.8 + lead, *[0.7] * (len(PROFILES) - 2)])
+@pytest.mark.parametrize(
+    ("gains", "chosen"),
+    [
+        ((0.004, 0, 0, 0, 0), FLAT),
+        ((0.006, 0, 0, 0, 0), PositionProfile(HEIGHTS[0], DECAYS[0])),
+        ((0.006, 0.007, 0, 0, 0.008), PositionProfile(HEIGHTS[1], DECAYS[2])),
+        ((0, 0, 0, 0.006, 0), PositionProfile(HEIGHTS[0], DECAYS[1])),
+    ],
+)
+def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
+    qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
     model = learn_lexical_model(texts, seed=13)
@@ -164,13 +178,18 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
+@pytest.mark.parametrize("best_feedback", range(len(FEEDBACK_WEIGHTS)))
 @pytest.mark.parametrize("power", [0.0, -0.05, -0.15])
-def test_long_documents_score_lower_as_far_as_that_is_better(texts, model, monkeypatch, power):
+def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
+    """Long documents score lower as far as that is better."""
     best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
     measured = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
-    found = _Learner(texts, 13, None).with_best_length(model)
+    qualities = [0.5 + 0.1 * (place == best_feedback) for place in range(len(FEEDBACK_WEIGHTS))]
+    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
+    found = _Learner(texts, 13, None).with_best_length_and_feedback(model)
     assert found.length_power == power
+    assert found.feedback == FEEDBACK_WEIGHTS[best_feedback]
     assert found.mean_length == np.diff(texts.documents.offsets).mean()
 
 
@@ -199,13 +218,6 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
         learn_lexical_model(without, seed=1)
 
 
-@pytest.mark.parametrize("best", range(len(FEEDBACK_WEIGHTS)))
-def test_the_best_weight_of_feedback_is_taken(texts, model, monkeypatch, best):
-    qualities = [0.5 + 0.1 * (place == best) for place in range(len(FEEDBACK_WEIGHTS))]
-    monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
-    assert _Learner(texts, 13, None).best_feedback(model) == FEEDBACK_WEIGHTS[best]
-
-
 @pytest.mark.parametrize(
     ("ranker", "best"), [("bm25", {"k1": 2.0, "b": 0.25}), ("ql", {"mu": 30.0})]
 )
@@ -224,17 +236,17 @@ def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, b
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
     """Hazard: a table knows the words of the queries that it was learned from too well."""
     learner, seen, weighed = _Learner(texts, 13, None), [], []
-    table, candidates = learner._documents.pairs.table, learner._hard_candidates
+    tables, candidates = learner._documents.pairs.tables, learner._hard_candidates
 
-    def learned_from(profile, lower_grades, queries):
-        seen.append(set(queries.tolist()))
-        return table(profile, lower_grades, queries)
+    def learned_from(profile, lower_grades, parts):
+        seen.extend(set(queries.tolist()) for queries in parts)
+        return tables(profile, lower_grades, parts)
 
     def weighed_by(rows, *rest):
         weighed.append(set(rows.tolist()))
         return candidates(rows, *rest)
 
-    monkeypatch.setattr(learner._documents.pairs, "table", learned_from)
+    monkeypatch.setattr(learner._documents.pairs, "tables", learned_from)
     monkeypatch.setattr(learner, "_hard_candidates", weighed_by)
     learner.word_weights(model)
     assert len(seen) == len(weighed) > 1

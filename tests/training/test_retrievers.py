@@ -12,7 +12,9 @@ import tf_smoothclir as sc
 from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import SPLITS, WORDS
+from tf_smoothclir.families import hybrid as hybrid_family
 from tf_smoothclir.hybrid import learning as hybrid_learning
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import learning as lexical_learning
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.storage.files import read_json
@@ -97,18 +99,18 @@ stop = mock.Mock(side_effect=KeyboardInterrupt)
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
-        (Trainer, "train"),
         (lexical_learning, "learn_lexical_model"),
+        (Trainer, "train"),
         (hybrid_learning, "learn_fusion"),
         (run_report, "evaluate_splits"),
     ]
-    for stage in stages if name == "hybrid" else stages[1::2]:
+    for stage in stages if name == "hybrid" else stages[::3]:
         with mock.patch.object(*stage, stop), pytest.raises(KeyboardInterrupt):
             train(settings, path)
     run = RunDirectory.load(path)
     assert not run.finished
     kept = snapshot(run.lexical)
-    for learned in stages[1:3]:
+    for learned in stages[:3:2]:
         monkeypatch.setattr(*learned, stop)  # nothing is learned again
     result = train(settings, path)
     assert snapshot(run.lexical) == kept
@@ -118,6 +120,29 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     before = snapshot(path)
     assert train(settings, path) == read_json(run.metrics)
     assert snapshot(path) == before
+
+
+@pytest.mark.usefixtures("without_plots")
+@pytest.mark.parametrize("looks", [[False], [True, False], [True]], ids=["early", "later", "never"])
+def test_towers_that_count_for_nothing_are_not_kept(runs, tiny, tmp_path, monkeypatch, looks):
+    """They are trained no further once validation says so, be it only the fusion in the end."""
+    monkeypatch.setattr(hybrid_family, "_ENOUGH_QUERIES", 1)
+    look = mock.Mock(side_effect=looks)
+    monkeypatch.setattr(hybrid_learning, "may_count", look)
+    monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: Fusion(0.0, 1.0, 1.0))
+    settings, path = tiny(retriever="hybrid", epochs=len(looks)), tmp_path / "run"
+    result = train(settings, path)
+    assert look.call_count == len(looks)
+    run, lexical = RunDirectory.load(path), runs["lexical"]
+    assert run.settings() == tiny(retriever="lexical", epochs=len(looks))
+    assert not run.checkpoints.exists()
+    assert result["test"] == read_json(lexical.metrics)["test"]
+    assert result["training"]["epochs"] == 0
+    assert "ranked no better with --retriever=dense than by lexical alone" in run.report.read_text()
+    assert list(load_models(run)) == ["lexical"]
+    assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
+    with pytest.raises(InputError, match="or train with --retriever=dense"):
+        load_models(run).only("dense")
 
 
 def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):

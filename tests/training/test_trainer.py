@@ -14,6 +14,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import ModelsOverSet
 from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
@@ -29,7 +30,7 @@ def begin(settings, path):
     """Does what `train` does before the first step."""
     run = RunDirectory.create(path, settings)
     tokenized_set = tokenized_by(run)
-    return tokenized_set, trainer_of(settings, tokenized_set, run)
+    return tokenized_set, trainer_of(ModelsOverSet(settings, tokenized_set), run)
 
 
 def start(settings, path):

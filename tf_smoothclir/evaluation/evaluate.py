@@ -24,7 +24,7 @@ from tf_smoothclir.evaluation.metrics import (
 from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.losses.grades import hit_shares, predicted_grades
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints
-from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer, score_and_rank
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
@@ -143,11 +143,13 @@ def evaluate_split(
     `TwoStageRetriever`.
     """
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
-    scores = scorer.score(lists)
-    per_query = list_metrics(retrieval_set, lists, scores)
     ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):
-        ranking = Ranking.joined(scorer.rank(lists.query_rows, DEPTH))
+        scores, ranking = score_and_rank(scorer, lists, DEPTH)
+    else:
+        scores = scorer.score(lists)
+    per_query = list_metrics(retrieval_set, lists, scores)
+    if ranking is not None:
         per_query |= retrieval_metrics(retrieval_set, ranking)
         hits = Hits(ranking.scores[:, :HITS], ranking.grades(retrieval_set)[:, :HITS])
         languages = language_figures(retrieval_set, ranking)

@@ -12,8 +12,10 @@ from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.families.towers import SearchedTowers, Towers, training_query_vectors
 
 if TYPE_CHECKING:
+    from tf_smoothclir.data.tokenized_set import TokenizedSet
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
+    from tf_smoothclir.training.run_models import ModelsOverSet
 
 _NAMES = {  # of losses and towers, where the value of the flag says too little
     "sosl": "Smooth Ordinal Search Loss",
@@ -56,7 +58,7 @@ class Dense(GraphFamily):
 
         return tuple(thresholds_of(settings, model))
 
-    def training_set(self, settings: RunSettings, run: RunDirectory, tokenized_set: Any) -> Any:
+    def training_set(self, run: RunDirectory, over: ModelsOverSet) -> TokenizedSet:
         """The set with pseudo-queries as further training queries, which the run keeps.
 
         A run with a translation table learns it for this.
@@ -64,12 +66,12 @@ class Dense(GraphFamily):
         from tf_smoothclir.families.lexical import table_of
         from tf_smoothclir.lexical.pseudo_queries import with_pseudo_queries, write_pseudo_queries
 
-        training = settings.training
+        training, tokenized_set = over.settings.training, over.tokenized_set
         number = training.pseudo_queries - len(tokenized_set.retrieval_set.queries_in("train"))
         if number <= 0:
             return tokenized_set
         if not run.pseudo_queries.is_dir():
-            model = table_of(settings, run, tokenized_set)
+            model = table_of(run, over)
             with run.writing(run.pseudo_queries) as path:
                 path.mkdir()
                 write_pseudo_queries(path, tokenized_set, model, number=number, seed=training.seed)

@@ -93,6 +93,21 @@ class Family:
         """Scorer of queries over a collection; 0 for what has nothing to do with a query."""
         raise NotImplementedError(f"{type(self).__name__}.scorer")
 
+    def look(self, over: ModelsOverSet) -> Callable[[Retriever], str] | None:
+        """What tells, by a retriever of what is trained so far, which part ranks alone without it.
+
+        It returns the name of that part, or "" where what is trained may count in the end. None:
+        it is trained to the end in any case.
+
+        Args:
+            over: All other parts.
+        """
+        return None
+
+    def ranks_alone(self, over: ModelsOverSet) -> str:
+        """Name of the part that ranks alone after all; "" where what is trained counts."""
+        return ""
+
     # In a run
 
     def path(self, run: RunDirectory) -> Path:

@@ -11,10 +11,17 @@ from tf_smoothclir.families.family import GraphFamily
 from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_search
 from tf_smoothclir.plugins import family
 
+_ENOUGH_QUERIES = 100
+
 
 class Hybrid(GraphFamily):
-    """A `Fusion` of dense and lexical, which is published with the lexical model."""
+    """A `Fusion` of dense and lexical, which is published with the lexical model.
 
+    Attributes:
+        vectors: The part that ranks by vectors.
+    """
+
+    vectors = "dense"
     parts = ("dense", "lexical")
     ranks_by = "two towers and a translation table in one ranking"
     missing = "has not chosen the weights of its hybrid yet"
@@ -28,8 +35,31 @@ class Hybrid(GraphFamily):
 
         wanted = over.settings.retrieval.fusion
         formulas = FORMULAS if wanted == "auto" else (wanted,)
-        halves = over.retrievers["lexical"].rows, over.retrievers["dense"].scores
+        halves = over.retrievers["lexical"].rows, over.retrievers[self.vectors].scores
         return learn_fusion(texts_of(over), *halves, formulas)
+
+    def look(self, over):
+        from tf_smoothclir.hybrid.learning import may_count
+
+        if not self._can_tell(over):
+            return None
+        texts, lexical = texts_of(over), over.retrievers["lexical"].rows
+        feedback = over.models["lexical"].feedback
+
+        def look(dense):
+            counts = may_count(texts, lexical, dense.scores, feedback=feedback)
+            return "" if counts else "lexical"
+
+        return look
+
+    def ranks_alone(self, over):
+        counts = over.models[self.name].share or not self._can_tell(over)
+        return "" if counts else "lexical"
+
+    def _can_tell(self, over) -> bool:
+        """Whether there is enough to tell that towers are of no use; a re-ranker reads theirs."""
+        queries = len(over.retrieval_set.queries_in("validation"))
+        return over.settings.retrieval.reranker == "none" and queries >= _ENOUGH_QUERIES
 
     def save(self, model, path):
         model.save(path)
@@ -42,7 +72,7 @@ class Hybrid(GraphFamily):
         return None if is_cut else Fusion.load(self.path(run))
 
     def retrievers(self, model, over):
-        return {self.name: _fused(model, texts_of(over), over.retrievers)}
+        return {self.name: self._fused(model, texts_of(over), over.retrievers)}
 
     def title(self, model):
         return ""
@@ -77,7 +107,7 @@ class Hybrid(GraphFamily):
 
     def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
         """Shares of words and of towers in scores, `[pairs]` float32 each."""
-        weights = zip(("lexical", "dense"), models[self.name].fusion.of_pairs.weights)
+        weights = zip(("lexical", self.vectors), models[self.name].fusion.of_pairs.weights)
         return [
             np.float32(weight) * family(name).scores(models, queries, documents)
             if weight
@@ -90,17 +120,16 @@ class Hybrid(GraphFamily):
         texts = published_texts(parts, models, retrieval_set)
         retrievers = {"lexical": texts.retriever(parts.model)}
         if parts.fusion.weights[1]:
-            retrievers["dense"] = family("dense").retriever_over(models, retrieval_set)
-        return _fused(parts.fusion, texts, retrievers)
+            retrievers[self.vectors] = family(self.vectors).retriever_over(models, retrieval_set)
+        return self._fused(parts.fusion, texts, retrievers)
 
     def search(self, models, index, collection):
-        read = models["dense"].read_queries()
+        read = models[self.vectors].read_queries()
         return word_search(self.name, models[self.name], index, collection, read)
 
-
-def _fused(fusion: Any, texts: Any, retrievers: Any) -> Any:
-    """Retriever by a fusion of others; towers are not needed where they have no weight."""
-    dense = retrievers.get("dense")
-    halves = retrievers["lexical"].rows, dense and dense.scores
-    of_pairs = fusion.of_pairs.rows(*halves) if fusion.by_ranks else None
-    return texts.with_feedback(fusion.rows(*halves), fusion.feedback, of_pairs)
+    def _fused(self, fusion: Any, texts: Any, retrievers: Any) -> Any:
+        """Retriever by a fusion of others; vectors are not needed where they have no weight."""
+        dense = retrievers.get(self.vectors)
+        halves = retrievers["lexical"].rows, dense and dense.scores
+        of_pairs = fusion.of_pairs.rows(*halves) if fusion.by_ranks else None
+        return texts.with_feedback(fusion.rows(*halves), fusion.feedback, of_pairs)

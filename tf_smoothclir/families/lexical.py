@@ -15,7 +15,6 @@ from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
-    from tf_smoothclir.data.tokenized_set import TokenizedSet
     from tf_smoothclir.lexical.dictionary import Dictionary
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.lexical.texts import LexicalTexts
@@ -195,13 +194,15 @@ def published_texts(
     return LexicalTexts(tokenized_set, text.max_query_tokens)
 
 
-def table_of(settings: RunSettings, run: RunDirectory, tokenized_set: TokenizedSet) -> LexicalModel:
+def table_of(run: RunDirectory, over: ModelsOverSet) -> LexicalModel:
     """A table that makes queries up: that of the run, or one that is learned for this alone."""
     from tf_smoothclir.lexical.learning import learn_table
-    from tf_smoothclir.training.run_models import ModelsOverSet, learned
+    from tf_smoothclir.training.run_models import learned
 
-    over, retrieval = ModelsOverSet(settings, tokenized_set), settings.retrieval
-    if "lexical" in retrieval.families:
+    settings = over.settings
+    if "lexical" in over.models:
+        return over.models["lexical"]
+    if "lexical" in settings.retrieval.families:
         return learned("lexical", run, over)
     dictionary = read_dictionary(settings)
     seed, lengths = settings.training.seed, settings.text.passage_words

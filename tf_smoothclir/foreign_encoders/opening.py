@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,14 @@ from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import input_error
 
+NAMED = "SMOOTHCLIR_ENCODER"  # environment variable: an encoder that runs may open
+_named: set[str] = set()  # by the user of this process
+
 
 def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
     """The encoder that `--encoder` names."""
     name = settings.encoder
+    _named.add(name)
     prefixes = {
         "query_prefix": settings.query_prefix,
         "document_prefix": settings.document_prefix,
@@ -41,6 +46,39 @@ def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
         "it names no encoder",
         f"Give http://..., FILE.npz, {':NAME, '.join(LIBRARIES)}:NAME or MODULE:NAME",
     )
+
+
+def reopened(settings: EncoderSettings, digest: str) -> ForeignEncoder | VectorFile:
+    """The encoder that a run names, if it may be opened and is the one of its training.
+
+    No code is imported and no server is asked because a file says so: the user must have named it
+    in this process, or in the environment variable `NAMED`.
+    """
+    name = settings.encoder
+    library, _, _ = name.partition(":")
+    is_harmless = name.lower().endswith(".npz") or library in LIBRARIES
+    if not is_harmless and name not in {*_named, os.environ.get(NAMED)}:
+        raise input_error(
+            f"encoder {name}",
+            "the run was made with it, and nothing is asked or imported because a file says so",
+            f"If you trust it, set {NAMED}={name}",
+        )
+    encoder = encoder_of(settings)
+    if digest != getattr(encoder, "digest", ""):
+        remedy = "Give it the encoder of its training, or train again"
+        raise input_error(f"encoder {name}", "it is another one than in training", remedy)
+    return encoder
+
+
+def store_of(encoder: ForeignEncoder | VectorFile, cache_dir: str = "") -> VectorStore:
+    """The store of the vectors of an encoder, which encodes what it lacks."""
+    if isinstance(encoder, VectorFile):
+        raise input_error(
+            f"--encoder={encoder.name}.npz",
+            "it has the vectors of the texts of a set, by their ids, and can encode no others",
+            "Train with an encoder that reads texts, to search or score",
+        )
+    return VectorStore(encoder, Path(cache_dir or default_cache_dir()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +103,7 @@ class EncodedSet:
         if isinstance(encoder, VectorFile):
             ids = [[text.id for text in texts] for texts in (source.queries(), source.documents())]
             return cls(encoder.name, encoder.queries(ids[0]), encoder.documents(ids[1]))
-        store = VectorStore(encoder, Path(cache_dir or default_cache_dir()))
+        store = store_of(encoder, cache_dir)
         queries = store.queries([text.text for text in source.queries()])
         return cls(
             encoder.name,

@@ -129,7 +129,7 @@ class Fusion:
 
     def __str__(self):
         formula = ", by reciprocal ranks" if self.by_ranks else ""
-        return f"the towers have {self.share:.0%} of the score{formula}, feedback {self.feedback:g}"
+        return f"vectors have {self.share:.0%} of the score{formula}, feedback {self.feedback:g}"
 
 
 def reciprocal_ranks(scores: Sequence[np.ndarray]) -> np.ndarray:

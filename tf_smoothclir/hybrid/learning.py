@@ -21,6 +21,7 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and either half alone
+_EARLY_SHARES = SHARES[:4]
 _BEST_FUSIONS = 3  # feedback is tried with them
 
 
@@ -44,6 +45,17 @@ def learn_fusion(
     return found
 
 
+def may_count(
+    texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows, *, feedback: float
+) -> bool:
+    """Whether towers that are still trained add enough to a lexical model to go on.
+
+    What they add shows before they know much: where they have a share in the end, a small one is
+    better beyond chance after 16 steps.
+    """
+    return _Learner(texts, lexical, dense).may_gain(feedback)
+
+
 class _Learner:
     """State that the steps of choosing share."""
 
@@ -54,6 +66,15 @@ class _Learner:
         deviations = self._sample.deviation(lexical), self._sample.deviation(dense)
         self._lexical_alone = Fusion(0.0, *deviations)
         self._towers_alone = dataclasses.replace(self._lexical_alone, share=1.0)
+
+    def may_gain(self, feedback: float) -> bool:
+        """Whether a weighted sum with a small share is better than the lexical model alone."""
+        alone = dataclasses.replace(self._lexical_alone, feedback=feedback)
+        fusions = [dataclasses.replace(alone, share=share) for share in (0.0, *_EARLY_SHARES)]
+        measured = self._sample.per_query(lambda rows: self._scores(fusions, rows))
+        gains = [quality(one) - quality(measured[0]) for one in measured[1:]]
+        logging.info("A share for the towers as they are: %+.4f on validation", max(gains))
+        return any(is_better(one, measured[0]) for one in measured[1:])
 
     def best_fusions(self, formulas: Sequence[str]) -> list[Fusion]:
         """The lexical model alone, and what is best without feedback."""

@@ -14,6 +14,7 @@ T(w | t) = c(w, t) / Σ_w' c(w', t). No round lowers the likelihood of the pairs
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,12 +30,12 @@ LEAST_PROBABILITY = 0.005
 class Alignments:
     """Every way in which a word of a document may stand for a word of its query."""
 
-    slots: np.ndarray  # `[alignments]` int32, the entry of the table that each one is about
-    shares: np.ndarray  # `[alignments]` float32, p(t | d)
-    begins: np.ndarray  # `[query words of all pairs]` int64, where the alignments of each begin
-    counts: np.ndarray  # the same shape, float32, how often the word stands in its query
+    # `[query words of all pairs, entries of the table]` float32: p(t | d) of each document word t,
+    # in the column of its entry.
+    matrix: sp.csr_array
+    counts: np.ndarray  # `[query words of all pairs]` float32, how often each stands in its query
     pairs: np.ndarray  # the same shape, int32, the pair of each
-    rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table
+    rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table, sorted
     columns: np.ndarray  # `[entries]` int32, its query word
     shape: tuple[int, int]
 
@@ -51,23 +52,26 @@ class Alignments:
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         aligned = lengths[pairs] > 0  # an empty document explains no word
         pairs, words, counts = pairs[aligned], queries.indices[aligned], queries.data[aligned]
-        # A query word is aligned with every different word of its document: a run of each.
-        number = lengths[pairs]
-        begins = np.cumsum(number) - number
-        # The place in `documents` of each alignment, `[alignments]`.
-        places = np.arange(number.sum()) + np.repeat(documents.indptr[pairs] - begins, number)
+        places, ends = _places(documents, pairs)
+        # A query word is aligned with every different word of its document.
+        words = np.repeat(words, np.diff(ends))
         shape = documents.shape[1], queries.shape[1]
-        rows, columns, slots = _entries(documents.indices[places], np.repeat(words, number), shape)
+        rows, columns, slots = _entries(documents.indices[places], words, shape)
+        shares = documents.data[places].astype(np.float32)
         return cls(
-            slots=slots,
-            shares=documents.data[places].astype(np.float32),
-            begins=begins,
+            matrix=sp.csr_array((shares, slots, ends), shape=(len(pairs), len(rows))),
             counts=counts.astype(np.float32),
             pairs=pairs.astype(np.int32),
             rows=rows,
             columns=columns,
             shape=shape,
         )
+
+    def with_shares(self, documents: sp.csr_array) -> Alignments:
+        """The same alignments, where other p(t | d) are above 0 for the same words."""
+        places, ends = _places(documents, self.pairs)
+        matrix = documents.data[places].astype(np.float32), self.matrix.indices, ends
+        return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
 
     def learn_table(
         self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
@@ -81,42 +85,52 @@ class Alignments:
             `[document words, query words]` float32: the row of each word of a pair sums to 1, all
             others are empty. And the log-likelihood of the pairs before each round.
         """
-        counts, likelihoods = self.learn_counts(rounds, pair_weights)
-        return rows_of_1(counts), likelihoods
+        weights = np.ones(1 + self.pairs.max(initial=0)) if pair_weights is None else pair_weights
+        (counts,), likelihoods = self.learn_counts(weights[:, None], rounds)
+        return rows_of_1(counts), [likelihood for (likelihood,) in likelihoods]
 
     def learn_counts(
-        self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
-    ) -> tuple[sp.csr_array, list[float]]:
-        """Learns c(w, t) of the last round in place of T(w | t); else as `learn_table`."""
-        counts = self.counts
-        if pair_weights is not None:
-            counts = counts * pair_weights[self.pairs].astype(np.float32)
-        # Equal probabilities to begin with; after a round, the entries of each row sum to 1.
-        table = np.full(len(self.rows), 1 / max(1, len(np.unique(self.columns))), np.float32)
-        likelihoods = []
-        for _ in range(rounds):
-            expected, likelihood = self._expected_counts(table, counts)
-            totals = np.bincount(self.rows, expected, minlength=self.shape[0])[self.rows]
-            table = np.zeros(len(expected), np.float32)
-            np.divide(expected, totals, out=table, where=totals > 0, casting="same_kind")
-            likelihoods.append(likelihood)
-        values = expected.astype(np.float32)
-        found = sp.csr_array((values, (self.rows, self.columns)), shape=self.shape)
-        found.eliminate_zeros()
-        return found, likelihoods
+        self, pair_weights: np.ndarray, rounds: int = ROUNDS
+    ) -> tuple[Iterator[sp.csr_array], list[np.ndarray]]:
+        """Learns c(w, t) of the last round for several weightings of the pairs, `[pairs, tables]`.
 
-    def _expected_counts(self, table: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, float]:
-        """C(w, t) of each entry, `[entries]` float64, and the log-likelihood."""
-        parts = table[self.slots] * self.shares  # T(w | t) p(t | d), of each alignment
-        # P(w | d), of each query word.
-        sums = np.add.reduceat(parts, self.begins) if len(parts) else np.zeros(0, np.float32)
-        # Pairs of weight 0 count neither here nor in the likelihood.
-        counted = counts > 0
-        odds = np.divide(counts, sums, out=np.zeros_like(sums), where=counted & (sums > 0))
-        # The count of a query word is divided among its alignments; entries collect their parts.
-        parts *= np.repeat(odds, np.diff(np.append(self.begins, len(parts))))
-        likelihood = np.sum(counts[counted] * np.log(sums[counted], dtype=np.float64))
-        return np.bincount(self.slots, parts, minlength=len(table)), float(likelihood)
+        Each is as `learn_table` has it. One pass over the alignments serves all, and the pass is
+        what takes time.
+        """
+        counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
+        counted, starts = counts > 0, np.flatnonzero(np.diff(self.rows, prepend=-1))
+        of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.rows))))
+        # Equal probabilities to begin with; after a round, the entries of each row sum to 1.
+        first = np.float32(1 / max(1, len(np.unique(self.columns))))
+        table = np.full((len(self.rows), counts.shape[1]), first)
+        expected, likelihoods = table, []
+        for _ in range(rounds):
+            sums = self.matrix @ table  # P(w | d), of each query word
+            # Pairs of weight 0 count neither here nor in the likelihood.
+            logs = np.log(sums, out=np.zeros(sums.shape), where=counted & (sums > 0))
+            likelihoods.append(np.sum(counts * logs, axis=0))
+            odds = np.divide(counts, sums, out=np.zeros_like(sums), where=counted & (sums > 0))
+            # Σ n(w, q) T(w | t) p(t | d) / P(w | d), of each entry.
+            expected = self.matrix.T @ odds
+            expected *= table
+            if len(expected):  # these arrays are the largest, so no more of them are made
+                totals = np.add.reduceat(expected, starts)
+                scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+                np.take(scale, of_row, axis=0, out=table, mode="clip")
+                table *= expected
+        return map(self._as_table, expected.T), likelihoods
+
+    def _as_table(self, values: np.ndarray) -> sp.csr_array:
+        kept = np.flatnonzero(values)
+        places = self.rows[kept], self.columns[kept]
+        return sp.csr_array((values[kept], places), shape=self.shape)
+
+
+def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places in the data of `documents` of the rows of pairs, and where each row begins."""
+    ends = np.append(0, np.cumsum(np.diff(documents.indptr)[pairs]))
+    places = np.arange(ends[-1]) + np.repeat(documents.indptr[pairs] - ends[:-1], np.diff(ends))
+    return places, ends
 
 
 def _entries(

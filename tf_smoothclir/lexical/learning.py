@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +16,8 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import pruned
-from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.positions import FLAT, PROFILES, TITLE_WEIGHTS, PositionProfile
+from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
+from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.retriever import query_chunks
@@ -64,8 +64,7 @@ def learn_lexical_model(
     )
     model = dataclasses.replace(model, weights=learner.word_weights(model))
     if texts.retrieval_set.source.is_judged:  # sentences say nothing of documents
-        model = learner.with_best_length(model)
-        model = dataclasses.replace(model, feedback=learner.best_feedback(model))
+        model = learner.with_best_length_and_feedback(model)
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     return model
@@ -178,10 +177,15 @@ class _Learner:
         if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
         table = self._mixed(self._whole_table(FLAT))
-        quality = {}
-        for profile in PROFILES:
-            quality[profile] = self._validation(self._documents.scored_by(profile, table))
-        best = max(quality, key=quality.get)
+        quality: dict[PositionProfile, float] = {}
+
+        def best_of(profiles: Iterable[PositionProfile]) -> PositionProfile:
+            for profile in profiles:
+                quality[profile] = self._validation(self._scored_by(profile, table))
+            return max(quality, key=quality.get)
+
+        height = best_of((FLAT, *(PositionProfile(height, DECAYS[0]) for height in HEIGHTS))).height
+        best = best_of(PositionProfile(height or HEIGHTS[0], decay) for decay in DECAYS[1:])
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
@@ -221,7 +225,7 @@ class _Learner:
         measured, key = self._documents.measured, (profile, lower_grades)
         if key not in measured:
             table = self._documents.pairs.whole_table(profile, lower_grades)
-            rows = self._documents.scored_by(profile, table)
+            rows = self._scored_by(profile, table)
             (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
         return measured[key]
 
@@ -232,7 +236,7 @@ class _Learner:
         learned, qualities = self._whole_table(profile), []
         for share in DICTIONARY_SHARES:
             table = mixed(learned, self._dictionary, share)
-            qualities.append(self._validation(self._documents.scored_by(profile, table)))
+            qualities.append(self._validation(self._scored_by(profile, table)))
         share = DICTIONARY_SHARES[int(np.argmax(qualities))]
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share
@@ -256,27 +260,34 @@ class _Learner:
         retrieval_set = self._texts.retrieval_set
         unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
         candidates = max(0, min(_CANDIDATES, unjudged))
-        for number in range(_FOLDS):
-            rows = self._training[chosen & (fold == number)]
-            if not np.isin(self._mates[0], rows).any():
-                continue  # a fold of a very small set
-            others = self._training[fold != number]
-            table = self._documents.pairs.table(model.fields[0], self._lower_grades, others)
-            table = self._mixed(pruned(table))
-            found = [self._documents.impacts(field, table) for field in model.fields]
+        parts = [self._training[chosen & (fold == number)] for number in range(_FOLDS)]
+        # A fold of a very small set may have no mates.
+        used = [n for n, rows in enumerate(parts) if np.isin(self._mates[0], rows).any()]
+        others = [self._training[fold != number] for number in used]
+        tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
+        for number, learned in zip(used, tables):
+            table, rows = self._mixed(pruned(learned)), parts[number]
+            found = [self._documents.impacts(field, table, rows) for field in model.fields]
             queries, passages = self._hard_candidates(rows, found[0], candidates)
             for field, own in zip(features, found):
                 field.append(candidate_features(self._texts.queries[queries], own, passages))
         joined = [sp.csr_array(sp.vstack(field)) for field in features]
         return learn_word_weights(joined, candidates + 1).astype(np.float32)
 
-    def with_best_length(self, model: LexicalModel) -> LexicalModel:
-        """A model by which long documents score lower, as far as that is better."""
+    def with_best_length_and_feedback(self, model: LexicalModel) -> LexicalModel:
+        """A model by which long documents score lower, as far as that is better, with feedback.
+
+        The weight of feedback is the one that ranks best.
+        """
         lengths = self._documents.lengths
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         factors = [one.length_factors(lengths) for one in models]
-        rows = self._documents.rows(model.impacts(self._documents.passages, self._texts.spelling))
+        fields = [
+            self._documents.impacts(field, model.table, self._validation.query_rows)
+            for field in model.fields
+        ]
+        rows = self._documents.rows(weighted_sum(fields, model.weights))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
@@ -286,16 +297,16 @@ class _Learner:
         chosen = 0
         while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
             chosen += 1
-        return models[chosen]
-
-    def best_feedback(self, model: LexicalModel) -> float:
-        """The weight of feedback that ranks best."""
-        rows = self._documents.rows(model.impacts(self._documents.passages, self._texts.spelling))
         feedback = self._texts.feedback(1)
         qualities = self._validation.of_variants(
-            lambda query_rows: feedback_variants(feedback, rows(query_rows))
+            lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors[chosen])
         )
-        return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
+        weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
+        return dataclasses.replace(models[chosen], feedback=weight)
+
+    def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
+        """Scorer of documents for the validation queries."""
+        return self._documents.scored_by(profile, table, self._validation.query_rows)
 
     def _whole_table(self, profile: PositionProfile) -> sp.csr_array:
         return self._documents.pairs.whole_table(profile, self._lower_grades)

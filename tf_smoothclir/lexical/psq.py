@@ -17,6 +17,8 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.lexical.sparse_tables import kept_entries
+
 _UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
 
 
@@ -49,6 +51,7 @@ def impacts(
     spelling: sp.csr_array,
     background: np.ndarray,
     settings: PsqSettings = DEFAULT,
+    words: np.ndarray | None = None,
 ) -> sp.csr_array:
     """Impacts: what each query word adds to the score of each document.
 
@@ -57,11 +60,16 @@ def impacts(
         table: `[document words, query words]`, T(w | t).
         spelling: `[document words, query words]`, of `same_spelling`.
         background: `[query words]`, P(w).
+        words: Numbers of the only query words to have impacts; None for all.
 
     Returns:
         `[documents, query words]` float32; the score of a query is the sum over its words.
     """
-    mixed = (1 - settings.beta) * table + settings.beta * spelling
+    mixed = sp.csr_array((1 - settings.beta) * table + settings.beta * spelling)
+    if words is not None:
+        asked = np.zeros(mixed.shape[1], bool)
+        asked[words] = True
+        mixed = kept_entries(mixed, asked[mixed.indices])
     found = sp.csr_array(documents @ mixed)
     odds = (1 - settings.alpha) / settings.alpha / background
     found.data = np.log1p(found.data * odds[found.indices]).astype(np.float32)

@@ -31,7 +31,7 @@ _SHORTEST, _LONGEST = 3, 5  # n-grams, in characters
 _LEAST_COSINE = 0.3
 _POWER = 4  # of the cosine: near neighbours count far more than distant ones
 _MOST_WORDS = 1000  # an n-gram of more words says nothing, and costs most
-_ROWS_AT_ONCE = 2000
+_WORDS_AT_ONCE, _ROWS_AT_ONCE = 500, 2000
 _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, and of no use
 
 
@@ -48,43 +48,45 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
     frequency = np.bincount(vectors.indices, minlength=vectors.shape[1])
     # An n-gram that only one word has makes no two words alike.
     telling = sp.csr_array(vectors[:, np.flatnonzero((frequency > 1) & (frequency < _MOST_WORDS))])
-    transposed = sp.csr_array(telling.T)
-    parts = []
-    # All cosines at once would not fit in memory: most are below the least, and go at once.
-    for begin in range(0, len(words), _ROWS_AT_ONCE):
-        part = sp.coo_array(telling[begin : begin + _ROWS_AT_ONCE] @ transposed)
-        rows, columns = part.row, part.col
-        kept = (part.data >= _LEAST_COSINE) & (rows + begin != columns)
-        places = rows[kept], columns[kept]
-        parts.append(sp.csr_array((part.data[kept] ** _POWER, places), shape=part.shape))
-    if not parts:
-        return sp.csr_array((0, 0), dtype=np.float32)
-    return sp.csr_array(sp.vstack(parts, format="csr"))
+    above = [sp.csr_array((0, len(words)), dtype=np.float32)]
+    # All cosines at once would not fit in memory: most are below the least, and go at once. Each is
+    # computed once, above the diagonal.
+    for begin in range(0, len(words), _WORDS_AT_ONCE):
+        part = sp.coo_array(telling[begin : begin + _WORDS_AT_ONCE] @ telling[begin:].T)
+        kept = (part.data >= _LEAST_COSINE) & (part.row < part.col)
+        places = part.row[kept], part.col[kept] + begin
+        shape = part.shape[0], len(words)
+        above.append(sp.csr_array((part.data[kept] ** _POWER, places), shape=shape))
+    found = sp.csr_array(sp.vstack(above, format="csr"))
+    return sp.csr_array(found + found.T)
 
 
 def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
     """TF-IDF vectors of length 1, `[words, n-grams]` float32."""
-    numbers: dict[str, int] = {}
-    rows, columns = [], []
-    for row, word in enumerate(words):
-        for ngram in _ngrams(word):
-            rows.append(row)
-            columns.append(numbers.setdefault(ngram, len(numbers)))
-    rarity = np.log(len(words) / np.bincount(columns, minlength=len(numbers))) if columns else []
-    values = np.asarray(rarity, np.float32)[columns]
-    vectors = sp.csr_array((values, (rows, columns)), shape=(len(words), len(numbers)))
-    return unit_rows(vectors)
-
-
-def _ngrams(word: str) -> set[str]:
-    if len(word) < 2 or not any(map(str.isalpha, word)):
-        return set()
-    marked = f"\0{word}\1"  # so that "\0un" is a prefix, and "un" anywhere is not
-    return {
-        marked[begin : begin + length]
-        for length in range(_SHORTEST, _LONGEST + 1)
-        for begin in range(len(marked) - length + 1)
-    }
+    has_ngrams = [len(word) > 1 and any(map(str.isalpha, word)) for word in words]
+    rows = np.flatnonzero(has_ngrams)
+    # Marked, so that "\0un" is a prefix, and "un" anywhere is not.
+    marked = [f"\0{words[row]}\1" for row in rows]
+    codes = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), np.uint32)
+    lengths = np.array([len(word) for word in marked], np.int64)
+    rows, ends = np.repeat(rows, lengths), np.repeat(np.cumsum(lengths), lengths)
+    # The n-gram that begins at each character, as a number: that of the one before it in the
+    # alphabet of shorter ones, and its last character.
+    grams, places, total = codes.astype(np.int64), np.arange(len(codes)), 0
+    found = []
+    for length in range(2, _LONGEST + 1):
+        inside = places + length <= ends[places]
+        places, grams = places[inside], grams[inside]
+        _, grams = np.unique(grams << 21 | codes[places + length - 1], return_inverse=True)
+        if length >= _SHORTEST:
+            found.append((rows[places], total + grams))
+            total += grams.max(initial=-1) + 1
+    row, column = map(np.concatenate, zip(*found))
+    shape = len(words), total
+    has = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=shape)
+    has.sum_duplicates()  # an n-gram counts once in a word
+    has.data = np.log(shape[0] / np.bincount(has.indices, minlength=total))[has.indices]
+    return unit_rows(has.astype(np.float32))
 
 
 def shared_counts(
@@ -92,18 +94,25 @@ def shared_counts(
 ) -> sp.csr_array:
     """Shares c(w, t), `[document words, query words]`, among similar words; see the module."""
     counts = _without_small_shares(counts)
-    shared = _without_small_shares(counts + QUERY_SHARE * (counts @ similar_queries))
+    of_queries = _with_themselves(np.ones(counts.shape[1]), QUERY_SHARE * similar_queries)
+    shared = _without_small_shares(counts @ of_queries)
+    # The module's n_t, of each document word: Σ s(t, t') times the row sums of c'.
+    totals = similar_documents @ np.asarray(shared.sum(axis=1)).ravel()
+    # 2 min(1, n_t) / n_t: 2 / n_t, but never more than 2.
+    scale = np.full_like(totals, DOCUMENT_COUNT)
+    np.divide(DOCUMENT_COUNT, totals, out=scale, where=totals > 1)
+    of_documents = _with_themselves(scale, similar_documents)
     parts = []
     for begin in range(0, counts.shape[0], _ROWS_AT_ONCE):  # most of each product is small shares
         rows = slice(begin, begin + _ROWS_AT_ONCE)
-        # The module's Σ s(t, t') c'(w, t') and its row sums n_t.
-        of_neighbours = similar_documents[rows] @ shared
-        totals = np.asarray(of_neighbours.sum(axis=1)).ravel()
-        # 2 min(1, n_t) / n_t: 2 / n_t, but never more than 2.
-        scale = np.full_like(totals, DOCUMENT_COUNT)
-        np.divide(DOCUMENT_COUNT, totals, out=scale, where=totals > 1)
-        parts.append(_without_small_shares(shared[rows] + sp.diags_array(scale) @ of_neighbours))
+        parts.append(_without_small_shares(of_documents[rows] @ shared))
     return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.float32)
+
+
+def _with_themselves(scale: np.ndarray, similar: sp.csr_array) -> sp.csr_array:
+    """I + diag(scale) similar."""
+    scaled = sp.diags_array(scale) @ similar + sp.eye_array(len(scale))
+    return sp.csr_array(scaled, dtype=np.float32)
 
 
 def _without_small_shares(counts: sp.sparray) -> sp.csr_array:

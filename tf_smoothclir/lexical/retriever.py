@@ -51,23 +51,41 @@ class RowRetriever:
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
-        parts = []
-        for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
-            ends = lists.offsets[begin : begin + len(rows) + 1]
-            own = np.repeat(np.arange(len(rows)), np.diff(ends))
-            parts.append(self.scores(rows)[own, lists.document_rows[ends[0] : ends[-1]]])
-        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+        parts = [_of_lists(lists, begin, scores) for begin, _, scores in self._chunks(lists)]
+        return np.concatenate([np.zeros(0, np.float32), *parts])
+
+    def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
+        """Both `score` and `rank` of the queries of some lists, from the same scores."""
+        parts, rankings = [], []
+        for begin, rows, scores in self._chunks(lists):
+            parts.append(_of_lists(lists, begin, scores))
+            rankings.append(self._ranking(rows, scores, depth))
+        return np.concatenate(parts), Ranking.joined(rankings)
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
+        for _, rows in query_chunks(query_rows, len(self._tie_order)):
+            yield self._ranking(rows, self.scores(rows), depth)
+
+    def _chunks(self, lists: CandidateLists) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yields where queries begin, their rows, and the scores of all documents."""
+        for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
+            yield begin, rows, self.scores(rows)
+
+    def _ranking(self, query_rows: np.ndarray, scores: np.ndarray, depth: int) -> Ranking:
         # Sorted by the tie rule: among equal scores, top_k takes the lower position first.
         by_tie_order = np.argsort(self._tie_order)
-        depth = min(depth, len(by_tie_order))
-        for _, rows in query_chunks(query_rows, len(by_tie_order)):
-            best, places = tf.math.top_k(self.scores(rows)[:, by_tie_order], depth)
-            yield Ranking(rows, by_tie_order[places.numpy()], best.numpy())
+        best, places = tf.math.top_k(scores[:, by_tie_order], min(depth, len(by_tie_order)))
+        return Ranking(query_rows, by_tie_order[places.numpy()], best.numpy())
 
     def scores(self, query_rows: np.ndarray) -> np.ndarray:
         """The scores of all documents, `[queries, documents]` float32."""
         scores = self.rows(query_rows)
         return scores if self._feedback is None else self._feedback.added_to(scores)
+
+
+def _of_lists(lists: CandidateLists, begin: int, scores: np.ndarray) -> np.ndarray:
+    """The scores of the pairs of lists from `begin` on, from those of all documents."""
+    ends = lists.offsets[begin : begin + len(scores) + 1]
+    own = np.repeat(np.arange(len(scores)), np.diff(ends))
+    return scores[own, lists.document_rows[ends[0] : ends[-1]]]

@@ -17,8 +17,9 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import Words
 
-_PAIRS_AT_ONCE = 256
+_PAIRS_AT_ONCE = 1024
 _SEVERAL = 2  # passages of a document, on average
+_FEW = 0.25  # of the pairs: which passages answer them hardly changes a table
 _MOST_ALIGNED = 100_000_000  # words of documents with words of queries, in the first table
 
 
@@ -58,17 +59,21 @@ class ScoredDocuments:
             self._shares[profile] = self.passages.matrix(profile)
         return self._shares[profile]
 
-    def impacts(self, profile: PositionProfile, table: sp.csr_array) -> sp.csr_array:
-        """Impacts by a table, `[passages, query words]` float32."""
-        return self._impacts(self.share(profile), table)
+    def impacts(
+        self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
+    ) -> sp.csr_array:
+        """Impacts of the words of some queries, `[passages, query words]` float32."""
+        return self._impacts(self.share(profile), table, self._texts.queries[query_rows].indices)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""
         return lexical_rows(self._texts.queries, found, self.passages.firsts)
 
-    def scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
-        """Scorer of documents by a profile and a table."""
-        return self.rows(self.impacts(profile, table))
+    def scored_by(
+        self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
+    ) -> ScoreRows:
+        """Scorer of documents by a profile and a table, for some queries."""
+        return self.rows(self.impacts(profile, table, query_rows))
 
     def best_rows(
         self, found: Postings, query_rows: np.ndarray, documents: np.ndarray
@@ -94,7 +99,8 @@ class ScoredDocuments:
             queries, documents = pairs.mates
             words = max(1, self._texts.queries[queries].nnz)
             opening = self._texts.documents.of(documents, max(longest, _MOST_ALIGNED // words))
-            pairs, rounds = TrainingPairs(self._texts, opening.matrix, np.arange(len(queries))), 2
+            pairs = TrainingPairs(self._texts, opening.matrix, np.arange(len(queries)))
+            rounds = 1 + (np.mean(np.diff(passages.firsts)[documents] > 1) > _FEW)
         cut.passages, cut._shares, cut.measured = passages, {}, {}
         for _ in range(rounds):
             pairs = TrainingPairs(self._texts, cut.share, cut._answers(pairs, seed))
@@ -108,22 +114,29 @@ class ScoredDocuments:
         pair itself would find its words in whatever passage they were first thought to be.
         """
         queries, documents = pairs.mates
-        firsts, rows = self.passages.firsts, np.zeros(len(documents), np.int64)
+        firsts = self.passages.firsts
+        rows, has_several = firsts[documents], np.diff(firsts)[documents] > 1
+        if not has_several.any():
+            return rows
         ids = [self._texts.retrieval_set.query_ids[row] for row in pairs.training]
         half = hash_ids(ids, f"answers {seed}") % np.uint64(2)
-        for number in range(2):
-            table = pruned(pairs.table(FLAT, 0.0, pairs.training[half != number]))
-            held_out = np.flatnonzero(np.isin(queries, pairs.training[half == number]))
-            for begin in range(0, len(held_out), _PAIRS_AT_ONCE):
-                own = held_out[begin : begin + _PAIRS_AT_ONCE]
+        parts = [pairs.training[half != number] for number in range(2)]
+        for number, table in enumerate(map(pruned, pairs.tables(FLAT, 0.0, parts))):
+            held_out = np.isin(queries, pairs.training[half == number])
+            asked = np.flatnonzero(held_out & has_several)
+            for begin in range(0, len(asked), _PAIRS_AT_ONCE):
+                own = asked[begin : begin + _PAIRS_AT_ONCE]
                 ranges = [np.arange(*firsts[row : row + 2]) for row in documents[own]]
                 lengths = list(map(len, ranges))
-                found = self._impacts(self.share(FLAT)[np.concatenate(ranges)], table)
-                asked = self._texts.queries[np.repeat(queries[own], lengths)]
-                scores = np.asarray(asked.multiply(found).sum(axis=1)).ravel()
+                texts = self._texts.queries[np.repeat(queries[own], lengths)]
+                shares = self.share(FLAT)[np.concatenate(ranges)]
+                found = self._impacts(shares, table, texts.indices)
+                scores = np.asarray(texts.multiply(found).sum(axis=1)).ravel()
                 of_pairs = np.split(scores, np.cumsum(lengths)[:-1])
-                rows[own] = firsts[documents[own]] + [of_pair.argmax() for of_pair in of_pairs]
+                rows[own] += [of_pair.argmax() for of_pair in of_pairs]
         return rows
 
-    def _impacts(self, shares: sp.csr_array, table: sp.csr_array) -> sp.csr_array:
-        return impacts(shares, table, self._texts.spelling, self.background, self._psq)
+    def _impacts(
+        self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray
+    ) -> sp.csr_array:
+        return impacts(shares, table, self._texts.spelling, self.background, self._psq, words)

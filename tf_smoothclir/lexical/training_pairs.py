@@ -9,7 +9,7 @@ nothing, and costs several times as much.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,7 +63,7 @@ class TrainingPairs:
         self._texts, self._shares = texts, shares
         self._mate_rows = self.mates[1] if mate_rows is None else mate_rows
         self._whole_tables: dict[tuple[PositionProfile, float], sp.csr_array] = {}
-        self._latest: tuple[tuple | None, Alignments | None] = None, None
+        self._latest: dict[bool, tuple[PositionProfile, Alignments]] = {}  # as they are large
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
         """`table` of all training queries, pruned; learned once."""
@@ -76,20 +76,26 @@ class TrainingPairs:
         self, profile: PositionProfile, lower_grades: float, query_rows: np.ndarray
     ) -> sp.csr_array:
         """T(w | t) of some queries' pairs, `[document words, query words]` float32, not pruned."""
+        return next(self.tables(profile, lower_grades, [query_rows]))
+
+    def tables(
+        self, profile: PositionProfile, lower_grades: float, parts: Sequence[np.ndarray]
+    ) -> Iterator[sp.csr_array]:
+        """Yields `table` of several parts of the queries, which are learned at once."""
         queries, _ = self.mates
         weights = np.ones(len(queries))
         if lower_grades:
             queries = np.concatenate([queries, self.lower[0]])
             weights = np.append(weights, np.full(len(self.lower[0]), lower_grades))
         alignments = self._alignments(profile, bool(lower_grades))
-        counts, _ = alignments.learn_counts(pair_weights=weights * np.isin(queries, query_rows))
-        return rows_of_1(shared_counts(counts, *self._texts.similar_words))
+        of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
+        for counts in alignments.learn_counts(of_parts)[0]:
+            yield rows_of_1(shared_counts(counts, *self._texts.similar_words))
 
     def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
-        """Alignments of all training pairs; only the latest are kept, as they are large."""
-        key = profile, with_lower
-        if self._latest[0] != key:
-            self._latest = None, None
+        """Alignments of all training pairs, with those of lower grades if so."""
+        (latest, alignments) = self._latest.get(with_lower, (None, None))
+        if latest != profile:
             queries, documents = self._of_mates(profile)
             if with_lower:
                 more = self._of_lower_grades(profile)
@@ -97,8 +103,12 @@ class TrainingPairs:
                     sp.csr_array(sp.vstack(both, format="csr"))
                     for both in zip((queries, documents), more)
                 )
-            self._latest = key, Alignments.of(queries, documents)
-        return self._latest[1]
+            if alignments is None:
+                alignments = Alignments.of(queries, documents)
+            else:  # a profile makes no word come or go
+                alignments = alignments.with_shares(documents)
+            self._latest[with_lower] = profile, alignments
+        return alignments
 
     def _of_mates(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
         return self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]

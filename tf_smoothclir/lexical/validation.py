@@ -9,7 +9,7 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation.metrics import mean_metrics, per_query_metrics, ranked_grades
+from tf_smoothclir.evaluation.metrics import mean_metrics, ranked_grades, ranked_metric
 from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.score_rows import ScoreRows
 
@@ -32,6 +32,11 @@ class Validation:
         self._chosen = np.sort(np.argsort(hashes, kind="stable")[:most_queries])
         self._lists = lists
         self._set = retrieval_set
+
+    @property
+    def query_rows(self) -> np.ndarray:
+        """`[queries]`, the rows of the queries that are measured."""
+        return self._lists.query_rows[self._chosen]
 
     def __call__(self, rows: ScoreRows) -> float:
         """Measures one ranking, by the scores of all documents."""
@@ -85,7 +90,7 @@ class Validation:
         offsets = np.cumsum([0, *map(len, scores)])
         ties = self._set.tie_order[self._lists.document_rows[pairs]]
         ranked = ranked_grades(np.concatenate(scores), self._lists.grades[pairs], offsets, ties)
-        ndcg = per_query_metrics(ranked, self._set.num_grades)["NDCG@5"]
+        ndcg = np.where((ranked > 0).any(axis=1), ranked_metric("ndcg", ranked, 5), np.nan)
         return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1)], axis=1)
 
 

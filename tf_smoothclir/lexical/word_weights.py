@@ -55,7 +55,6 @@ def learn_word_weights(
     fields, words = len(features), features[0].shape[1]
     used = np.flatnonzero(sum(np.diff(field.tocsc().indptr) for field in features))
     joined = sp.csr_array(sp.hstack([field[:, used] for field in features], format="csr"))
-    transposed = sp.csr_array(joined.T)
     starts = np.log([_FIRST_SCALE * 0.1**field for field in range(fields)])
 
     def weights_of(parameters: np.ndarray) -> np.ndarray:
@@ -64,14 +63,17 @@ def learn_word_weights(
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         weights = weights_of(parameters)
-        scores = (joined @ weights.ravel()).reshape(-1, candidates)
+        # In the type of the features, or each product would copy them.
+        scores = joined @ weights.ravel().astype(joined.dtype)
+        scores = scores.reshape(-1, candidates).astype(float)
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)
         totals = odds.sum(axis=1, keepdims=True)
         value = np.sum(np.log(totals[:, 0]) - scores[:, 0]) + penalty / 2 * parameters @ parameters
         errors = odds / totals
         errors[:, 0] -= 1
-        slopes = (transposed @ errors.ravel()).reshape(weights.shape) * weights
+        slopes = joined.T @ errors.ravel().astype(joined.dtype)
+        slopes = slopes.reshape(weights.shape) * weights
         slope = np.concatenate([slopes.sum(axis=1), slopes.ravel()])
         return value, slope + penalty * parameters
 

@@ -182,6 +182,15 @@ class TwoStageRetriever:
         )
 
 
+def score_and_rank(
+    retriever: Retriever, lists: CandidateLists, depth: int
+) -> tuple[np.ndarray, Ranking]:
+    """Scores lists and ranks the collection for their queries, at once where the retriever can."""
+    if (both := getattr(retriever, "score_and_rank", None)) is not None:
+        return both(lists, depth)
+    return retriever.score(lists), Ranking.joined(retriever.rank(lists.query_rows, depth))
+
+
 def without_collection(retriever: Scorer) -> Scorer | None:
     """Scorer of documents without their collection; None where that is the retriever."""
     other = getattr(retriever, "without_collection", None)

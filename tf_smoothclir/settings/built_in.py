@@ -6,7 +6,8 @@ as `needs_lists`, is what its attribute of this name says.
 
 from __future__ import annotations
 
-from tf_smoothclir.plugins import LOSSES, TOWERS, register
+from tf_smoothclir.plugins import LOSSES, TOWERS, register, with_parts
+from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 
@@ -164,9 +165,11 @@ register(
 )
 
 
-def _family(name: str, where: str, text: str, rules: tuple = (), **facts) -> None:
+def _family(
+    name: str, where: str, text: str, rules: tuple = (), settings: type | None = None, **facts
+) -> None:
     where = f"tf_smoothclir.families.{where}"
-    register("family", name, where, help=text, rules=rules, facts=facts)
+    register("family", name, where, help=text, rules=rules, settings=settings, facts=facts)
 
 
 _family("dense", "dense:Dense", "the two towers (paper).", has_task=True)
@@ -182,6 +185,31 @@ _family(
     "both in one ranking; the validation queries decide how much each counts, and whether the"
     " better half ranks alone.",
     parts=("dense", "lexical"),
+)
+_ENCODER_RULES = (
+    Rule(
+        lambda retriever, encoder: "encoder" in with_parts(retriever) and not encoder,
+        "no encoder is named",
+        "Add --encoder=http://..., FILE.npz or another; --help lists the kinds",
+    ),
+    Rule(
+        lambda encoder, retriever: bool(encoder) and "encoder" not in with_parts(retriever),
+        "nothing ranks by it",
+        "Add --retriever=partnered or --retriever=encoder",
+    ),
+)
+_family(
+    "encoder",
+    "encoder:ForeignEncoderFamily",
+    "--encoder as it is, by the cosine of its vectors.",
+    _ENCODER_RULES,
+    EncoderSettings,
+)
+_family(
+    "partnered",
+    "encoder:Partnered",
+    "a translation table and --encoder in one ranking, by weights of the validation queries.",
+    parts=("lexical", "encoder"),
 )
 _BY_RERANKER = Rule(
     lambda retriever: retriever == "reranked",

@@ -39,7 +39,7 @@ INDEXED_FOR = _Retrievers()
 SEARCHED_BY = _Retrievers(RERANKED)
 RULES = (
     Rule(
-        lambda fusion, retriever: fusion != "auto" and retriever != "hybrid",
+        lambda fusion, retriever: fusion != "auto" and retriever not in ("hybrid", "partnered"),
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
     ),

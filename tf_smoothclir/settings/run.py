@@ -58,6 +58,14 @@ class RunSettings:
         """The settings of a plug-in."""
         return next((group for group in self.of_plugins if type(group) is kind), kind())
 
+    def ranking_by(self, retriever: str) -> RunSettings:
+        """The settings with a part of the retriever alone, and no re-ranker.
+
+        They are not checked: what the others were learned with may stay among them.
+        """
+        retrieval = dataclasses.replace(self.retrieval, retriever=retriever, reranker="none")
+        return dataclasses.replace(self, retrieval=retrieval)
+
     def groups(self) -> dict[str, Settings]:
         """Name of group -> its settings; those of all registered plug-ins are among them."""
         own = {name: getattr(self, name) for name in GROUPS}

@@ -43,6 +43,6 @@ def check_retriever(settings: RunSettings, retriever: str) -> None:
     if retriever not in (ranked_by, *with_parts(own)):
         raise input_error(
             f"--retriever={retriever}",
-            f"the run was trained with --retriever={own} and has nothing else to rank by",
-            "Leave the flag out, or train with --retriever=hybrid, which has all three",
+            f"the run ranks with --retriever={own} and has nothing else to rank by",
+            f"Leave the flag out, or train with --retriever={retriever}",
         )

@@ -36,6 +36,8 @@ class RunConfig:
     settings: dict[str, Any]  # the settings by group, as `RunSettings.from_dict` takes them
     versions: dict[str, str]
     data: RunData = RunData()
+    # What ranks alone, where the other parts of the retriever of the settings count for nothing.
+    ranks_by: str = ""
 
     @classmethod
     def of(cls, settings: RunSettings) -> RunConfig:
@@ -52,6 +54,8 @@ class RunConfig:
         content = {"settings": self.settings, "versions": self.versions}
         if self.data.fingerprint:
             content["data"] = self.data.to_dict()
+        if self.ranks_by:
+            content["ranks_by"] = self.ranks_by
         write_json(path, content)
 
     def run_settings(self, path: Path) -> RunSettings:

@@ -112,7 +112,7 @@ class RunDirectory:
         if run.config.is_file():
             if not overwrite:  # damaged weights are replaced by those before
                 check_run(run.path, finished=run.finished, best=False)
-            differs = [] if overwrite else differences(run.settings(), settings)
+            differs = [] if overwrite else differences(run.settings_asked_for(), settings)
             if not differs and not overwrite:
                 if not run.finished:
                     sweep(run)
@@ -170,9 +170,21 @@ class RunDirectory:
         with self.writing(self.config) as path:
             config.write(path)
 
-    def settings(self) -> RunSettings:
-        """The settings that the run was made with."""
+    def settings_asked_for(self) -> RunSettings:
+        """The settings that the run was begun with."""
         return RunConfig.read(self.config).run_settings(self.config)
+
+    def settings(self) -> RunSettings:
+        """The settings that the run was made with; what counts for nothing is not among them."""
+        ranks_by = RunConfig.read(self.config).ranks_by
+        asked = self.settings_asked_for()
+        return asked.ranking_by(ranks_by) if ranks_by else asked
+
+    def rank_by(self, retriever: str) -> None:
+        """Records that a part ranks alone, and deletes what was trained step by step."""
+        config = RunConfig.read(self.config)
+        self.write_config(dataclasses.replace(config, ranks_by=retriever))
+        delete_in(self.path, [self.checkpoints.name])
 
     def delete(self) -> None:
         """Deletes all parts; what else is in the directory stays."""
@@ -198,7 +210,7 @@ class RunDirectory:
 
     def check_joins(self, settings: RunSettings, distribution: str) -> None:
         """Checks that a process may take part in the run that the chief has begun or found."""
-        differs = differences(self.settings(), settings)
+        differs = differences(self.settings_asked_for(), settings)
         if (there := RunConfig.read(self.config).data.distribution) != distribution:
             differs.append(f"{there} there, {distribution} here")
         if differs:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.plugins import family
+from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
 from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
 from tf_smoothclir.settings.presets import changed
@@ -22,7 +22,6 @@ class ModelsOverSet:
 
     Attributes:
         models: Family -> its model.
-        retrievers: Name -> retriever over the set: the parts, and last what ranks.
         shared: What families have made of the set and others may use, by name.
     """
 
@@ -34,7 +33,7 @@ class ModelsOverSet:
     ):
         self.settings, self.tokenized_set = settings, tokenized_set
         self.models: dict[str, Any] = {}
-        self.retrievers: dict[str, Retriever] = {}
+        self._retrievers: dict[str, Mapping[str, Retriever]] = {}
         self.shared: dict[str, Any] = {}
         for name, model in (models or {}).items():
             self.add(name, model)
@@ -44,11 +43,24 @@ class ModelsOverSet:
         """The set."""
         return self.tokenized_set.retrieval_set
 
+    @property
+    def retrievers(self) -> dict[str, Retriever]:
+        """The retrievers over the set by name, in the order of the families."""
+        names = (name for name in self.settings.retrieval.families if name in self._retrievers)
+        return {of: one for name in names for of, one in self._retrievers[name].items()}
+
+    def by_part(self, settings: RunSettings) -> ModelsOverSet:
+        """The same by settings with a part of the retriever alone."""
+        part = ModelsOverSet(settings, self.tokenized_set)
+        part.models |= {name: self.models[name] for name in settings.retrieval.families}
+        part._retrievers, part.shared = self._retrievers, self.shared
+        return part
+
     def add(self, name: str, model: Any) -> None:
         """Adds a model and its retrievers, after its parts; None is learned from the set."""
         own = family(name)
         self.models[name] = own.learn(self) if model is None else model
-        self.retrievers.update(own.retrievers(self.models[name], self))
+        self._retrievers[name] = own.retrievers(self.models[name], self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,11 +96,7 @@ class RunModels(Mapping):
         check_retriever(self.settings, retriever)
         if retriever == self.settings.retrieval.ranks_with:
             return self
-        # Not checked: what the others were learned with may stay among the settings.
-        retrieval = dataclasses.replace(
-            self.settings.retrieval, retriever=retriever, reranker="none"
-        )
-        settings = dataclasses.replace(self.settings, retrieval=retrieval)
+        settings = self.settings.ranking_by(retriever)
         return RunModels(settings, {name: self[name] for name in settings.retrieval.families})
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
@@ -103,18 +111,21 @@ class RunModels(Mapping):
         return RunModels(self.settings, over.models)
 
 
-def learn_models(
-    settings: RunSettings,
-    run: RunDirectory,
-    tokenized_set: TokenizedSet,
-    trained: Mapping[str, Any],
-) -> tuple[RunModels, dict[str, Retriever]]:
-    """Learns what a run needs besides what is trained, or loads it, and keeps it in the run."""
-    over = ModelsOverSet(settings, tokenized_set, trained)
-    for name in settings.retrieval.families:
-        if name not in trained:
+def learn_models(run: RunDirectory, over: ModelsOverSet) -> RunModels:
+    """Learns what a run needs besides the models that there are, or loads it, and keeps it."""
+    families = over.settings.retrieval.families
+    for name in families:
+        if name not in over.models:
             over.add(name, learned(name, run, over))
-    return RunModels(settings, over.models), over.retrievers
+    return RunModels(over.settings, {name: over.models[name] for name in families})
+
+
+def learn_what_needs_no_training(run: RunDirectory, over: ModelsOverSet) -> None:
+    """Learns the parts of the retriever that need nothing of what is trained step by step."""
+    retrieval = over.settings.retrieval
+    for name in with_parts(retrieval.retriever):
+        if retrieval.with_task not in with_parts(name):
+            over.add(name, learned(name, run, over))
 
 
 def learned(name: str, run: RunDirectory, over: ModelsOverSet) -> Any:

@@ -22,6 +22,7 @@ from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
 from tf_smoothclir.protocols.scorer import Retriever, without_collection
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
@@ -87,6 +88,14 @@ def evaluate_and_report(
     with run.writing(run.metrics) as path:
         write_json(path, result)
     return result
+
+
+def left_out(part: str, alone: str) -> str:
+    """What reports and logs say where a part of the retriever counts for nothing."""
+    return (
+        f"validation queries are ranked no better with --retriever={part} than by {alone} alone,"
+        f" so it is not kept; --retriever={part} trains it anyway"
+    )
 
 
 def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
@@ -185,6 +194,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             f" ({retrieval_set.document_languages})",
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **_facts_of_models(models, result["training"]),
+            **_left_out(run, settings),
             "cut points between grades": _cut_points_fact(result["cut_points"])
             if retrieval_set.source.is_judged
             else "none: without judgments, predicted grades are 0",
@@ -201,6 +211,13 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
         ][: 3 if family(settings.retrieval.retriever).is_published else 1],
         flags=settings.flag_lines(),
     )
+
+
+def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:
+    asked = run.settings_asked_for().retrieval
+    if asked.with_task == settings.retrieval.with_task:
+        return {}
+    return {"left out": left_out(asked.with_task, settings.retrieval.retriever)}
 
 
 def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:

@@ -30,11 +30,15 @@ from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.run_checks import check_trained
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import learn_models
-from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.training.run_models import (
+    ModelsOverSet,
+    learn_models,
+    learn_what_needs_no_training,
+)
+from tf_smoothclir.training.run_report import evaluate_and_report, left_out
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import check_model, make_task
-from tf_smoothclir.training.trainer import Trainer
+from tf_smoothclir.training.trainer import Look, Trainer
 from tf_smoothclir.utils.errors import InputError, input_error
 
 
@@ -66,19 +70,48 @@ def train(
     with contextlib.ExitStack() as held:
         run, tokenized_set = _begin(settings, output_dir, overwrite, processes, held)
         with processes.noticing_lost_processes():
-            trained, progress = {}, Progress()
-            if with_task := settings.retrieval.with_task:
-                trainer = trainer_of(settings, tokenized_set, run, processes, callbacks)
-                progress = trainer.train()
-                trained = {with_task: trainer.task.model}
+            over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
+            if over.settings.retrieval.with_task:
+                over, progress = _trained(over, run, processes, callbacks)
             if processes.is_chief:
-                models, retrievers = learn_models(settings, run, tokenized_set, trained)
-                result = evaluate_and_report(run, models, retrievers, tokenized_set, progress)
+                models = learn_models(run, over)
+                result = evaluate_and_report(run, models, over.retrievers, tokenized_set, progress)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
                 keep_best(run.checkpoints)
     processes.wait()  # to the others, a process that exits first would look lost
     return result
+
+
+def _trained(
+    over: ModelsOverSet,
+    run: RunDirectory,
+    processes: SingleProcess,
+    callbacks: Sequence[keras.callbacks.Callback],
+) -> tuple[ModelsOverSet, Progress]:
+    """Trains what is trained step by step, unless validation shows that it counts for nothing.
+
+    In that case the run keeps what ranks without it, and nothing of the training is left.
+    """
+    retrieval, look = over.settings.retrieval, None
+    ranker = family(retrieval.retriever)
+    if processes.size == 1:  # else the other processes would wait for the chief
+        learn_what_needs_no_training(run, over)
+        look = ranker.look(over)
+    trainer = trainer_of(over, run, processes, callbacks, look)
+    progress = trainer.train()
+    if not processes.is_chief:
+        return over, progress
+    alone = trainer.ranks_alone
+    if not alone:
+        over.add(retrieval.with_task, trainer.task.model)
+        learn_models(run, over)
+        alone = ranker.ranks_alone(over)
+    if not alone:
+        return over, progress
+    logging.info("%s", left_out(retrieval.with_task, alone))
+    run.rank_by(alone)
+    return over.by_part(run.settings()), Progress()
 
 
 def _begin(
@@ -146,22 +179,21 @@ def _prepared(
 
 
 def trainer_of(
-    settings: RunSettings,
-    tokenized_set: TokenizedSet | None,
+    over: ModelsOverSet,
     run: RunDirectory,
     processes: SingleProcess = SINGLE_PROCESS,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    look: Look | None = None,
 ) -> Trainer:
     """The trainer of a new run, or of a run that has a checkpoint."""
+    settings, tokenized_set = over.settings, over.tokenized_set
     keras.utils.set_random_seed(settings.training.seed)
-    training_set = tokenized_set
+    training_set = tokenized_set  # None where another process is the chief
     if processes.is_chief:
-        training_set = family(settings.retrieval.with_task).training_set(
-            settings, run, tokenized_set
-        )
+        training_set = family(settings.retrieval.with_task).training_set(run, over)
     task = make_task(settings, tokenized_set, run, processes, training_set)
     retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
-    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks)
+    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks, look)
 
 
 def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str]) -> RetrievalSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ from tf_smoothclir.training.steps import StepLoop, are_finite
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_bar
 
+# From a scorer by what is trained so far to the name of what ranks alone without it, or "".
+Look = Callable[[Scorer], str]
+_FIRST_LOOK = 0.25  # of the first epoch
 # Steps in one call of the graph: each call costs Python a millisecond.
 STEPS_PER_CALL = 16
 
@@ -69,8 +73,16 @@ class Trainer:
         run: RunDirectory,
         processes: SingleProcess = SINGLE_PROCESS,
         callbacks: Sequence[keras.callbacks.Callback] = (),
+        look: Look | None = None,
     ):
-        self.task = task
+        """Restores the last state of a run.
+
+        Args:
+            look: What may end the training, as it is of no use, early in the first epoch and after
+                each; None for nothing.
+        """
+        self.task, self._look = task, look
+        self.ranks_alone = ""  # what ranks without what is trained, once the look says so
         self._settings = settings
         self._run = run
         self._processes = processes
@@ -99,6 +111,8 @@ class Trainer:
                 if self._stop.signal is None:
                     raise
                 raise Interrupted(128 + self._stop.signal) from None
+        if self.ranks_alone:
+            return self.progress
         self._processes.wait()  # until the chief has saved the best weights
         if self.progress.best_epoch != self.progress.epoch:
             self._best.restore()  # for a moment, the weights are in memory twice
@@ -122,6 +136,8 @@ class Trainer:
     def _train_and_save_epoch(self, steps: StepLoop) -> None:
         stop = self._train_epoch(self.task.batches.epoch(self.progress.epoch), steps)
         self._check_weights()
+        if self.ranks_alone:
+            return
         if stop is None:
             self._finish_epoch()
             stop = self._processes.agreed(self._stop.signal)
@@ -143,7 +159,7 @@ class Trainer:
             raise self._diverged(self.progress.step, "the weights are not finite")
 
     def _done(self) -> bool:
-        if self._callbacks.stopped:
+        if self._callbacks.stopped or self.ranks_alone:
             return True
         progress, patience = self.progress, self._settings.patience
         if patience and progress.epoch - progress.best_epoch >= patience and progress.epoch:
@@ -151,8 +167,12 @@ class Trainer:
         return progress.epoch >= self._settings.epochs
 
     def _train_epoch(self, epoch: Epoch, steps: StepLoop) -> signal.Signals | None:
-        """Trains the rest of an epoch, or until any process gets a signal, which it returns."""
+        """Trains the rest of an epoch, or until any process gets a signal, which it returns.
+
+        An early look may end it too.
+        """
         settings, progress, task = self._settings, self.progress, self.task
+        first_look = math.inf if progress.epoch or not self._look else _FIRST_LOOK * epoch.steps
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
         self._callbacks.begin_epoch(progress.epoch)
@@ -171,11 +191,13 @@ class Trainer:
                     while True:
                         stop = self._processes.agreed(self._stop.signal)
                         number = min(STEPS_PER_CALL, epoch.steps - progress.step)
-                        if stop is not None or not number:
+                        if stop is not None or not number or self.ranks_alone:
                             return stop
                         with self._processes.noticing_lost_processes():
                             results = steps(batches, number)
                         monitor.after_steps(results)
+                        if progress.step >= first_look:
+                            first_look, self.ranks_alone = math.inf, self._look(task.scorer())
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
 
@@ -211,6 +233,10 @@ class Trainer:
     def _validated(self) -> dict:
         """The history of an epoch except its losses; chooses what is trained on next."""
         validation, scorer = self._validation()
+        if self._look and self.progress.epoch + 1 < self._settings.epochs:
+            self.ranks_alone = self._look(scorer)
+        if self.ranks_alone:
+            return {"validation": validation}
         chosen = self.task.batches.after_epoch(self.progress.epoch + 1, scorer)
         return {"validation": validation, **chosen}
 

@@ -26,7 +26,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import delete_in, read_record, write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import learn_models
+from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
 from tf_smoothclir.training.train import retrieval_set_of, trainer_of
 from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.cross_validation import fold_sets
@@ -138,18 +138,20 @@ def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, 
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
-    trained, progress, diverged = {}, Progress(), False
+    over, progress, diverged = ModelsOverSet(settings, tokenized_set), Progress(), False
     if with_task := settings.retrieval.with_task:
-        trainer = trainer_of(settings, tokenized_set, run)
+        trainer = trainer_of(over, run)
         try:
             trainer.train()
         except DivergedRun:
             diverged = True
-        trained, progress = {with_task: trainer.task.model}, trainer.progress
+        progress = trainer.progress
     best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
-    if {*settings.retrieval.families} - {*trained} and not diverged:
-        models, retrievers = learn_models(settings, run, tokenized_set, trained)
-        retriever = retrievers[settings.retrieval.ranks_with]
+    if {*settings.retrieval.families} != {with_task} and not diverged:
+        if with_task:
+            over.add(with_task, trainer.task.model)
+        models = learn_models(run, over)
+        retriever = over.retrievers[settings.retrieval.ranks_with]
         negatives = settings.training.negatives
         best, _ = Validation(lambda: retriever, tokenized_set.retrieval_set, negatives)()
         seconds += models.seconds

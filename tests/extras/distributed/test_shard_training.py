@@ -17,6 +17,7 @@ from tf_smoothclir.extras.distributed.shard_training import on_shards as on_shar
 from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import ModelsOverSet
 from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
@@ -49,7 +50,7 @@ def on_shards(tiny, shards):
 def start(settings, path):
     run = RunDirectory.create(path, settings)
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
-    return trainer_of(settings, tokenized_set, run, on_shards_of(settings, None))
+    return trainer_of(ModelsOverSet(settings, tokenized_set), run, on_shards_of(settings, None))
 
 
 def trained(settings, path):

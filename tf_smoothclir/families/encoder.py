@@ -1,0 +1,167 @@
+"""A foreign encoder as a family: it ranks alone, or beside a translation table.
+
+Nothing is learned of it but, beside a table, its share of the score. Its vectors are kept in the
+storage, so no text is encoded twice. A run or an export keeps its name, not the encoder itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tf_smoothclir.data.sources.source import Text, text_read
+from tf_smoothclir.families.family import Family
+from tf_smoothclir.families.hybrid import Hybrid
+from tf_smoothclir.protocols.text_search import QueryReading
+from tf_smoothclir.search.query_reading import EncodedQueries, EncodeQueries
+from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.storage.files import read_record, write_json
+from tf_smoothclir.text.evidence_levels import NAMES, NOTHING, WORDS
+
+
+@dataclasses.dataclass(frozen=True)
+class _Saved:
+    """What a run keeps of an encoder."""
+
+    settings: dict[str, str]
+    name: str
+    digest: str
+    dim: int
+
+
+class NamedEncoder:
+    """An encoder by its settings, which is opened when texts are to be encoded.
+
+    Attributes:
+        saved: What is known of it without opening it.
+    """
+
+    epsilon = 0.0
+
+    def __init__(self, saved: _Saved, cache_dir: str = "", encoder: Any = None):
+        """Takes what a run has kept, and the encoder itself where it is open."""
+        self.saved, self.dim, self.cache_dir = saved, saved.dim, cache_dir
+        self._encoder, self._lock = encoder, threading.Lock()
+
+    @functools.cached_property
+    def encoder(self) -> Any:
+        """The encoder; a run's name for it is no reason to ask a server or to run code."""
+        from tf_smoothclir.foreign_encoders.opening import reopened
+
+        return self._encoder or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
+
+    def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
+        """The unit vectors of texts, `[texts, dim]` float32."""
+        from tf_smoothclir.foreign_encoders.opening import store_of
+
+        store = store_of(self.encoder, self.cache_dir)
+        with self._lock:  # of which a store would think that they are other processes
+            return (store.queries if role == "query" else store.documents)(texts)
+
+    def documents(self, documents: Sequence[Text]) -> np.ndarray:
+        """The unit vectors of documents with their titles, `[documents, dim]` float32."""
+        return self.vectors("document", [text_read(text, titles=True) for text in documents])
+
+    def read_queries(self) -> EncodeQueries:
+        """What reads and encodes the queries of a search: an encoder knows all that has letters."""
+        return self._read
+
+    def _read(self, queries: Sequence[str]) -> EncodedQueries:
+        known = [NAMES[WORDS if any(map(str.isalnum, text)) else NOTHING] for text in queries]
+        readings = [QueryReading(level, ()) for level in known]
+        return EncodedQueries(self.vectors("query", queries), readings)
+
+
+class ForeignEncoderFamily(Family):
+    """A foreign encoder; its model, published or not, is a `NamedEncoder`."""
+
+    half_content = "vectors"
+    ranks_by = "a foreign encoder"
+
+    def learn(self, over):
+        from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
+
+        settings, cache_dir = over.settings.of(EncoderSettings), over.settings.data.cache_dir
+        encoder = encoder_of(settings)
+        encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir)
+        over.shared[self.name] = encoded
+        digest = getattr(encoder, "digest", "")
+        saved = _Saved(settings.values(), encoder.name, digest, encoded.documents.shape[1])
+        return NamedEncoder(saved, cache_dir, encoder)
+
+    def save(self, model, path):
+        write_json(path, dataclasses.asdict(model.saved))
+
+    def read(self, path: Path) -> NamedEncoder:
+        return NamedEncoder(read_record(path, _Saved, "Restore the file, or train again"))
+
+    def load(self, run, settings):
+        return NamedEncoder(self.read(self.path(run)).saved, settings.data.cache_dir)
+
+    def retrievers(self, model, over):
+        encoded = over.shared.get(self.name) or self._encoded(model, over.retrieval_set)
+        return {self.name: encoded.retriever(over.retrieval_set)}
+
+    def title(self, model):
+        return f"encoder {model.saved.name}"
+
+    def facts(self, model, settings, training):
+        return {"encoder": f"{model.saved.name}, {model.dim} dimensions"}
+
+    def index_half(self, models, settings):
+        from tf_smoothclir.index.dense_half import DenseHalf
+
+        half = DenseHalf({}.get, models[self.name].dim, settings)
+        half.encode = models[self.name].documents  # it reads titles, as towers do not
+        return half
+
+    def scorer(self, model, documents):
+        vectors = model.vectors("document", documents)
+        return lambda queries: model.vectors("query", queries) @ vectors.T
+
+    def scores(self, models, queries, documents):
+        vectors = models[self.name].vectors
+        return np.sum(vectors("query", queries) * vectors("document", documents), axis=1)
+
+    def retriever_over(self, models, retrieval_set):
+        return self._encoded(models[self.name], retrieval_set).retriever(retrieval_set)
+
+    def search(self, models, index, collection):
+        from tf_smoothclir.search.dense_search import DenseSearch
+        from tf_smoothclir.search.text_search import explain_by_leaving_out
+
+        def explain(query, hits, role="document"):
+            scorer = self._scorer_of(models)
+            return [explain_by_leaving_out(scorer, query, hit.text, role) for hit in hits]
+
+        found = DenseSearch(models[self.name].read_queries(), index, explain, collection)
+        found.explain = explain  # vectors of words say nothing of those of texts
+        return found
+
+    def _encoded(self, model, retrieval_set) -> Any:
+        from tf_smoothclir.foreign_encoders.opening import EncodedSet
+
+        return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir)
+
+
+class Partnered(Hybrid):
+    """A `Fusion` of a foreign encoder and a translation table."""
+
+    parts = ("lexical", "encoder")
+    vectors = "encoder"
+    ranks_by = "a translation table and a foreign encoder in one ranking"
+
+    def look(self, over):
+        return None
+
+    def ranks_alone(self, over):
+        return ""
+
+    def search_model(self, publication, searched):
+        return Family.search_model(self, publication, searched)
