@@ -26,7 +26,13 @@ from tf_smoothclir.lexical.learning import (
     learn_lexical_model,
     unjudged_top,
 )
-from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
+from tf_smoothclir.lexical.positions import (
+    DECAYS,
+    FLAT,
+    HEIGHTS,
+    TITLE_WEIGHTS,
+    PositionProfile,
+)
 from tf_smoothclir.lexical.pseudo_queries import (
     _NO_TOKEN,
     _translated,
