@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import re
 import types
 
@@ -16,7 +17,12 @@ from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import Languages
 from tf_smoothclir.evaluation import plots
-from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated
+from tf_smoothclir.evaluation.calibration import (
+    PROBABLE,
+    best_cut_points,
+    calibrated,
+    probable_cut_points,
+)
 from tf_smoothclir.evaluation.evaluate import (
     NEGATIVES_SEED,
     Evaluation,
@@ -41,7 +47,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
 FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
-CUT_POINTS = CutPoints(scores=(-0.01, 0.01), shares=(0.7, 0.9), alone=())
+CUT_POINTS = CutPoints((-0.01, 0.01), shares=(0.7, 0.9), alone=(), lists=(-0.01, 0.01))
 
 
 @pytest.fixture(scope="module")
@@ -191,10 +197,42 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     lists = [np.array([0.0]), np.array([1.0])]
     # Shares of the first hit's score: 1 and 1 of grade 1, 1 / 2 and 1 / 4 of grade 0.
     hits = Hits(np.float32([[4, 2], [8, 2]]), np.array([[1, 0], [1, 0]]))
-    found = calibrated(Evaluation({}, {}, {}, lists, hits), [np.array([2.0]), np.array([4.0])])
-    assert found == CutPoints(scores=(0.5,), shares=(0.75,), alone=(3.0,))
+    first = Hits(np.float32([[4], [5], [6], [8]]), np.array([[0], [0], [1], [1]]))
+    alone = [np.array([2.0]), np.array([4.0])]
+    found = calibrated(Evaluation({}, {}, {}, lists, hits), first, alone)
+    assert 5 < found.scores[0] < 6.5
+    others = dataclasses.replace(found, scores=())
+    assert others == CutPoints(scores=(), shares=(0.75,), alone=(3.0,), lists=(0.5,))
     ranks_no_collection = calibrated(Evaluation({}, {}, {}, lists))
-    assert ranks_no_collection == CutPoints(scores=(0.5,), shares=(), alone=(0.5,))
+    assert ranks_no_collection == CutPoints((0.5,), shares=(), alone=(0.5,), lists=(0.5,))
+
+
+def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():
+    scores = np.random.default_rng(1).normal(size=200_000).astype(np.float32)
+    # The probabilities of grade 1 or more, and of grade 2, are logistic functions of the score.
+    draws = np.random.default_rng(2).random(len(scores))
+    grades = sum((draws < 1 / (1 + np.exp(-2 * scores + bias))).astype(int) for bias in (1, 3))
+    logit = math.log(PROBABLE / (1 - PROBABLE))  # 2 score - bias
+    expected = [(logit + bias) / 2 for bias in (1, 3)]
+    assert probable_cut_points(scores, grades, 3) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("scores", "grades", "right"),
+    [
+        ([1, 2, 3], [1, 1, 1], [True] * 3),  # all are right: so is the lowest
+        ([1, 2, 3], [0, 0, 0], [False] * 3),
+        ([3, 3, 3], [1, 1, 1], [True] * 3),  # scores that say nothing
+        ([3, 3, 3], [1, 0, 0], [False] * 3),
+        ([3, 2, 1] * 9, [0, 0, 1] * 9, [False] * 27),  # the higher, the worse
+        ([0.0], [0], [False]),
+    ],
+)
+def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
+    scores = np.float32(scores)
+    (point,) = probable_cut_points(scores, np.array(grades), 2)
+    assert (scores > point).tolist() == right
+    assert math.isfinite(point)
 
 
 def measured(value, confusion=None, hit_confusion=None):

@@ -87,7 +87,7 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
         assert kept[part] == read_cut_points(runs[part].cut_points)[part]
     models = load_models(runs[name])
     feedback = getattr(models[name], "feedback", 0)
-    assert (kept[name].alone == kept[name].scores) == (not feedback)
+    assert (kept[name].alone == kept[name].lists) == (not feedback)
 
 
 stop = mock.Mock(side_effect=KeyboardInterrupt)
@@ -134,7 +134,8 @@ def test_towers_that_count_for_nothing_are_not_kept(runs, tiny, tmp_path, monkey
     result = train(settings, path)
     assert look.call_count == len(looks)
     run, lexical = RunDirectory.load(path), runs["lexical"]
-    assert run.settings() == tiny(retriever="lexical", epochs=len(looks))
+    found = {"query_language": "en", "document_language": "fr"}  # by the names of the files
+    assert run.settings() == tiny(retriever="lexical", epochs=len(looks), **found)
     assert not run.checkpoints.exists()
     assert result["test"] == read_json(lexical.metrics)["test"]
     assert result["training"]["epochs"] == 0

@@ -1,9 +1,12 @@
-"""Cut points between grades, found on scored documents after training.
+"""Cut points between grades, found on validation queries after training.
 
-The thresholds of a loss say where scores should be, not where they are. The cut points found here
-make the macro-averaged accuracy as large as any cut points can: the mean, over the grades, of the
-share of the documents of a grade that are predicted right. Each grade counts alike, however rare,
-so the number of sampled documents of grade 0 does not matter.
+The thresholds of a loss say where scores should be, not where they are. Of documents of candidate
+lists, and of hits by their share of the first score, the cut points are those of the largest
+macro-averaged accuracy: the mean, over the grades, of the share of the documents of a grade that
+are predicted right. Each grade counts alike, so the number of sampled documents does not matter.
+
+By the score of a hit, a grade is predicted where it is probable: a logistic regression over the
+first hits of whole and shortened queries gives the probability of at least that grade.
 """
 
 from __future__ import annotations
@@ -12,19 +15,67 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import optimize
 
-from tf_smoothclir.evaluation.evaluate import Evaluation
+from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
 from tf_smoothclir.protocols.cut_points import CutPoints
 
+PROBABLE = 0.6  # so that about four of five first hits of three words that are called relevant are
 
-def calibrated(validation: Evaluation, alone: Sequence[np.ndarray] | None = None) -> CutPoints:
-    """The cut points that are best for the candidate lists and the hits of a split."""
-    scores = best_cut_points(validation.scores_by_grade)
-    return CutPoints(
-        scores,
-        shares=() if validation.hits is None else best_cut_points(validation.shares_by_grade()),
-        alone=scores if alone is None else best_cut_points(alone),
-    )
+
+def calibrated(
+    validation: Evaluation,
+    of_short: Hits | None = None,
+    alone: Sequence[np.ndarray] | None = None,
+) -> CutPoints:
+    """Cut points for the candidate lists and the hits of a split.
+
+    Args:
+        of_short: Hits of queries of any length; None for a scorer that ranks no collection.
+        alone: As `Evaluation.scores_by_grade`, by scores without a collection.
+    """
+    lists = best_cut_points(validation.scores_by_grade)
+    scores, shares = lists, ()
+    if of_short is not None and len(of_short.scores):
+        first = of_short.scores[:, 0], of_short.grades[:, 0]
+        scores = probable_cut_points(*first, len(validation.scores_by_grade))
+        shares = best_cut_points(validation.shares_by_grade())
+    alone_points = lists if alone is None else best_cut_points(alone)
+    return CutPoints(scores, shares, alone_points, lists)
+
+
+def probable_cut_points(
+    scores: np.ndarray, grades: np.ndarray, num_grades: int
+) -> tuple[float, ...]:
+    """For each grade from 1 on, the score from which on it, or a higher one, is probable.
+
+    Args:
+        scores: `[hits]` float32, of first hits; 0 for none.
+        grades: `[hits]` int, 0..`num_grades`-1.
+    """
+    points = [_probable(scores, grades >= grade) for grade in range(1, num_grades)]
+    return tuple(np.maximum.accumulate(points).tolist())
+
+
+def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
+    """The score at which the probability that a first hit is right is `PROBABLE`."""
+    mean, deviation = float(np.mean(scores)), float(np.std(scores)) or 1.0
+    standard = (scores.astype(np.float64) - mean) / deviation
+    signs = np.where(is_right, 1.0, -1.0)
+
+    def loss(weights: np.ndarray) -> float:
+        slope, bias = weights
+        return np.logaddexp(0, -signs * (slope * standard + bias)).sum() + slope**2 / 2
+
+    slope, bias = optimize.minimize(loss, np.zeros(2)).x
+    logit = np.log(PROBABLE / (1 - PROBABLE))
+    if slope * deviation > 0:
+        found = mean + deviation * (logit - bias) / slope
+    else:  # scores say nothing: all are as probable
+        found = -np.inf if bias >= logit else np.inf
+    # No score that was not seen decides: beyond them, a line says nothing.
+    lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
+    return float(np.float32(np.clip(found, lowest, np.max(scores))))
 
 
 def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:

@@ -46,6 +46,12 @@ class Hits:
     scores: np.ndarray  # `[queries, HITS]` float32, fewer for a smaller collection
     grades: np.ndarray  # the same shape, int; 0 where nobody judged
 
+    @classmethod
+    def of(cls, ranking: Ranking, retrieval_set: RetrievalSet) -> Hits:
+        """The first hits of rankings."""
+        grades = ranking.grades(retrieval_set)[:, :HITS]
+        return cls(ranking.scores[:, :HITS], grades)
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -83,7 +89,7 @@ class Evaluation:
             return self
         num_grades = len(self.scores_by_grade)
         sizes = [len(own) for own in self.scores_by_grade]
-        predicted = predicted_grades(np.concatenate(self.scores_by_grade), cut_points.scores)
+        predicted = predicted_grades(np.concatenate(self.scores_by_grade), cut_points.lists)
         confusion = confusion_matrix(
             np.repeat(np.arange(num_grades), sizes), predicted.numpy(), num_grades
         )
@@ -151,7 +157,7 @@ def evaluate_split(
     per_query = list_metrics(retrieval_set, lists, scores)
     if ranking is not None:
         per_query |= retrieval_metrics(retrieval_set, ranking)
-        hits = Hits(ranking.scores[:, :HITS], ranking.grades(retrieval_set)[:, :HITS])
+        hits = Hits.of(ranking, retrieval_set)
         languages = language_figures(retrieval_set, ranking)
     if trec_dir is not None:
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)

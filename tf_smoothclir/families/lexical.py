@@ -177,8 +177,12 @@ def texts_of(over: ModelsOverSet) -> LexicalTexts:
     from tf_smoothclir.lexical.texts import LexicalTexts
 
     if "lexical_texts" not in over.shared:
-        longest = over.settings.text.max_query_tokens
-        over.shared["lexical_texts"] = LexicalTexts(over.tokenized_set, longest)
+        longest, other = over.settings.text.max_query_tokens, over.same_documents
+        if other is not None and "lexical_texts" in other.shared:
+            texts = other.shared["lexical_texts"].with_queries_of(over.retrieval_set)
+        else:
+            texts = LexicalTexts(over.tokenized_set, longest)
+        over.shared["lexical_texts"] = texts
     return over.shared["lexical_texts"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 
 import numpy as np
@@ -24,16 +25,26 @@ class LexicalTexts:
 
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
-        self.retrieval_set: RetrievalSet = tokenized_set.retrieval_set
         self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
-        reader = QueryReader(self.vocabulary_dir, max_query_tokens)
-        texts = (text.text for text in self.retrieval_set.source.queries())
-        self.queries: sp.csr_array = reader.words(texts).matrix()  # `[queries, query words]`
+        self._read_queries(tokenized_set.retrieval_set)
         self.documents: Words = document_words(tokenized_set)
         # `[document words, query words]`, of `same_spelling`.
         self.spelling: sp.csr_array = same_spelling(*self.vocabularies)
+        self._impacts: tuple = (None,)  # the latest model, with its impacts, which take seconds
         # Ids from there on are words that only documents have.
         self.known = len(self.vocabularies[0])
+
+    def _read_queries(self, retrieval_set: RetrievalSet) -> None:
+        self.retrieval_set = retrieval_set
+        reader = QueryReader(self.vocabulary_dir, self.max_query_tokens)
+        texts = (text.text for text in retrieval_set.source.queries())
+        self.queries: sp.csr_array = reader.words(texts).matrix()  # `[queries, query words]`
+
+    def with_queries_of(self, retrieval_set: RetrievalSet) -> LexicalTexts:
+        """The same documents with the queries of another set."""
+        other = copy.copy(self)
+        other._read_queries(retrieval_set)
+        return other
 
     @functools.cached_property
     def similar_words(self) -> tuple[sp.csr_array, sp.csr_array]:
@@ -63,9 +74,10 @@ class LexicalTexts:
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
         """A model over the set."""
-        passages = model.passages(self.documents)
-        impacts = model.impacts(passages, self.spelling)
-        rows = lexical_rows(self.queries, impacts, passages.firsts)
+        if self._impacts[0] is not model:
+            passages = model.passages(self.documents)
+            self._impacts = model, model.impacts(passages, self.spelling), passages.firsts
+        rows = lexical_rows(self.queries, *self._impacts[1:])
         return self.with_feedback(rows, model.feedback)
 
     def with_feedback(

@@ -15,21 +15,24 @@ from tf_smoothclir.storage.files import read_record, write_json
 class CutPoints:
     """Scores at which the predicted grade changes, K-1 rising numbers each; two may be equal.
 
-    The first hits in a whole collection score higher than documents drawn at random, and most of
-    them are of grade 0 all the same. So the grade of a hit is the lower one of two: that of its
-    score, and that of its share of the score of the first hit.
+    The grade of a hit is the lower one of two: that of its score, which says whether the first hit
+    is any good, and that of its share of the score of the first hit, which says how much worse
+    than the best a document is.
 
     Attributes:
-        scores: For the score of any document of a collection.
+        scores: For the score of a hit in a whole collection.
         shares: For the score of a hit divided by that of the first hit; empty for a scorer that
             ranks no collection.
         alone: For the score of a document without its collection: as `scores`, but for feedback,
             which is left out there.
+        lists: For the score of a document of a candidate list, most of which are drawn at random
+            and score lower than any hit.
     """
 
     scores: tuple[float, ...]
     shares: tuple[float, ...]
     alone: tuple[float, ...]
+    lists: tuple[float, ...] = ()
 
     def of_hits(self, scores: np.ndarray) -> np.ndarray:
         """Returns grades of hits without TensorFlow, which takes longer than a search.

@@ -15,8 +15,8 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.manifest import TableQuality
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import RunModels
-from tf_smoothclir.training.run_report import calibrated_on
+from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
+from tf_smoothclir.training.run_report import calibrated_on, hits_of_short_queries
 from tf_smoothclir.training.train import tokenized_set_of
 
 _SPLIT, _TOWERS = "validation", "dense"
@@ -53,18 +53,21 @@ def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints
     """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
-    models = models.completed(tokenized_set)
-    retriever = models.retrievers(tokenized_set)[settings.retrieval.retriever]
+    models, name = models.completed(tokenized_set), settings.retrieval.retriever
+    over = ModelsOverSet(settings, tokenized_set, models)
     negatives = settings.training.negatives
-    evaluation = evaluate_split(tokenized_set.retrieval_set, retriever, _SPLIT, negatives=negatives)
+    evaluation = evaluate_split(
+        over.retrieval_set, over.retrievers[name], _SPLIT, negatives=negatives
+    )
     logging.info(
         "With vectors of %d numbers: %s; %s queries: %s",
         settings.model.dim,
-        models[settings.retrieval.retriever],
+        models[name],
         _SPLIT,
-        ", ".join(f"{name} {evaluation.metrics[name]:.4f}" for name in _METRICS),
+        ", ".join(f"{metric} {evaluation.metrics[metric]:.4f}" for metric in _METRICS),
     )
-    return models, calibrated_on(tokenized_set, retriever, evaluation, negatives)
+    of_short = hits_of_short_queries(over)[name]
+    return models, calibrated_on(over, name, evaluation, of_short)
 
 
 def _ranked(models: RunModels, tokenized_set: TokenizedSet):

@@ -23,6 +23,7 @@ class ModelsOverSet:
     Attributes:
         models: Family -> its model.
         shared: What families have made of the set and others may use, by name.
+        same_documents: Models over a set of the same documents; None for none.
     """
 
     def __init__(
@@ -30,8 +31,10 @@ class ModelsOverSet:
         settings: RunSettings,
         tokenized_set: TokenizedSet,
         models: Mapping[str, Any] | None = None,
+        same_documents: ModelsOverSet | None = None,
     ):
         self.settings, self.tokenized_set = settings, tokenized_set
+        self.same_documents = same_documents
         self.models: dict[str, Any] = {}
         self._retrievers: dict[str, Mapping[str, Retriever]] = {}
         self.shared: dict[str, Any] = {}
@@ -55,6 +58,10 @@ class ModelsOverSet:
         part.models |= {name: self.models[name] for name in settings.retrieval.families}
         part._retrievers, part.shared = self._retrievers, self.shared
         return part
+
+    def with_queries_of(self, tokenized_set: TokenizedSet) -> ModelsOverSet:
+        """The same models over the same documents, with the queries of another set."""
+        return ModelsOverSet(self.settings, tokenized_set, self.models, same_documents=self)
 
     def add(self, name: str, model: Any) -> None:
         """Adds a model and its retrievers, after its parts; None is learned from the set."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
     HITS,
     NEGATIVES_SEED,
     NOTHING_MEASURED,
     Evaluation,
+    Hits,
     by_grade,
     evaluate_splits,
     metrics_content,
@@ -21,13 +24,14 @@ from tf_smoothclir.evaluation.evaluate import (
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
-from tf_smoothclir.protocols.scorer import Retriever, without_collection
+from tf_smoothclir.protocols.scorer import Ranking, without_collection
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import RunModels
+from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
+from tf_smoothclir.training.short_queries import with_short_queries
 
 EVALUATED_SPLITS = ("test", "validation")
 _DRAWN_POSITIONS = 100
@@ -36,12 +40,12 @@ _DRAWN_POSITIONS = 100
 def evaluate_and_report(
     run: RunDirectory,
     models: RunModels,
-    retrievers: Mapping[str, Retriever],
-    tokenized_set: TokenizedSet,
+    over: ModelsOverSet,
     progress: Progress,
 ) -> dict:
     """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
-    settings, retrieval_set = models.settings, tokenized_set.retrieval_set
+    tokenized_set, retrievers = over.tokenized_set, over.retrievers
+    settings, retrieval_set = models.settings, over.retrieval_set
     is_judged = retrieval_set.source.is_judged
     chosen, negatives = settings.retrieval.ranks_with, settings.training.negatives
     evaluations = {
@@ -55,8 +59,9 @@ def evaluate_and_report(
         )
         for name, retriever in retrievers.items()
     }
+    of_short = hits_of_short_queries(over) if is_judged else {}
     cut_points = {
-        name: calibrated_on(tokenized_set, retrievers[name], splits["validation"], negatives)
+        name: calibrated_on(over, name, splits["validation"], of_short[name])
         if is_judged
         else NEVER_RELEVANT
         for name, splits in evaluations.items()
@@ -116,18 +121,29 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
     }
 
 
+def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
+    """The hits of validation queries, two thirds of which are cut short, for each retriever."""
+    with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
+        short, rows = with_short_queries(over.tokenized_set, over.settings.text, Path(directory))
+        retrievers, retrieval_set = over.with_queries_of(short).retrievers, short.retrieval_set
+        return {
+            name: Hits.of(Ranking.joined(one.rank(rows, HITS)), retrieval_set)
+            for name, one in retrievers.items()
+        }
+
+
 def calibrated_on(
-    tokenized_set: TokenizedSet, retriever: Retriever, validation: Evaluation, negatives: int
+    over: ModelsOverSet, name: str, validation: Evaluation, of_short: Hits
 ) -> CutPoints:
     """The cut points between the grades of a retriever."""
-    alone = None
-    if (scorer := without_collection(retriever)) is not None:
-        retrieval_set = tokenized_set.retrieval_set
+    alone, retrieval_set = None, over.retrieval_set
+    if (scorer := without_collection(over.retrievers[name])) is not None:
+        negatives = over.settings.training.negatives
         lists = candidate_lists(
             retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
         )
         alone = by_grade(scorer.score(lists), lists.grades, retrieval_set.num_grades)
-    return calibrated(validation, alone)
+    return calibrated(validation, of_short, alone)
 
 
 def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:

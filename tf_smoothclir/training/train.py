@@ -75,7 +75,7 @@ def train(
                 over, progress = _trained(over, run, processes, callbacks)
             if processes.is_chief:
                 models = learn_models(run, over)
-                result = evaluate_and_report(run, models, over.retrievers, tokenized_set, progress)
+                result = evaluate_and_report(run, models, over, progress)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
                 keep_best(run.checkpoints)
