@@ -1,7 +1,5 @@
 """A foreign encoder that ranks, alone or beside a translation table: trained, served, opened."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ from tests.foreign_encoders import stand_in
 from tests.training.fixtures import no_plots
 from tf_smoothclir.foreign_encoders import opening
 from tf_smoothclir.foreign_encoders.protocol import unit_vectors
+from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -25,7 +24,7 @@ def run(request, tiny_dir, tmp_path_factory):
     return path
 
 
-def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, commands, monkeypatch):
+def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatch):
     monkeypatch.setenv("SMOOTHCLIR_ENCODER", ENCODER)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     model = sc.load(run)
@@ -33,14 +32,13 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, commands, 
     query, text = "word1 word4", "mot1 mot4"
     hits = model.search([query], k=3)[0]
     assert model.evaluate(negatives=40).metrics == pytest.approx(model.metrics)
-    arguments = [f"--export_dir={export}", f"--index_dir={tmp_path}/index"]
-    assert commands.run("export.build_index", *arguments).returncode == 0
-    asked = (f"--query={query}", "--k=3", "--json", "--explain")
-    done = commands.run("export.search", *arguments, *asked)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["results"]
-    assert [hit["id"] for hit in found] == [hit.id for hit in hits]
-    assert [hit["score"] for hit in found] == pytest.approx([hit.score for hit in hits], rel=1e-4)
+    sc.load(export).build_index(export / "index")
+    search = open_search(export, "", lambda data: data)
+    (found,) = search.search([query], 3)
+    assert [hit.id for hit in found] == [hit.id for hit in hits]
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in hits], rel=1e-4)
+    of_hits = [explanation.score for explanation in search.explain(query, found)]
+    assert of_hits == pytest.approx([hit.score for hit in found], rel=1e-4)
     explained = model.explain(query, text)
     assert model.score([query], [text]) == pytest.approx([explained.score], abs=1e-5)
     if model.retriever == "encoder":

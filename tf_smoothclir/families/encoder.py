@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text, text_read
+from tf_smoothclir.families.dense import Dense
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.hybrid import Hybrid
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.search.query_reading import EncodedQueries, EncodeQueries
+from tf_smoothclir.search.explanation import ScoreTexts, explain_by_leaving_out
+from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
+from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.text.evidence_levels import NAMES, NOTHING, WORDS
@@ -72,10 +75,10 @@ class NamedEncoder:
         """What reads and encodes the queries of a search: an encoder knows all that has letters."""
         return self._read
 
-    def _read(self, queries: Sequence[str]) -> EncodedQueries:
+    def _read(self, queries: Sequence[str]) -> QueryBatch:
         known = [NAMES[WORDS if any(map(str.isalnum, text)) else NOTHING] for text in queries]
         readings = [QueryReading(level, ()) for level in known]
-        return EncodedQueries(self.vectors("query", queries), readings)
+        return QueryBatch(list(queries), readings, self.vectors("query", queries))
 
 
 class ForeignEncoderFamily(Family):
@@ -119,7 +122,11 @@ class ForeignEncoderFamily(Family):
 
         half = DenseHalf({}.get, models[self.name].dim, settings)
         half.encode = models[self.name].documents  # it reads titles, as towers do not
+        half.name = self.name
         return half
+
+    def open_half(self, directory, entry, hashes):
+        return Dense.open_half(self, directory, entry, hashes)
 
     def scorer(self, model, documents):
         vectors = model.vectors("document", documents)
@@ -133,21 +140,25 @@ class ForeignEncoderFamily(Family):
         return self._encoded(models[self.name], retrieval_set).retriever(retrieval_set)
 
     def search(self, models, index, collection):
-        from tf_smoothclir.search.dense_search import DenseSearch
-        from tf_smoothclir.search.text_search import explain_by_leaving_out
-
-        def explain(query, hits, role="document"):
-            scorer = self._scorer_of(models)
-            return [explain_by_leaving_out(scorer, query, hit.text, role) for hit in hits]
-
-        found = DenseSearch(models[self.name].read_queries(), index, explain, collection)
-        found.explain = explain  # vectors of words say nothing of those of texts
-        return found
+        ranker = _Ranker(models[self.name], index, self._scorer_of(models))
+        return IndexSearch(self.name, ranker, index, collection)
 
     def _encoded(self, model, retrieval_set) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
         return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir)
+
+
+class _Ranker(DenseRanker):
+    """Ranks by the vectors of an encoder, which says nothing of single words."""
+
+    def __init__(self, model: NamedEncoder, index: Any, score_texts: ScoreTexts):
+        self._encode, self._half = model.read_queries(), index.half("encoder")
+        self._score_texts = score_texts
+
+    def explain(self, query, hits, role):
+        score = self._score_texts
+        return [explain_by_leaving_out(score, query, hit.text, role, hit.score) for hit in hits]
 
 
 class Partnered(Hybrid):
@@ -163,5 +174,5 @@ class Partnered(Hybrid):
     def ranks_alone(self, over):
         return ""
 
-    def search_model(self, publication, searched):
-        return Family.search_model(self, publication, searched)
+    def search_model(self, publication, source, number, **options):
+        return Family.search_model(self, publication, source, number, **options)
