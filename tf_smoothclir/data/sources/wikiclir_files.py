@@ -100,9 +100,6 @@ class WikiClirDirectory(FileSource):
             path.parent not in folders for path in self.files["queries"]
         ) or any(len(list(folder.glob("wiki_*.documents"))) > 1 for folder in folders)
 
-    def metadata(self):
-        return iter(())
-
     def _texts(self, stream, path, piece=WHOLE_FILE):
         language, prefix = self.languages[path], self._prefix(stream, self.languages[path])
         is_filtered = stream == "queries" and self._queries_are_shared
