@@ -133,6 +133,7 @@ MISSING = "has no documents in de; available: fr, he"
     [
         (WIKI, "de", f"{MISSING}, sv. Give --document_language=fr or several"),
         (WIKI, "sv,fr", r"en2sv\.rel: there is no such file; next to it: en2fr"),
+        (WIKI | {"wiki_sv.queries": "7\ta\tb\n"}, "fr", "sv2fr.rel: there is no such file"),
         *((FORMS[form], "de,fr", MISSING) for form in ("tsv", "jsonl", "files")),
         (FORMS["tsv"], "klingon", "klingon is not an ISO 639-1 code"),
         (FORMS["tsv"] | {"documents.tsv": "1\tun\n"}, "de,fr", "Give it a column named language"),
@@ -142,8 +143,9 @@ MISSING = "has no documents in de; available: fr, he"
 def test_a_language_that_is_not_there_is_an_error_that_names_those_that_are(
     make, files, codes, message
 ):
+    queries = "sv,en" if "wiki_sv.queries" in files else ""
     with pytest.raises(InputError, match=message):
-        list(opened(make, files, document_language=codes).documents())
+        list(opened(make, files, document_language=codes, query_language=queries).documents())
 
 
 def test_a_language_that_nobody_gives_is_unknown(make, caplog):

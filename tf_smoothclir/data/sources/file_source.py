@@ -108,9 +108,12 @@ class FileSource(Source):
         return self._all("documents")
 
     def metadata(self) -> Iterator[Mapping[str, Any]]:
-        if self._language_column("documents")[0] == TEXTS:
+        if self.role is not TEXTS:
+            yield from super().metadata()
+        elif self._language_column("documents")[0] == TEXTS:
             for path in self.files["documents"]:
-                yield from (row[-1] for _, row in self._rows(path, WITH_OTHERS)[0])
+                code = {"language": self.languages[path]} if path in self.languages else {}
+                yield from ({**code, **row[-1]} for _, row in self._rows(path, WITH_OTHERS)[0])
 
     def document_pieces(self, size: int) -> Iterator[Piece]:
         """Yields pieces of the documents file of about `size` bytes, for different workers."""

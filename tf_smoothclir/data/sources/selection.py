@@ -6,6 +6,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class SelectedJudgments(Source):
 
     def documents(self) -> Iterator[Text]:
         return (text for _, text in self._documents())
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        pairs = zip(self._source.documents(), self._source.metadata())
+        return (row for text, row in pairs if self._speaks("documents", text))
 
     def judgments(self) -> Iterator[Judgment]:
         return (judgment for _, judgment in self._judgments())

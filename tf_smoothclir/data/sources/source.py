@@ -79,8 +79,12 @@ class Source(abc.ABC):
         """Yields the documents, always in the same order."""
 
     def metadata(self) -> Iterator[Mapping[str, Any]]:
-        """Yields the other columns of each document, name -> value; nothing if there are none."""
-        return iter(())
+        """Yields the other columns of each document, name -> value; nothing if there are none.
+
+        They are the language where there are several.
+        """
+        if "," in self.document_language:
+            yield from ({"language": text.language} for text in self.documents())
 
     @abc.abstractmethod
     def judgments(self) -> Iterator[Judgment]:

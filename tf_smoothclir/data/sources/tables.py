@@ -188,11 +188,15 @@ def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str
 def values_of(
     role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
 ) -> list[Any]:
-    """The values of a row; `places` are those of all columns of a record that is a list."""
+    """The values of a row; `places` are those of all columns of a record that is a list.
+
+    The language of a text is metadata too.
+    """
     values = [ABSENT if key is None else record[key] for key in chosen]
     if role.others:
         keys = zip(record, record) if places is None else places.items()
-        values.append({name: record[key] for name, key in keys if key not in chosen})
+        own = [key for key, column in zip(chosen, role.names) if column != "language"]
+        values.append({name: record[key] for name, key in keys if key not in own})
     return values
 
 

@@ -69,17 +69,19 @@ class WikiClirDirectory(FileSource):
             for q in asked or queries
         }
         there = {path: pair for path, pair in pairs.items() if path.is_file()}
-        unjudged = {*(wanted or documents)} - {d for _, d in there.values()}
-        if unjudged and (wanted or not there):
-            path = next(path for path, (_, d) in pairs.items() if d in unjudged)
+        used = [{pair[side] for pair in there.values()} for side in (0, 1)]
+        missing = [{*asked} - used[0], {*wanted} - used[1]]  # of those that are named
+        if any(missing) or not there:
+            wrong = (path for path, (q, d) in pairs.items() if q in missing[0] or d in missing[1])
+            path = next(wrong, min(pairs))
             others = sorted(file.name for file in path.parent.glob("*2*.rel"))
             reason = f"there is no such file; next to it: {', '.join(others) or 'no *2*.rel'}"
             remedy = "Put the judgments there, or choose languages that have judgments"
             raise input_error(path, reason, remedy)
-        if unjudged:
+        if unjudged := set() if wanted else {*documents} - used[1]:
             languages = ", ".join(sorted(unjudged))
             logging.info("%s: left out, without judgments: documents in %s", directory, languages)
-        chosen = [sorted({pair[side] for pair in there.values()}) for side in (0, 1)]
+        chosen = [sorted(codes) for codes in used]
         super().__init__(directory, *(",".join(codes) for codes in reversed(chosen)))
         self.files = {
             "queries": [queries[code] for code in chosen[0]],
@@ -97,9 +99,6 @@ class WikiClirDirectory(FileSource):
         self._queries_are_shared = any(
             path.parent not in folders for path in self.files["queries"]
         ) or any(len(list(folder.glob("wiki_*.documents"))) > 1 for folder in folders)
-
-    def metadata(self):
-        return iter(())
 
     def _texts(self, stream, path, piece=WHOLE_FILE):
         language, prefix = self.languages[path], self._prefix(stream, self.languages[path])
