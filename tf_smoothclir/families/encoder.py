@@ -19,7 +19,7 @@ from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.hybrid import Hybrid
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.search.query_reading import EncodedQueries, EncodeQueries
+from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.storage.files import read_record, write_json
 from tf_smoothclir.text.evidence_levels import NAMES, NOTHING, WORDS
@@ -72,10 +72,10 @@ class NamedEncoder:
         """What reads and encodes the queries of a search: an encoder knows all that has letters."""
         return self._read
 
-    def _read(self, queries: Sequence[str]) -> EncodedQueries:
+    def _read(self, queries: Sequence[str]) -> QueryBatch:
         known = [NAMES[WORDS if any(map(str.isalnum, text)) else NOTHING] for text in queries]
         readings = [QueryReading(level, ()) for level in known]
-        return EncodedQueries(self.vectors("query", queries), readings)
+        return QueryBatch(list(queries), readings, self.vectors("query", queries))
 
 
 class ForeignEncoderFamily(Family):
@@ -119,7 +119,13 @@ class ForeignEncoderFamily(Family):
 
         half = DenseHalf({}.get, models[self.name].dim, settings)
         half.encode = models[self.name].documents  # it reads titles, as towers do not
+        half.name = self.name
         return half
+
+    def open_half(self, directory, entry, hashes):
+        from tf_smoothclir.index.dense_half import open_dense_half
+
+        return open_dense_half(directory, entry, hashes)
 
     def scorer(self, model, documents):
         vectors = model.vectors("document", documents)
@@ -133,16 +139,19 @@ class ForeignEncoderFamily(Family):
         return self._encoded(models[self.name], retrieval_set).retriever(retrieval_set)
 
     def search(self, models, index, collection):
-        from tf_smoothclir.search.dense_search import DenseSearch
-        from tf_smoothclir.search.text_search import explain_by_leaving_out
+        from tf_smoothclir.index.document_index import DocumentIndex
+        from tf_smoothclir.search.explanation import explain_by_leaving_out
+        from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
 
-        def explain(query, hits, role="document"):
+        if not isinstance(index, DocumentIndex):
+            return super().search(models, index, collection)  # refuses it
+
+        def explain(query, hits, role):  # vectors of words say nothing of those of texts
             scorer = self._scorer_of(models)
             return [explain_by_leaving_out(scorer, query, hit.text, role) for hit in hits]
 
-        found = DenseSearch(models[self.name].read_queries(), index, explain, collection)
-        found.explain = explain  # vectors of words say nothing of those of texts
-        return found
+        read, half = models[self.name].read_queries(), index.half(self.name)
+        return IndexSearch(self.name, DenseRanker(read, half, explain), index, collection)
 
     def _encoded(self, model, retrieval_set) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
@@ -163,5 +172,5 @@ class Partnered(Hybrid):
     def ranks_alone(self, over):
         return ""
 
-    def search_model(self, publication, searched):
-        return Family.search_model(self, publication, searched)
+    def search_model(self, publication, source, number, **options):
+        return Family.search_model(self, publication, source, number)

@@ -125,7 +125,7 @@ class Hybrid(GraphFamily):
 
     def search(self, models, index, collection):
         read = models[self.vectors].read_queries()
-        return word_search(self.name, models[self.name], index, collection, read)
+        return word_search(self.name, models[self.name], index, collection, read, self.vectors)
 
     def _fused(self, fusion: Any, texts: Any, retrievers: Any) -> Any:
         """Retriever by a fusion of others; vectors are not needed where they have no weight."""

@@ -239,7 +239,12 @@ def explained_words(
 
 
 def word_search(
-    name: str, parts: LexicalParts, index: Any, collection: SearchedCollection, encode: Any = None
+    name: str,
+    parts: LexicalParts,
+    index: Any,
+    collection: SearchedCollection,
+    encode: Any = None,
+    vectors: str = "dense",
 ) -> TextSearch:
     """The search of a family by words, and by vectors where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex
@@ -248,5 +253,5 @@ def word_search(
     from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
-        return IndexSearch(name, WordRanker(parts, index, encode), index, collection)
+        return IndexSearch(name, WordRanker(parts, index, encode, vectors), index, collection)
     return EngineSearch(index, collection, parts, encode)

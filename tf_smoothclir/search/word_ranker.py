@@ -56,14 +56,22 @@ class WordRanker(IndexRanker):
     """
 
     def __init__(
-        self, parts: LexicalParts, index: DocumentIndex, encode: EncodeQueries | None = None
+        self,
+        parts: LexicalParts,
+        index: DocumentIndex,
+        encode: EncodeQueries | None = None,
+        vectors: str = "dense",
     ):
-        """Joins a model and an index; with an encoder of queries, by the fusion of the model."""
+        """Joins a model and an index; with an encoder of queries, by the fusion of the model.
+
+        Args:
+            vectors: The family whose half has the vectors.
+        """
         self.fusion = parts.ranking(with_towers=encode is not None)
         self.lexical, self.hashes = index.half("lexical"), index.documents.hashes
         self.of_lexical, self.of_dense = map(np.float32, self.fusion.weights)
         self.feedback: Feedback | None = self.lexical.feedback(self.fusion.feedback)
-        self.dense: Ranker | None = index.half("dense") if self.of_dense else None
+        self.dense: Ranker | None = index.half(vectors) if self.of_dense else None
         self._encode = encode if self.dense is not None else None
         self._parts, self._index, self._explainer = parts, index, WordExplainer(parts)
         self._latest: _Answer | None = None
