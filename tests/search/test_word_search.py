@@ -85,7 +85,7 @@ def check_ranks(search, texts, ids, scores):
         # Documents that share nothing with the query are no hits.
         expected = [id_ for id_, score in zip(expected, own) if score]
         own = own[own != 0]
-        np.testing.assert_allclose([hit.score for hit in hits], own, rtol=1e-5)
+        np.testing.assert_allclose([hit.score for hit in hits], own, rtol=1e-5, atol=1e-6)
         keys = {id_: round(float(score), 3) for id_, score in zip(expected, own)}
         assert [keys[hit.id] for hit in hits] == [keys[id_] for id_ in expected[: len(hits)]]
         assert len({hit.id for hit in hits}) == len(hits)

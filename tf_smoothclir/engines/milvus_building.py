@@ -50,6 +50,9 @@ def build_collection(
                 "there is a collection of this name already",
                 "Give --overwrite to replace it, --add to add documents to it, or another name",
             )
+    if others := {half.name for half in halves} - {"dense", "lexical"}:
+        reason = f"Milvus keeps no half of the family {min(others)}"
+        raise input_error(f"--engine_collection={name}", reason, "Build an index on disk")
     documents = len(_checked_ids(collection))
     note = CollectionNote(
         version=export.version,

@@ -154,10 +154,9 @@ class Dense(GraphFamily):
         return DenseHalf(towers.encoder("document"), towers.dim, settings, asked)
 
     def open_half(self, directory, entry, hashes):
-        from tf_smoothclir.index.dense_half import dense_note, opened_ranker
+        from tf_smoothclir.index.dense_half import open_dense_half
 
-        note = dense_note(entry)
-        return opened_ranker(directory, note.dim, note.settings, hashes)
+        return open_dense_half(directory, entry, hashes)
 
     def cut_points(self, manifest):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
@@ -192,12 +191,14 @@ class Dense(GraphFamily):
     def search(self, models, index, collection):
         from tf_smoothclir.index.document_index import DocumentIndex
         from tf_smoothclir.search.engine_search import EngineSearch
+        from tf_smoothclir.search.explanation import explain_by_vectors
         from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
 
         towers = models[self.name]
         read, explained = towers.read_queries(), towers.explained
         if isinstance(index, DocumentIndex):
-            ranker = DenseRanker(read, index, explained)
+            explain = functools.partial(explain_by_vectors, read, functools.lru_cache(explained))
+            ranker = DenseRanker(read, index.half(self.name), explain)
             return IndexSearch(self.name, ranker, index, collection)
         return EngineSearch(index, collection, encode_queries=read, open_tower=explained)
 

@@ -16,12 +16,9 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text, text_read
-from tf_smoothclir.families.dense import Dense
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.hybrid import Hybrid
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.search.explanation import ScoreTexts, explain_by_leaving_out
-from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.storage.files import read_record, write_json
@@ -126,7 +123,9 @@ class ForeignEncoderFamily(Family):
         return half
 
     def open_half(self, directory, entry, hashes):
-        return Dense.open_half(self, directory, entry, hashes)
+        from tf_smoothclir.index.dense_half import open_dense_half
+
+        return open_dense_half(directory, entry, hashes)
 
     def scorer(self, model, documents):
         vectors = model.vectors("document", documents)
@@ -140,25 +139,24 @@ class ForeignEncoderFamily(Family):
         return self._encoded(models[self.name], retrieval_set).retriever(retrieval_set)
 
     def search(self, models, index, collection):
-        ranker = _Ranker(models[self.name], index, self._scorer_of(models))
-        return IndexSearch(self.name, ranker, index, collection)
+        from tf_smoothclir.index.document_index import DocumentIndex
+        from tf_smoothclir.search.explanation import explain_by_leaving_out
+        from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
+
+        if not isinstance(index, DocumentIndex):
+            return super().search(models, index, collection)  # refuses it
+
+        def explain(query, hits, role):  # vectors of words say nothing of those of texts
+            scorer = self._scorer_of(models)
+            return [explain_by_leaving_out(scorer, query, hit.text, role) for hit in hits]
+
+        read, half = models[self.name].read_queries(), index.half(self.name)
+        return IndexSearch(self.name, DenseRanker(read, half, explain), index, collection)
 
     def _encoded(self, model, retrieval_set) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
         return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir)
-
-
-class _Ranker(DenseRanker):
-    """Ranks by the vectors of an encoder, which says nothing of single words."""
-
-    def __init__(self, model: NamedEncoder, index: Any, score_texts: ScoreTexts):
-        self._encode, self._half = model.read_queries(), index.half("encoder")
-        self._score_texts = score_texts
-
-    def explain(self, query, hits, role):
-        score = self._score_texts
-        return [explain_by_leaving_out(score, query, hit.text, role, hit.score) for hit in hits]
 
 
 class Partnered(Hybrid):
@@ -175,4 +173,4 @@ class Partnered(Hybrid):
         return ""
 
     def search_model(self, publication, source, number, **options):
-        return Family.search_model(self, publication, source, number, **options)
+        return Family.search_model(self, publication, source, number)

@@ -165,6 +165,12 @@ def write_index(directory: Path, dim: int, settings: IndexSettings) -> np.ndarra
     return vectors
 
 
+def open_dense_half(directory: Path, entry: dict, hashes: np.ndarray) -> Callable[[], Ranker]:
+    """Opens a half by its entry in the manifest; see `opened_ranker`."""
+    note = dense_note(entry)
+    return opened_ranker(directory, note.dim, note.settings, hashes)
+
+
 def opened_ranker(
     directory: Path, dim: int, settings: IndexSettings, hashes: np.ndarray
 ) -> Callable[[], Ranker]:

@@ -78,7 +78,7 @@ class Ranker:
                 f"they have {queries.shape[1]} numbers, those of the index {dim}",
                 "Use the query tower of the same training run",
             )
-        allowed = self.documents if mask is None else np.count_nonzero(mask)
+        allowed = self.documents if mask is None else int(np.count_nonzero(mask))
         depth, wanted = min(depth, allowed), self._index.candidates(min(depth, allowed))
         if mask is not None and allowed <= _FEW:
             some = np.flatnonzero(mask)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import (
     Explanation,
@@ -17,12 +17,7 @@ from tf_smoothclir.protocols.text_search import (
     SearchedCollection,
     SearchHit,
 )
-from tf_smoothclir.search.explanation import (
-    ExplainedTower,
-    ScoreTexts,
-    explain_by_leaving_out,
-    explain_by_vectors,
-)
+from tf_smoothclir.search.explanation import ScoreTexts, explain_by_leaving_out
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 
 
@@ -118,11 +113,10 @@ class DenseRanker(IndexRanker):
     def __init__(
         self,
         encode: EncodeQueries,
-        index: DocumentIndex,
-        open_tower: Callable[[str], ExplainedTower],
+        half: Ranker,
+        explain: Callable[[str, Sequence[SearchHit], str], list[Explanation]],
     ):
-        self._encode, self._half = encode, index.half("dense")
-        self._open_tower = functools.lru_cache(open_tower)
+        self._encode, self._half, self._explain = encode, half, explain
 
     def read(self, queries: Sequence[str]) -> QueryBatch:
         return self._encode(queries)
@@ -135,7 +129,7 @@ class DenseRanker(IndexRanker):
             yield from (Ranked(*one) for one in ranked)
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
-        return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
+        return self._explain(query, hits, role)
 
 
 class TextRanker(IndexRanker):

@@ -62,7 +62,11 @@ class WordRanker(IndexRanker):
         encode: EncodeQueries | None = None,
         vectors: str = "dense",
     ):
-        """Joins a model and an index; with an encoder of queries, by the fusion of the model."""
+        """Joins a model and an index; with an encoder of queries, by the fusion of the model.
+
+        Args:
+            vectors: The family whose half has the vectors.
+        """
         self.fusion = parts.ranking(with_towers=encode is not None)
         self.lexical, self.hashes = index.half("lexical"), index.documents.hashes
         self.of_lexical, self.of_dense = map(np.float32, self.fusion.weights)
