@@ -201,7 +201,7 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
     ("name", "options", "message"),
     [
         ("lexical", {"table_type": "int8"}, r"--table_type=int8: .* has no towers"),
-        ("lexical", {"retriever": "dense"}, "--retriever=dense: the run was trained with"),
+        ("lexical", {"retriever": "dense"}, "--retriever=dense: the run ranks with"),
         ("hybrid", {"retriever": "reranked"}, "--retriever=reranked: the run was trained without"),
     ],
 )
