@@ -33,9 +33,9 @@ _TAG = "tf_smoothclir"
 _GRADES = (
     "a predicted grade is the number of cut points below the score; hits, the first"
     f" {HITS} documents of each query in the whole collection, have grade 0 where nobody judged"
-    " them, and the share of the first hit's score that a hit has may lower its predicted grade;"
-    " macro_accuracy counts each grade alike, so it does not depend on how many documents of grade"
-    " 0 are sampled"
+    " them, cut points of their own, and a lower grade where they score much lower than the first"
+    " one; macro_accuracy counts each grade alike, so it does not depend on how many documents of"
+    " grade 0 are sampled"
 )
 
 
