@@ -21,7 +21,7 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and either half alone
-_EARLY_SHARES = SHARES[:4]
+_EARLY_SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
 _WORTH = 0.002  # of the measure on validation: towers that add less are not worth their time
 _BEST_FUSIONS = 3  # feedback is tried with them
 
@@ -69,7 +69,7 @@ class _Learner:
         self._towers_alone = dataclasses.replace(self._lexical_alone, share=1.0)
 
     def may_gain(self, feedback: float) -> bool:
-        """Whether a weighted sum with a small share is better than the lexical model alone."""
+        """Whether any of a few shares is better than the lexical model alone."""
         alone = dataclasses.replace(self._lexical_alone, feedback=feedback)
         fusions = [dataclasses.replace(alone, share=share) for share in (0.0, *_EARLY_SHARES)]
         measured = self._sample.per_query(lambda rows: self._scores(fusions, rows))
