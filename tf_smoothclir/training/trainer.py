@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +29,6 @@ from tf_smoothclir.utils.progress import progress_bar
 
 # From a scorer by what is trained so far to the name of what ranks alone without it, or "".
 Look = Callable[[Scorer], str]
-_FIRST_LOOK = 0.25  # of the first epoch
 # Steps in one call of the graph: each call costs Python a millisecond.
 STEPS_PER_CALL = 16
 
@@ -78,8 +76,7 @@ class Trainer:
         """Restores the last state of a run.
 
         Args:
-            look: What may end the training, as it is of no use, early in the first epoch and after
-                each; None for nothing.
+            look: What may end the training after an epoch, as it is of no use; None for nothing.
         """
         self.task, self._look = task, look
         self.ranks_alone = ""  # what ranks without what is trained, once the look says so
@@ -167,12 +164,8 @@ class Trainer:
         return progress.epoch >= self._settings.epochs
 
     def _train_epoch(self, epoch: Epoch, steps: StepLoop) -> signal.Signals | None:
-        """Trains the rest of an epoch, or until any process gets a signal, which it returns.
-
-        An early look may end it too.
-        """
+        """Trains the rest of an epoch, or until any process gets a signal, which it returns."""
         settings, progress, task = self._settings, self.progress, self.task
-        first_look = math.inf if progress.epoch or not self._look else _FIRST_LOOK * epoch.steps
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
         self._callbacks.begin_epoch(progress.epoch)
@@ -191,13 +184,11 @@ class Trainer:
                     while True:
                         stop = self._processes.agreed(self._stop.signal)
                         number = min(STEPS_PER_CALL, epoch.steps - progress.step)
-                        if stop is not None or not number or self.ranks_alone:
+                        if stop is not None or not number:
                             return stop
                         with self._processes.noticing_lost_processes():
                             results = steps(batches, number)
                         monitor.after_steps(results)
-                        if progress.step >= first_look:
-                            first_look, self.ranks_alone = math.inf, self._look(task.scorer())
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
 
