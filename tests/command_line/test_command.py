@@ -27,10 +27,10 @@ from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 MAINS = {
-    "trainers.train": ["data", "text", "model", "training", "retrieval"],
+    "trainers.train": ["data", "text", "model", "training", "retrieval", "encoder"],
     "trainers.evaluate": ["data"],
     "trainers.compare": [],
-    "trainers.tune": ["data", "text", "model", "training", "retrieval"],
+    "trainers.tune": ["data", "text", "model", "training", "retrieval", "encoder"],
     "trainers.stats": ["data"],
     "export.export": [],
     "export.build_index": ["data"],

@@ -253,7 +253,7 @@ def test_translated_queries_are_read_or_what_they_would_take_is_said(tmp_path):
     with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file.*Put one there"):
         list(source.translated_queries())
     (tmp_path / "tiny" / "wiki_fr.queries").write_text("0\tTitre\tmot1 mot2\n")
-    assert [tuple(text) for text in source.translated_queries()] == [("0", "Titre", "mot1 mot2")]
+    assert [text[:3] for text in source.translated_queries()] == [("0", "Titre", "mot1 mot2")]
     with pytest.raises(InputError, match="the set has no queries in fr"):
         source_of(tiny_settings("", "").data).translated_queries()
 

@@ -10,7 +10,7 @@ MODULE = "tf_smoothclir.papers.reproduce"
 
 
 def test_help_shows_every_setting_with_its_default(commands):
-    groups = ["text", "model", "training", "retrieval"]
+    groups = ["text", "model", "training", "retrieval", "encoder"]
     groups += ["adversarial", "max_lstm", "translated_queries"]
     every_command.check_help(commands, MODULE, groups, epochs=10)
 

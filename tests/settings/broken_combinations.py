@@ -69,6 +69,8 @@ distribution=shards EACH fresh_negatives=True hard_negatives=2 | shards_dir=gs:/
 distribution=shards EACH pseudo_queries=9 ngram_buckets=50 | shards_dir=gs://s batching=lists
 num_shards=2 ngram_buckets=50
 retriever=reranked
+retriever=encoder encoder
+encoder=vectors.npz retriever
 init_from=there distribution=shards | shards_dir=gs://shards batching=lists
 init_from=there EACH query_vocabulary=w.txt document_vocabulary=w.txt initial_vectors=bilingual
 init_from=there EACH query_embeddings=v.txt document_embeddings=v.txt

@@ -148,7 +148,9 @@ class ForeignEncoderFamily(Family):
 
         def explain(query, hits, role):  # vectors of words say nothing of those of texts
             scorer = self._scorer_of(models)
-            return [explain_by_leaving_out(scorer, query, hit.text, role) for hit in hits]
+            return [
+                explain_by_leaving_out(scorer, query, hit.text, role, hit.score) for hit in hits
+            ]
 
         read, half = models[self.name].read_queries(), index.half(self.name)
         return IndexSearch(self.name, DenseRanker(read, half, explain), index, collection)

@@ -331,8 +331,7 @@ class _Learner:
         )
         place = np.searchsorted(with_mates, queries[chosen])
         candidates = np.column_stack([documents[chosen], ranking[place]])
-        queries = queries[chosen]
-        return queries, self._documents.best_rows(postings, queries, candidates)
+        return queries[chosen], self._documents.best_rows(postings, queries[chosen], candidates)
 
 
 def unjudged_top(

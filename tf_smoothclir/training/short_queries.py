@@ -7,6 +7,7 @@ points found on them would call nothing relevant that three words find.
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,43 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.preparation import encode_role
-from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.settings.text import TextSettings
 
 MOST = 600  # queries: a third each is whole, of ten words, and of three
 FIRST_WORDS, RAREST_WORDS = 10, 3
-
-
-class WithOtherQueries(Source):
-    """A set some of whose queries have other texts."""
-
-    def __init__(self, source: Source, texts: dict[int, str]):
-        """Takes the new texts by the rows of their queries."""
-        self.name, self._source, self._texts = source.name, source, texts
-        self.query_language = source.query_language
-        self.document_language = source.document_language
-        self.is_judged, self.max_skipped = source.is_judged, source.max_skipped
-
-    def queries(self) -> Iterator[Text]:
-        for row, query in enumerate(self._source.queries()):
-            yield query._replace(text=self._texts.get(row, query.text))
-
-    def documents(self) -> Iterator[Text]:
-        return self._source.documents()
-
-    def judgments(self) -> Iterator[Judgment]:
-        return self._source.judgments()
-
-    def splits(self) -> dict[str, str] | None:
-        return self._source.splits()
-
-    def place(self, stream: str, index: int) -> str:
-        return self._source.place(stream, index)
-
-    def fingerprint(self) -> str:
-        raise NotImplementedError("such a set is in no cache")
 
 
 def with_short_queries(
@@ -67,11 +38,23 @@ def with_short_queries(
     texts = {
         row: query.text for row, query in enumerate(retrieval_set.source.queries()) if row in chosen
     }
-    source = WithOtherQueries(retrieval_set.source, cut_short(texts))
+    source = _with_texts(retrieval_set.source, cut_short(texts))
     other = dataclasses.replace(retrieval_set, source=source)
     encode_role("query", other, settings, directory, tokenized_set.vocabulary_dir)
     short = dataclasses.replace(tokenized_set, retrieval_set=other, query_directory=directory)
     return short, rows
+
+
+def _with_texts(source: Source, texts: dict[int, str]) -> Source:
+    """The source with other texts of the queries of some rows."""
+
+    def queries() -> Iterator[Text]:
+        for row, query in enumerate(source.queries()):
+            yield query._replace(text=texts.get(row, query.text))
+
+    other = copy.copy(source)
+    other.queries = queries
+    return other
 
 
 def cut_short(texts: dict[int, str]) -> dict[int, str]:
