@@ -21,6 +21,7 @@ def main(module: str) -> None:
     def note(main, description, groups=(), *, arguments=""):
         del main
         setting_flags.define_plugin()
+        groups = setting_flags.load_plugins([], groups)  # defines those of built-in plug-ins
         by_group = flags.FLAGS.flags_by_module_dict()
         found.update(
             description=description.strip(),

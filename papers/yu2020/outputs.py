@@ -55,7 +55,7 @@ def write_table1(
     experiment: Experiment, study_set: StudySet, study: Study, directory: Path
 ) -> tables.Written:
     """Tabulates the words nearest to a few, in one language and across languages."""
-    data = matching_data(study_set, study)
+    data, source = matching_data(study_set, study), source_of(study_set.settings.data)
     found = data.tables(translates=False)
     of_queries, of_documents = found.queries.numpy(), found.documents.numpy()
     names = {role: data.vocabulary(role) for role in ("query", "document")}
@@ -70,7 +70,7 @@ def write_table1(
                 cosines[places[word]] = -1  # not the word itself
             best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
             nearest = ", ".join(f"{names[role][place]} {cosines[place]:.3f}" for place in best)
-            language = getattr(study_set.settings.data, f"{role}_language")
+            language = getattr(source, f"{role}_language")
             rows.append((word, language, nearest))
     columns = ("word", "language", "five nearest words, with their cosines")
     table = tables.Table("Nearest words", columns, tuple(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ class DocumentIndex:
 
     def __init__(self, directory: str | os.PathLike, filter: str = ""):
         """Opens an index; only documents for which `filter` holds can be found."""
-        self._filter = filter
+        self._filter, self._opening = filter, threading.Lock()
         opened(Path(directory), INDEX, REMEDY, self._open)
 
     def _open(self, folder: Folder) -> None:
@@ -49,9 +50,10 @@ class DocumentIndex:
 
     def half(self, name: str) -> Any:
         """What a family searches by, as its `open_half` returns it; None if there is none."""
-        if callable(self._halves.get(name)):  # takes memory once it is asked for
-            self._halves[name] = self._halves[name]()
-        return self._halves.get(name)
+        with self._opening:  # several threads may ask first
+            if callable(self._halves.get(name)):  # takes memory once it is asked for
+                self._halves[name] = self._halves[name]()
+            return self._halves.get(name)
 
     def mask(self, filter: str = "") -> np.ndarray | None:
         """Documents that may be found, `[documents]` bool; None for all."""
