@@ -9,9 +9,10 @@ Prints each survivor, and how many there are. First, all tests run once, to see 
 which function; a mutant meets those of its function first, and then all of its module. Needs
 Python 3.12 or later, and an hour for 200 mutants.
 
-Of the first 61 of seed 1, ten survived on 2026-11-27. Two showed choices that no test looked at; they
-have tests now. Two are noticed by tests of towers, which belong to the losses since. Six change
-nothing that can be seen: annotations, seconds of learning, a bound of 8,000 queries, -2 for -1.
+Of the first 61 of seed 1, ten survived on 2026-11-27. Two showed choices that no test looked at;
+they have tests now. Two are noticed by tests of towers, which belong to the losses since. Six
+change nothing that can be seen: annotations, seconds of learning, a bound of 8,000 queries, -2 for
+-1.
 """
 
 import ast
