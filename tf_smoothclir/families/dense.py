@@ -83,7 +83,8 @@ class Dense(GraphFamily):
     def retrievers(self, model, over):
         from tf_smoothclir.two_tower.scorer import SetEncoder
 
-        dense, settings, dims = SetEncoder(model, over.tokenized_set)(), over.settings.model, ()
+        dense = SetEncoder(model, over.tokenized_set)(over.known_documents(self.name))
+        settings, dims = over.settings.model, ()
         if over.settings.retrieval.retriever == self.name:
             dims = settings.shorter_dims
         cut = {f"{self.name}-{dim}": dense.cut_to(dim, settings.epsilon) for dim in dims}

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.plugins import family, with_parts
@@ -62,6 +64,11 @@ class ModelsOverSet:
     def with_queries_of(self, tokenized_set: TokenizedSet) -> ModelsOverSet:
         """The same models over the same documents, with the queries of another set."""
         return ModelsOverSet(self.settings, tokenized_set, self.models, same_documents=self)
+
+    def known_documents(self, name: str) -> np.ndarray | None:
+        """`[documents, dim]` float32 by a family with vectors; None if they are to be encoded."""
+        same = self.same_documents
+        return None if same is None else same.retrievers[name].documents
 
     def add(self, name: str, model: Any) -> None:
         """Adds a model and its retrievers, after its parts; None is learned from the set."""

@@ -102,9 +102,15 @@ class SetEncoder:
             for role, batches in self._batches.items()
         }
 
-    def __call__(self) -> DenseRetriever:
-        """Encodes every query and document with the current weights of the model."""
-        return DenseRetriever(self._encode("query"), self._encode("document"), self._tie_order)
+    def __call__(self, documents: np.ndarray | None = None) -> DenseRetriever:
+        """Encodes every query and document with the current weights of the model.
+
+        Args:
+            documents: `[documents, dim]` float32, if they have been encoded with these weights.
+        """
+        if documents is None:
+            documents = self._encode("document")
+        return DenseRetriever(self._encode("query"), documents, self._tie_order)
 
     def _encode(self, role: str) -> np.ndarray:
         vectors = self._vectors[role]
