@@ -105,7 +105,10 @@ class ForeignEncoderFamily(Family):
         return NamedEncoder(self.read(self.path(run)).saved, settings.data.cache_dir)
 
     def retrievers(self, model, over):
-        encoded = over.shared.get(self.name) or self._encoded(model, over.retrieval_set)
+        encoded = over.shared.get(self.name)
+        if encoded is None:
+            documents = over.known_documents(self.name)
+            encoded = self._encoded(model, over.retrieval_set, documents)
         return {self.name: encoded.retriever(over.retrieval_set)}
 
     def title(self, model):
@@ -155,10 +158,10 @@ class ForeignEncoderFamily(Family):
         read, half = models[self.name].read_queries(), index.half(self.name)
         return IndexSearch(self.name, DenseRanker(read, half, explain), index, collection)
 
-    def _encoded(self, model, retrieval_set) -> Any:
+    def _encoded(self, model, retrieval_set, documents: np.ndarray | None = None) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
-        return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir)
+        return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir, documents)
 
 
 class Partnered(Hybrid):

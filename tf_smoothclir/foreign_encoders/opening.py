@@ -97,19 +97,28 @@ class EncodedSet:
 
     @classmethod
     def of(
-        cls, encoder: ForeignEncoder | VectorFile, source: Source, cache_dir: str = ""
+        cls,
+        encoder: ForeignEncoder | VectorFile,
+        source: Source,
+        cache_dir: str = "",
+        documents: np.ndarray | None = None,
     ) -> EncodedSet:
-        """Encodes all texts of a set, or finds their vectors."""
+        """Encodes all texts of a set, or finds their vectors.
+
+        Args:
+            documents: `[documents, dim]` float32, if they are known.
+        """
         if isinstance(encoder, VectorFile):
-            ids = [[text.id for text in texts] for texts in (source.queries(), source.documents())]
-            return cls(encoder.name, encoder.queries(ids[0]), encoder.documents(ids[1]))
+            queries = encoder.queries([text.id for text in source.queries()])
+            if documents is None:
+                documents = encoder.documents([text.id for text in source.documents()])
+            return cls(encoder.name, queries, documents)
         store = store_of(encoder, cache_dir)
         queries = store.queries([text.text for text in source.queries()])
-        return cls(
-            encoder.name,
-            queries,
-            store.documents([text_read(text, titles=True) for text in source.documents()]),
-        )
+        if documents is None:
+            texts = [text_read(text, titles=True) for text in source.documents()]
+            documents = store.documents(texts)
+        return cls(encoder.name, queries, documents)
 
     def retriever(self, retrieval_set: RetrievalSet) -> DenseRetriever:
         """Ranks by cosine."""
