@@ -80,7 +80,7 @@ class BulkFormat:
         if self.lexical is not None:
             fields["words"] = {"type": "sparse_vector" if is_elastic else "rank_features"}
         if self.of_dense:
-            dim = self._models.vectors("document", [""]).shape[1]
+            dim = self._models.manifest.dim
             of_elastic = {"dims": dim, "similarity": "max_inner_product"}
             of_other = {"dimension": dim, "space_type": "innerproduct"}
             name = "dense_vector" if is_elastic else "knn_vector"
