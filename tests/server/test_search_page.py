@@ -280,18 +280,22 @@ def test_page_says_what_failed_or_was_not_understood(show, query, place, results
     tab.wait_for(f"(document.querySelector('{place}')?.textContent ?? '').includes('{said}')")
 
 
+def choose(tab, place, change):
+    """Changes a list of choices, as a person does."""
+    tab.evaluate(f"document.querySelector('{place}').{change}")
+    tab.evaluate(f"document.querySelector('{place}').dispatchEvent(new Event('change'))")
+
+
 def test_two_retrievers_are_compared(show):
     tab = show("/?q=red", 10)
-    tab.evaluate("document.getElementById('other').value = 'dense'")
-    tab.evaluate("document.getElementById('other').dispatchEvent(new Event('change'))")
+    choose(tab, "#other", "value = 'dense'")
     tab.wait_for("document.querySelectorAll('#others > li').length === 1")
     assert tab.evaluate("location.search") == "?q=red&other=dense"
 
 
 def test_a_value_of_a_column_is_chosen_and_asked(show):
     tab = show("/?q=red", 10)
-    tab.evaluate("document.querySelector('#narrow select').selectedIndex = 2")
-    tab.evaluate("document.querySelector('#narrow select').dispatchEvent(new Event('change'))")
+    choose(tab, "#narrow select", "selectedIndex = 2")
     tab.wait_for("document.querySelector('#results .facts').textContent.includes('2021-05-06')")
     assert tab.evaluate("document.getElementById('filter').value") == "\"section\" = 'it''s'"
     assert "filter=%22section%22+%3D+%27it%27%27s%27" in tab.evaluate("location.search")
