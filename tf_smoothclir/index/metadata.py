@@ -131,7 +131,9 @@ class Metadata:
             return None
         from pyarrow import parquet
 
-        return parquet.read_table(self._file)
+        # In this thread alone: one of Arrow's that still holds the file of Python when the process
+        # ends would abort it.
+        return parquet.ParquetFile(self._file, pre_buffer=False).read(use_threads=False)
 
     def rows(self, positions: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yields the values of documents, column -> value, without those that are missing."""
