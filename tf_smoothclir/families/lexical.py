@@ -252,10 +252,11 @@ def word_search(
 ) -> TextSearch:
     """The search of a family by words, and by `vectors` where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex
-    from tf_smoothclir.search.engine_search import EngineSearch
     from tf_smoothclir.search.index_search import IndexSearch
     from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
         return IndexSearch(name, WordRanker(parts, index, encode, vectors), index, collection)
+    from tf_smoothclir.search.engine_search import EngineSearch
+
     return EngineSearch(index, collection, parts, encode)

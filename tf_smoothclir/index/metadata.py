@@ -140,7 +140,8 @@ class Metadata:
         if self._table is None:
             yield from ({} for _ in positions)
             return
-        for row in self._table.take(list(positions)).to_pylist():
+        for position in positions:  # `take` would load pandas
+            (row,) = self._table.slice(position, 1).to_pylist()
             yield {name: value for name, value in row.items() if value is not None}
 
     @functools.cached_property

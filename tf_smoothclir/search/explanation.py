@@ -30,7 +30,6 @@ import numpy as np
 
 from tf_smoothclir.encoder.encoder import TokenVectors
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.index.dense_half import encode_texts
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
 from tf_smoothclir.search.query_reading import EncodeQueries
 from tf_smoothclir.utils.errors import input_error
@@ -59,6 +58,8 @@ class SavedTower:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts; see `ExplainedTower`."""
+        from tf_smoothclir.index.dense_half import encode_texts  # here, as it loads FAISS
+
         return encode_texts(self._model.signatures["serving_default"], texts)
 
     def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
