@@ -14,7 +14,6 @@ from importlib import resources
 
 from tf_smoothclir.utils.composition import compose, has_marks
 
-_CAPITAL_SIGMA, _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c3", "\u03c2"
 _REPLACEMENT = "\ufffd"
 
 
@@ -24,8 +23,6 @@ def tokens_of(text: str) -> list[str]:
         return text.translate(_replacements()).split()
     if has_marks(text):  # invisible characters may stand before a mark
         text = compose(_invisible().sub("", text))
-    if _CAPITAL_SIGMA in text:
-        text = "".join(_lower_sigmas(text))
     text = text.translate(_replacements())
     return _unspaced().sub(r" \g<0> ", text).split()
 
@@ -150,27 +147,3 @@ def _word() -> re.Pattern:
 @functools.cache
 def _invisible() -> re.Pattern:
     return re.compile(_class("invisible").pattern())
-
-
-def _lower_sigmas(text: str):
-    """Yields the characters of a text with its capital sigmas in lower case.
-
-    A sigma is final if a cased letter stands before it and none after it; ignorable characters
-    between them do not matter (Unicode standard, section 3.13, Final_Sigma).
-    """
-    for place, character in enumerate(text):
-        if character != _CAPITAL_SIGMA:
-            yield character
-            continue
-        before = _next_to_cased(text, range(place - 1, -1, -1))
-        final = before and not _next_to_cased(text, range(place + 1, len(text)))
-        yield _FINAL_SIGMA if final else _SIGMA
-
-
-def _next_to_cased(text: str, places: range) -> bool:
-    ignorable = _class("ignorable")
-    for place in places:
-        code = ord(text[place])
-        if code not in ignorable:
-            return code in _class("cased")
-    return False
