@@ -43,8 +43,8 @@ TEXTS = st.one_of(
 )
 
 
-def tokens_in_graph(texts):
-    rows = tokenize(tf.constant(texts, tf.string), 1_000_000).to_list()
+def tokens_in_graph(texts, pretokenized=False):
+    rows = tokenize(tf.constant(texts, tf.string), 1_000_000, pretokenized).to_list()
     return [[token.decode() for token in row] for row in rows]
 
 
@@ -55,6 +55,8 @@ def test_any_bytes_and_chunks_between_spaces_have_the_tokens_of_the_graph(rows):
     found = [tokens_of(text) for text in texts]
     assert found == tokens_in_graph(rows)
     assert found == [[one for part in text.split(" ") for one in tokens_of(part)] for text in texts]
+    as_they_are = tokens_in_graph(rows, pretokenized=True)
+    assert [tokens_of(text, pretokenized=True) for text in texts] == as_they_are
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,9 @@ def token_directory(
 
 
 def _documents_read(settings: TextSettings) -> list:
-    """What is read of documents besides their first words."""
-    return ["whole"] * bool(settings.passage_words) + ["titles"] * settings.reads_titles
+    """What is read of documents besides their first words, and how."""
+    read = ["whole"] * bool(settings.passage_words) + ["titles"] * settings.reads_titles
+    return read + ["pretokenized"] * settings.pretokenized
 
 
 @contextlib.contextmanager

@@ -14,11 +14,13 @@ from importlib import resources
 
 from tf_smoothclir.utils.composition import compose, has_marks
 
-_REPLACEMENT = "\ufffd"
+_REPLACEMENT, _LONE = "\ufffd", re.compile("[\ud800-\udfff]")  # no characters
 
 
-def tokens_of(text: str) -> list[str]:
+def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
     """The tokens of a text; of a text of several words, they are those of its words."""
+    if pretokenized:
+        return _LONE.sub(_REPLACEMENT, _space().sub(" ", text)).split()
     if text.isascii():
         return text.translate(_replacements()).split()
     if has_marks(text):  # invisible characters may stand before a mark
@@ -27,7 +29,9 @@ def tokens_of(text: str) -> list[str]:
     return _unspaced().sub(r" \g<0> ", text).split()
 
 
-def passage_text(text: str, number: int, longest: int, title: str = "") -> str:
+def passage_text(
+    text: str, number: int, longest: int, title: str = "", pretokenized: bool = False
+) -> str:
     """A passage of a text, as `lexical.words.Words.passages` cuts it, in whole words.
 
     Args:
@@ -35,9 +39,10 @@ def passage_text(text: str, number: int, longest: int, title: str = "") -> str:
         longest: Tokens of a passage.
         title: What stands before the text, and is counted too.
     """
-    words = list(_word().finditer(text))
-    first = len(tokens_of(title))
-    ends = list(itertools.accumulate((len(tokens_of(word[0])) for word in words), initial=first))
+    tokens = functools.partial(tokens_of, pretokenized=pretokenized)
+    words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
+    first = len(tokens(title))
+    ends = list(itertools.accumulate((len(tokens(word[0])) for word in words), initial=first))
     begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
     own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
     own = words[max(0, own.start) : own.stop]
@@ -142,6 +147,11 @@ def _unspaced() -> re.Pattern:
 @functools.cache
 def _word() -> re.Pattern:
     return re.compile(rf"{_unspaced().pattern}|(?:(?!{_class('unspaced').pattern()})\S)+")
+
+
+@functools.cache
+def _space() -> re.Pattern:
+    return re.compile(_class("space").pattern())
 
 
 @functools.cache

@@ -95,9 +95,15 @@ class WordRanker(IndexRanker):
         latest, longest = self._answer(query), self._parts.model.passage_words
         positions = self._positions(latest, hits)
         numbers = self.lexical.best_passages(latest.asked.words, positions)
-        titles = self._parts.text.reads_titles
+        text = self._parts.text
         passages = [
-            passage_text(hit.text, number, longest, hit.title if titles else "")
+            passage_text(
+                hit.text,
+                number,
+                longest,
+                hit.title if text.reads_titles else "",
+                text.pretokenized,
+            )
             for hit, number in zip(hits, numbers.tolist())
         ]
         return [

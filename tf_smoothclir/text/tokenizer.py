@@ -75,6 +75,13 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
 
 
+def _with_spaces(texts: tf.Tensor) -> tf.Tensor:
+    """Texts with plain spaces for white space of any kind; valid UTF-8."""
+    # Bytes that are not UTF-8 first: no match begins inside an invalid sequence.
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
+    return tf.strings.regex_replace(texts, f"[{_SPACE}]", " ")
+
+
 def compose(texts: tf.Tensor) -> tf.Tensor:
     """Texts without forms for print, as `composition.compose` has them.
 
@@ -162,19 +169,21 @@ def _hangul(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
     )
 
 
-def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
+def tokenize(texts: tf.Tensor, max_tokens: int, pretokenized: bool = False) -> tf.RaggedTensor:
     """Splits texts into tokens and keeps the first `max_tokens` of each.
 
     Of a text, only 1 MB is read, or 64 bytes for each of these tokens if that is more.
 
     Args:
         texts: `[batch]` string.
+        pretokenized: Whether tokens are what stands between white space, as it is.
     """
     max_tokens = tf.cast(max_tokens, tf.int64)
     read = tf.maximum(_BYTES_PER_TOKEN * max_tokens, _FEWEST_BYTES)
     texts = tf.strings.substr(texts, tf.constant(0, tf.int64), read)
     # Faster than `tf.strings.split`, which looks for other white space too.
-    split = tf.raw_ops.StringSplit(input=normalize(texts), delimiter=" ", skip_empty=True)
+    texts = _with_spaces(texts) if pretokenized else normalize(texts)
+    split = tf.raw_ops.StringSplit(input=texts, delimiter=" ", skip_empty=True)
     rows, places = split.indices[:, 0], split.indices[:, 1]
 
     def cut():
@@ -189,12 +198,14 @@ def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
     )
 
 
-def tokenized_lines(texts: Iterable[str], max_tokens: int) -> Iterator[str]:
+def tokenized_lines(
+    texts: Iterable[str], max_tokens: int, pretokenized: bool = False
+) -> Iterator[str]:
     """Yields the tokens of each text, joined by single spaces: input for other tools.
 
     No token contains white space, so splitting at spaces gives the tokens back.
     """
     for batch in text_batches(texts):
-        tokens = tokenize(tf.constant(batch, tf.string), max_tokens)
+        tokens = tokenize(tf.constant(batch, tf.string), max_tokens, pretokenized)
         for line in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy():
             yield line.decode()

@@ -39,7 +39,7 @@ def with_short_queries(
     texts = {
         row: query.text for row, query in enumerate(retrieval_set.source.queries()) if row in chosen
     }
-    source = _with_texts(retrieval_set.source, cut_short(texts))
+    source = _with_texts(retrieval_set.source, cut_short(texts, settings.pretokenized))
     other = dataclasses.replace(retrieval_set, source=source)
     encode_role("query", other, settings, directory, tokenized_set.vocabulary_dir)
     short = dataclasses.replace(tokenized_set, retrieval_set=other, query_directory=directory)
@@ -58,10 +58,10 @@ def _with_texts(source: Source, texts: dict[int, str]) -> Source:
     return other
 
 
-def cut_short(texts: dict[int, str]) -> dict[int, str]:
+def cut_short(texts: dict[int, str], pretokenized: bool = False) -> dict[int, str]:
     """Texts by row: in turn as they are, their first ten words, and their three rarest ones."""
     words = {
-        row: [token for token in tokens_of(text) if has_letters(token)]
+        row: [token for token in tokens_of(text, pretokenized) if has_letters(token)]
         for row, text in texts.items()
     }
     frequency = collections.Counter(word for own in words.values() for word in set(own))
