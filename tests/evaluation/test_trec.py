@@ -79,7 +79,8 @@ def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path
     trec.write_ranking(run, retrieval_set, ranking, "tag")
     trec.write_qrels(qrels, retrieval_set, queries)
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
-    measures = {"full/MRR@10": RR(rel=best) @ 10, **recalls}
+    graded = {"full/nDCG@10": nDCG @ 10, "full/MAP": AP, "full/MRR@10": RR(rel=best) @ 10}
+    measures = {**graded, **recalls}
     check(retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
 
 
@@ -144,7 +145,8 @@ def test_ir_measures_agrees_on_files_of_any_system_in_any_order(lowest_grade, mo
     monkeypatch.setattr(trec_files, "_QUERIES_PER_CHUNK", 7)
     run, qrels = random_run_and_qrels(lowest_grade)
     found = run_metrics(dict(reversed(run.items())), dict(reversed(qrels.items())))
-    check(found.per_query, found.query_ids, run, qrels, list_measures())
+    depths = {"nDCG@10": nDCG @ 10, "MRR@10": RR(rel=2) @ 10, "Recall@100": R(rel=2) @ 100}
+    check(found.per_query, found.query_ids, run, qrels, list_measures() | depths)
 
 
 def test_what_the_run_or_the_judgments_lack_is_counted():

@@ -47,16 +47,7 @@ class Model:
         held: tempfile.TemporaryDirectory[str] | None = None,
         tokenizer: Tokenizer | None = None,
     ):
-        """Opens a run directory or an export directory; see `load`.
-
-        Args:
-            path: The directory.
-            held: Deleted with the model.
-            tokenizer: See `load`.
-
-        Raises:
-            InputError: It is neither.
-        """
+        """Opens a run directory or an export directory, as `load` does; `held` goes with it."""
         self.path = Path(local_path(path))
         self._held, self._tokenizer = held, tokenizer
         self._run: RunDirectory | None = None
@@ -70,19 +61,14 @@ class Model:
 
     @property
     def settings(self) -> RunSettings:
-        """All settings of the run.
-
-        Raises:
-            InputError: It is an export, which has none.
-        """
+        """All settings of the run; an `InputError` of an export, which has none."""
         return self._of_run("settings").settings()
 
     @property
     def details(self) -> dict[str, Any]:
         """The content of `metrics.json`: metrics by split, intervals, counts, rules, history.
 
-        Raises:
-            InputError: It is an export, or a run that is not finished.
+        An `InputError` of an export, or a run that is not finished; so are the next two.
         """
         run = self._of_run("metrics")
         if not run.finished:
@@ -91,20 +77,12 @@ class Model:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Name -> value on the test queries of the set that the run was trained on.
-
-        Raises:
-            InputError: It is an export, or a run that is not finished.
-        """
+        """Name -> value on the test queries of the set that the run was trained on."""
         return self.details["test"]
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """For each epoch its number, losses and validation metrics; empty without towers.
-
-        Raises:
-            InputError: It is an export, or a run that is not finished.
-        """
+        """For each epoch its number, losses and validation metrics; empty without towers."""
         return self.details["history"]
 
     @property
@@ -245,8 +223,7 @@ class Model:
         if role not in ROLES:
             remedy = f"Give {' or '.join(ROLES)}"
             raise input_error(f"role={role!r}", "there is no such role", remedy)
-        pair = one_string(query, "query"), one_string(document, "document")
-        pair = tuple(segmented(text, self._tokenizer) for text in pair)
+        pair = self._strings([one_string(query, "query"), one_string(document, "document")], "text")
         return family(self.retriever).explanation(self._models, *pair, role)
 
     @without_retracing_warnings()
@@ -261,6 +238,7 @@ class Model:
         pairs: Table | None = None,
         split: str = "test",
         negatives: int | None = None,
+        measures: Sequence[str] = (),
     ) -> Evaluation:
         """Measures the model on judged queries, as `smoothclir-evaluate` does.
 
@@ -272,10 +250,12 @@ class Model:
             queries: As for `train`, and so are the next four; all judged ones are evaluated.
             split: Which queries of `data`, or of its own set: "test", "validation" or "train".
             negatives: Sampled documents of grade 0 in each candidate list; None: as in training.
+            measures: Further ones of `ir_measures`, which must be installed, by their names, such
+                as ["nDCG@20", "RR"].
 
         Returns:
-            `metrics`, `intervals` and `counts` by the name of the metric, and more; `print` shows
-            them as a table. `full/...` rank all documents, the others candidate lists.
+            `metrics`, `intervals`, `counts` and `per_query` values by the name of the metric, and
+            more; `print` shows a table. `full/...` rank all documents, the others candidate lists.
 
         Raises:
             InputError: The data cannot be used.
@@ -290,7 +270,8 @@ class Model:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
         if data is None and found.source is not None:
             split = ""
-        return evaluate_on(self._models, found, split, whole_number(negatives, "negatives", 0))
+        negatives = whole_number(negatives, "negatives", 0)
+        return evaluate_on(self._models, found, split, negatives, strings(measures, "measures"))
 
     @without_retracing_warnings()
     def export(

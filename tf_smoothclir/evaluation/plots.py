@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from tf_smoothclir.storage.files import write_bytes
 
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
-_MARKERS = "os^vDPX"
+_MARKERS = "os^vDPX*<>"
 _BARS = 10
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.9, 0.15, 0.55, 0.4  # margins, in inches
 
@@ -30,12 +31,19 @@ def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
     left.plot(epochs, [record["loss"] for record in history], "o-", color=COLOURS[0])
     left.set(title="Training loss", xlabel="epoch", ylabel="mean loss of a pair")
     left.set_ylim(bottom=0)
-    metrics = [name for name in history[0]["validation"] if not name.startswith("full/")]
-    for name, colour, marker in zip(metrics, COLOURS, _MARKERS):
-        values = [record["validation"][name] for record in history]
-        right.plot(epochs, values, color=colour, marker=marker, markersize=4, label=name)
-    right.set(title="Validation", xlabel="epoch", ylabel="mean over queries", ylim=(0, 1))
-    right.legend(loc="lower right", fontsize="small", ncols=2)
+    curves: dict[tuple[float, ...], list[str]] = {}  # equal curves are one
+    for name in history[0]["validation"]:
+        values = tuple(round(record["validation"][name], 3) for record in history)
+        curves.setdefault(values, []).append(name)
+    for (values, names), colour, marker in zip(curves.items(), itertools.cycle(COLOURS), _MARKERS):
+        label = "\n".join(
+            map(", ".join, (names[place : place + 3] for place in range(0, len(names), 3)))
+        )
+        right.plot(epochs, values, color=colour, marker=marker, markersize=5, label=label)
+    lowest = min(map(min, curves))
+    right.set(title="Validation", xlabel="epoch", ylabel="mean over queries")
+    right.set_ylim(max(0, lowest - 0.1 - 0.5 * (1 - lowest)), 1.02)
+    right.legend(loc="lower center", fontsize="small", ncols=2)
     for axes in (left, right):
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
@@ -135,14 +143,18 @@ def grades_of_hits(
 
 
 def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray]) -> None:
-    """Draws weights by position, given label -> `[positions]` weights from the first one on."""
+    """Draws weights by position, given label -> `[positions]` weights from the first one on.
+
+    The largest weight of each is 1, so that profiles of any size share an axis.
+    """
     figure, axes = _panels(6, 4)
     for (label, weights), colour in zip(profiles.items(), COLOURS):
-        axes.plot(np.arange(1, len(weights) + 1), weights, color=colour, lw=1.8, label=label)
-    axes.set(title="Positions in a text", xlabel="position", ylabel="weight of a word")
-    axes.set_ylim(bottom=0)
+        shares = weights / weights.max()
+        axes.plot(np.arange(1, len(weights) + 1), shares, color=colour, lw=1.8, label=label)
+    axes.set(title="Positions in a text", xlabel="position", ylabel="weight / largest weight")
+    axes.set_ylim(0, 1.03)
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper right", fontsize="small")
+    axes.legend(loc="center right", fontsize="small")
     save_png(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""TREC run and qrels files of any system: reading them, and the seven metrics of a run."""
+"""TREC run and qrels files of any system: reading them, and the metrics of a run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ import numpy as np
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import grade_of, in_file
 from tf_smoothclir.data.sources.line_files import read_lines
+from tf_smoothclir.evaluation.full_retrieval import collection_metrics
 from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
-from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.evaluation.named_measures import named_measures
+from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.utils.errors import input_error
 
 MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
 _QUERIES_PER_CHUNK = 256
-_CUT = 5  # the deepest cut of a metric
+_CUT = 5  # the deepest cut of a metric that needs so many places
 # Numbers as C reads them. Python's float also takes 1_0 and the digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE)
 
@@ -74,8 +76,8 @@ def highest_grade(qrels: Qrels) -> int:
     return max(max(judged.values()) for judged in qrels.values())
 
 
-def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
-    """Computes the seven metrics of each judged query as trec_eval does.
+def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetrics:
+    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does.
 
     Relevant documents that the run lacks count as not retrieved, in the ideal ranking of NDCG and
     in the divisor of MAP. Equal scores are ordered by the hash of the document id.
@@ -88,7 +90,8 @@ def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
         chunks.append(_chunk_metrics(rankings, judged, num_grades))
     return RunMetrics(
         query_ids,
-        {name: np.concatenate([chunk[name] for chunk in chunks]) for name in METRICS},
+        {name: np.concatenate([chunk[name] for chunk in chunks]) for name in COMPARED}
+        | named_measures(measures, run, qrels, query_ids),
         missing_queries=len(qrels.keys() - run.keys()),
         unjudged_queries=len(run.keys() - qrels.keys()),
         unjudged_documents=sum(
@@ -111,7 +114,8 @@ def _chunk_metrics(
     for name in ("MAP", "MRR_mr", "MRR_r"):
         defined = np.isfinite(values[name])
         values[name] = np.where(defined, np.nan_to_num(alone[name]), np.nan)
-    return values
+    ideal = -np.sort(-whole, axis=1)
+    return collection_metrics(found, ideal, num_grades - 1) | values
 
 
 def found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping], least: int) -> np.ndarray:

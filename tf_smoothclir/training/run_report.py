@@ -21,6 +21,7 @@ from tf_smoothclir.evaluation.evaluate import (
     evaluate_splits,
     metrics_content,
 )
+from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
@@ -218,7 +219,10 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
         },
         content=result,
         evaluations=evaluations[retriever],
-        sections={"Components": components_table(evaluations)} if len(evaluations) > 1 else {},
+        sections={
+            **({"Components": components_table(evaluations)} if len(evaluations) > 1 else {}),
+            **dict(examples(retrieval_set, evaluations[retriever]["test"])),
+        },
         plots=captions,
         commands=[
             f"smoothclir-evaluate --run_dir={run.path}",
