@@ -63,6 +63,18 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
+def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(source, tiny_dir, table):
+    alone = sc.train(tiny_dir, **table)
+    model = sc.train(tiny_dir, **table, folds=3)
+    details, judged = model.details, {judgment.query_id for judgment in source.judgments()}
+    assert details["counts"]["cross-validation"]["MAP"] == len(judged)
+    assert (model.metrics, details["cut_points"]) == (alone.metrics, alone.details["cut_points"])
+    report = (model.path / "report.md").read_text(encoding="utf-8")
+    assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
+    with pytest.raises(InputError, match="--folds=2: there are .* Use 3 folds or more"):
+        sc.train(tiny_dir, **table, folds=2)
+
+
 def test_pairs_and_clicks_are_sets_too(parts, table):
     texts = parts["queries"], parts["documents"]
     best = [(query, document) for query, document, grade in parts["judgments"] if grade == 2]

@@ -89,7 +89,7 @@ def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Pa
         raise input_error(
             path,
             f"it has no {run.name} of the {split} split",
-            f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split}, or give"
-            " --nofull for candidate lists",
+            f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split}, or"
+            " give --nofull for candidate lists",
         )
     return run, directory / f"{prefix}qrels.trec"

@@ -58,6 +58,7 @@ def train(
     document_tower: keras.layers.Layer | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     tokenizer: Tokenizer | None = None,
+    folds: int = 0,
     **settings: Any,
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
@@ -111,6 +112,8 @@ def train(
             package. The run keeps texts as it splits them, and its exported models split at white
             space alone (`pretokenized`). The model that is returned applies it to what it is given,
             and so does `load(path, tokenizer=tokenizer)`.
+        folds: From 3 on, measures by cross-validation too: each judged query is a test query once
+            (`Model.details["cross-validation"]`). It takes as many trainings.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
             `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
             Without `thresholds`, a set gets as many as its grades need. `loss` may also be a Keras
@@ -136,7 +139,7 @@ def train(
     chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
-            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks)
+            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks, folds=folds)
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {path}") from None
     return Model(path, held=temporary, tokenizer=tokenizer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +83,28 @@ class Evaluation:
     hit_confusion: np.ndarray | None = None
     per_query: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     languages: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of_queries(cls, per_query: dict[str, np.ndarray], **others: Any) -> Evaluation:
+        """The means and intervals of the values of queries."""
+        return cls(
+            metrics=mean_metrics(per_query),
+            intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
+            counts=counts(per_query),
+            per_query=per_query,
+            **others,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """The evaluation of the queries of several, each of which another model ranks."""
+        return cls.of_queries(
+            {
+                name: np.concatenate([part.per_query[name] for part in parts])
+                for name in parts[0].per_query
+            },
+            scores_by_grade=[],
+        )
 
     def __str__(self):
         return "\n".join(
@@ -176,13 +199,10 @@ def evaluate_split(
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
         ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
         trec.write_per_query(trec_dir / "per_query.tsv", ids, per_query)
-    return Evaluation(
-        metrics=mean_metrics(per_query),
-        intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
-        counts=counts(per_query),
+    return Evaluation.of_queries(
+        per_query,
         scores_by_grade=by_grade(scores, lists.grades, retrieval_set.num_grades),
         hits=hits,
-        per_query=per_query,
         languages=languages,
     )
 

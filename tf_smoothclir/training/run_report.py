@@ -35,6 +35,11 @@ from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
 from tf_smoothclir.training.short_queries import with_short_queries
 
 EVALUATED_SPLITS = ("test", "validation")
+CROSS_VALIDATION = "cross-validation"
+_CROSSED = (
+    "every judged query, ranked by a model that was not trained on it; the model that is kept is"
+    " another one, trained on the training queries"
+)
 _DRAWN_POSITIONS = 100
 
 
@@ -43,8 +48,13 @@ def evaluate_and_report(
     models: RunModels,
     over: ModelsOverSet,
     progress: Progress,
+    crossed: Evaluation | None = None,
 ) -> dict:
-    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
+    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`.
+
+    Args:
+        crossed: Of cross-validation over all judged queries, which then heads the report.
+    """
     tokenized_set, retrievers = over.tokenized_set, over.retrievers
     settings, retrieval_set = models.settings, over.retrieval_set
     is_judged = retrieval_set.source.is_judged
@@ -73,7 +83,12 @@ def evaluate_and_report(
         name: {split: evaluation.graded(cut_points[name]) for split, evaluation in splits.items()}
         for name, splits in evaluations.items()
     }
-    result = metrics_content(evaluations[chosen], negatives)
+    reported = evaluations[chosen]
+    if crossed is not None:
+        reported = {CROSS_VALIDATION: crossed, **reported}
+    result = metrics_content(reported, negatives)
+    if crossed is not None:
+        result["rules"] |= {CROSS_VALIDATION: _CROSSED}
     if not is_judged:
         result["rules"] = {}
     result["set"] = _sizes(tokenized_set.retrieval_set)
@@ -90,7 +105,7 @@ def evaluate_and_report(
     result["cut_points"] = dataclasses.asdict(cut_points[chosen])
     result |= _of_components(models, evaluations)
     captions = _draw(run, models, progress, evaluations[chosen]["test"], cut_points[chosen])
-    _report(run, models, tokenized_set, evaluations, result, captions)
+    _report(run, models, tokenized_set, evaluations, reported, result, captions)
     with run.writing(run.metrics) as path:
         write_json(path, result)
     return result
@@ -198,7 +213,7 @@ def _draw(
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
-def _report(run, models: RunModels, tokenized_set, evaluations, result, captions) -> None:
+def _report(run, models: RunModels, tokenized_set, evaluations, reported, result, captions) -> None:
     settings = models.settings
     retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
     titles = [family(name).title(model) for name, model in models.items()]
@@ -218,7 +233,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             "peak memory": f"{result['training']['peak_rss_mb']:,.0f} MB",
         },
         content=result,
-        evaluations=evaluations[retriever],
+        evaluations=reported,
         sections={
             **({"Components": components_table(evaluations)} if len(evaluations) > 1 else {}),
             **dict(examples(retrieval_set, evaluations[retriever]["test"])),
