@@ -71,7 +71,7 @@ def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(source, tin
     assert (model.metrics, details["cut_points"]) == (alone.metrics, alone.details["cut_points"])
     report = (model.path / "report.md").read_text(encoding="utf-8")
     assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
-    with pytest.raises(InputError, match="--folds=2: there are .* Use 3 folds or more"):
+    with pytest.raises(InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
         sc.train(tiny_dir, **table, folds=2)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.training.fixtures import tokenized_by
-from tf_smoothclir.training import short_queries
+from tf_smoothclir.training import run_report
 from tf_smoothclir.training.run_models import ModelsOverSet, load_models
 from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.training.short_queries import cut_short
@@ -35,7 +35,7 @@ def test_all_that_ranks_ranks_them_and_the_set_is_left_as_it_is(ranking_runs, na
     before = [query.text for query in over.retrieval_set.source.queries()]
     rows = over.retrieval_set.queries_in("validation")
     monkeypatch.setattr(
-        short_queries, "cut_short", lambda texts, as_is: {**texts, rows[1]: before[rows[0]]}
+        run_report, "cut_short", lambda texts, as_is: {**texts, rows[1]: before[rows[0]]}
     )
     for own, hits in hits_of_short_queries(over).items():
         (whole,) = over.retrievers[own].rank(rows, 10)

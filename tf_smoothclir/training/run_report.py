@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -25,14 +23,20 @@ from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
-from tf_smoothclir.protocols.scorer import Ranking, without_collection
+from tf_smoothclir.protocols.scorer import without_collection
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
-from tf_smoothclir.training.short_queries import with_short_queries
+from tf_smoothclir.training.short_queries import (
+    cut_short,
+    grades_by_length,
+    hits_of_texts,
+    texts_to_cut,
+)
+from tf_smoothclir.utils.tables import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
 CROSS_VALIDATION = "cross-validation"
@@ -41,6 +45,11 @@ _CROSSED = (
     " another one, trained on the training queries"
 )
 _DRAWN_POSITIONS = 100
+_OF_FIRST_HITS = {
+    "right": "relevant",
+    "recall": "of these, predicted relevant",
+    "precision": "of those predicted relevant, relevant",
+}
 
 
 def evaluate_and_report(
@@ -91,6 +100,8 @@ def evaluate_and_report(
         result["rules"] |= {CROSS_VALIDATION: _CROSSED}
     if not is_judged:
         result["rules"] = {}
+    if "test" in retrieval_set.judged_splits:
+        result["query_lengths"] = grades_by_length(over, chosen, cut_points[chosen])
     result["set"] = _sizes(tokenized_set.retrieval_set)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
@@ -139,13 +150,8 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
 
 def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
     """The hits of validation queries, two thirds of which are cut short, for each retriever."""
-    with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
-        short, rows = with_short_queries(over.tokenized_set, over.settings.text, Path(directory))
-        retrievers, retrieval_set = over.with_queries_of(short).retrievers, short.retrieval_set
-        return {
-            name: Hits.of(Ranking.joined(one.rank(rows, HITS)), retrieval_set)
-            for name, one in retrievers.items()
-        }
+    texts = texts_to_cut(over.retrieval_set, "validation")
+    return hits_of_texts(over, cut_short(texts, over.settings.text.pretokenized))
 
 
 def calibrated_on(
@@ -236,6 +242,7 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
         evaluations=reported,
         sections={
             **({"Components": components_table(evaluations)} if len(evaluations) > 1 else {}),
+            **_by_length(result),
             **dict(examples(retrieval_set, evaluations[retriever]["test"])),
         },
         plots=captions,
@@ -246,6 +253,16 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
         ][: 3 if family(settings.retrieval.retriever).is_published else 1],
         flags=settings.flag_lines(),
     )
+
+
+def _by_length(result: Mapping) -> dict[str, str]:
+    """A section about predicted grades of queries of each length, if they were measured."""
+    rows = [
+        [label, f"{figures['queries']:,}", *(f"{figures[name]:.1%}" for name in _OF_FIRST_HITS)]
+        for label, figures in result.get("query_lengths", {}).items()
+    ]
+    header = ["test queries", "number", *_OF_FIRST_HITS.values()]
+    return {"First hits by length of the query": markdown_table(header, rows)} if rows else {}
 
 
 def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:
