@@ -352,8 +352,6 @@ DRAWINGS = {
     "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
     "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
     "profiles": (plots.position_profiles, [PROFILES], 720),
-    "hits of equal scores": (plots.grades_of_hits, [[np.ones(3), np.ones(1)], (1.0,)], 720),
-    "a grade that no pair has": (plots.confusion, [np.array([[5, 1], [0, 0]])], 552),
 }
 
 

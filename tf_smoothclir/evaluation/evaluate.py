@@ -222,7 +222,7 @@ def _named(
     for query, document, grade in zip(*judged):
         if (own := qrels.get(query_ids[query])) is not None:
             own[document_ids[document]] = grade
-    found = named_measures(names, run, qrels, ids)
+    found = named_measures(dict(zip(names, names)), run, qrels, ids)
     return {f"full/{name}": values for name, values in found.items()}
 
 

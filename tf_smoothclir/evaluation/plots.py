@@ -20,7 +20,6 @@ from tf_smoothclir.storage.files import write_bytes
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 _MARKERS = "os^vDPX*<>"
-_BARS = 10
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.9, 0.15, 0.55, 0.4  # margins, in inches
 
 
@@ -78,67 +77,6 @@ def score_density(
     axes.set(title="Scores by grade", xlabel="smooth cosine similarity", ylabel="density")
     axes.set_xlim(-1, 1)
     axes.legend(loc="upper left", fontsize="small")
-    save_png(figure, path)
-
-
-def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
-    """Draws shares of each true grade, given `[K, K]` pairs with a row for each true grade."""
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    figure, axes = _panels(4.6, 4)
-    image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
-    for (row, column), share in np.ndenumerate(shares):
-        axes.text(
-            column,
-            row,
-            f"{share:.0%}\n{counts[row, column]:,}",
-            ha="center",
-            va="center",
-            color="white" if share < 0.55 else "black",
-        )
-    grades = range(len(counts))
-    axes.set(title="Grades", xlabel="predicted grade", ylabel="true grade")
-    axes.set_xticks(grades)
-    axes.set_yticks(grades)
-    figure.colorbar(image, label="share of the true grade")
-    save_png(figure, path)
-
-
-def grades_of_hits(
-    path: str | os.PathLike, shares_by_grade: Sequence[np.ndarray], cut_points: Sequence[float]
-) -> None:
-    """Draws which grades hits have whose scores are alike: how far to trust a predicted grade.
-
-    Each bar is about a tenth of the hits. In it, each grade has its share. Perfect cut points would
-    stand between bars of one colour.
-    """
-    edges = np.unique(np.quantile(np.concatenate(shares_by_grade), np.linspace(0, 1, _BARS + 1)))
-    if len(edges) == 1:
-        edges = np.array([edges[0] - 0.5, edges[0] + 0.5])
-    counts = np.stack([np.histogram(own, edges)[0] for own in shares_by_grade])
-    shares = counts / np.maximum(counts.sum(axis=0), 1)
-    figure, axes = _panels(6, 4)
-    bottom = np.zeros(len(edges) - 1)
-    for grade, own in enumerate(shares):
-        axes.bar(
-            edges[:-1],
-            own,
-            np.diff(edges),
-            bottom,
-            align="edge",
-            color=COLOURS[grade % len(COLOURS)],
-            edgecolor="white",
-            label=f"grade {grade}",
-        )
-        bottom += own
-    for cut_point in cut_points:
-        axes.axvline(cut_point, color="black", linestyle="--", lw=1.2)
-    axes.set(
-        title="Grades of hits",
-        xlabel="score, as a share of the score of the first hit",
-        ylabel="share of the hits",
-        ylim=(0, 1),
-    )
-    axes.legend(loc="lower left", fontsize="small")
     save_png(figure, path)
 
 

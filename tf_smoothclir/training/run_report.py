@@ -10,7 +10,6 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
-    HITS,
     NEGATIVES_SEED,
     NOTHING_MEASURED,
     Evaluation,
@@ -115,7 +114,7 @@ def evaluate_and_report(
     result["thresholds"] = list(models.thresholds)
     result["cut_points"] = dataclasses.asdict(cut_points[chosen])
     result |= _of_components(models, evaluations)
-    captions = _draw(run, models, progress, evaluations[chosen]["test"], cut_points[chosen])
+    captions = _draw(run, models, progress, evaluations[chosen]["test"])
     _report(run, models, tokenized_set, evaluations, reported, result, captions)
     with run.writing(run.metrics) as path:
         write_json(path, result)
@@ -187,7 +186,6 @@ def _draw(
     models: RunModels,
     progress: Progress,
     test: Evaluation,
-    cut_points: CutPoints,
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
@@ -208,14 +206,6 @@ def _draw(
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
         )
-    if test.confusion is None:
-        return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
-    drawn["Predicted grades, candidate lists, test"] = run.plots / "grades.png"
-    plots.confusion(drawn["Predicted grades, candidate lists, test"], test.confusion)
-    if test.hits is not None:
-        caption = f"Grades of the first {HITS} hits in the collection, test"
-        drawn[caption] = run.plots / "grades_of_hits.png"
-        plots.grades_of_hits(drawn[caption], test.shares_by_grade(), cut_points.shares)
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
