@@ -10,7 +10,7 @@ from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.training.short_queries import cut_short
 
 
-def test_in_turn_whole_the_first_ten_words_and_the_three_rarest():
+def test_a_third_the_first_ten_words_the_others_the_three_rarest():
     long = " ".join(f"w{number}" for number in range(12))
     texts = {
         2: "The sea, the sea!",
@@ -20,10 +20,10 @@ def test_in_turn_whole_the_first_ten_words_and_the_three_rarest():
         11: "!",
     }
     assert cut_short(texts) == {
-        2: "The sea, the sea!",
-        3: "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9",
+        2: "the sea the sea",
+        3: "w0 w10 w11",  # of those in two queries, the first by name
         5: "zebra yak xenon",  # w1 to w3 are in three queries, the others in one
-        9: long,
+        9: "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9",
         11: "!",  # no word is left
     }
 

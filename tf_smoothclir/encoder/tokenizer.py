@@ -10,6 +10,7 @@ import functools
 import itertools
 import re
 import tomllib
+from collections.abc import Container, Iterator
 from importlib import resources
 
 from tf_smoothclir.utils.composition import compose, has_marks
@@ -47,6 +48,18 @@ def passage_text(
     own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
     own = words[max(0, own.start) : own.stop]
     return text[own[0].start() : own[-1].end()] if own else text
+
+
+def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, int, str]]:
+    """Yields begin, end and token of each place where a text has one of some tokens."""
+    for chunk in re.finditer(r"\S+", text):
+        if chunk[0] in words:  # as users split them, too
+            yield *chunk.span(), chunk[0]
+            continue
+        for piece in _piece().finditer(chunk[0]):
+            found = tokens_of(piece[0])
+            if len(found) == 1 and found[0] in words:
+                yield chunk.start() + piece.start(), chunk.start() + piece.end(), found[0]
 
 
 def has_letters(token: str) -> bool:
@@ -142,6 +155,13 @@ def _replacements() -> _Replacements:
 @functools.cache
 def _unspaced() -> re.Pattern:
     return re.compile(f"{_class('unspaced').pattern()}{_class('mark').pattern()}*")
+
+
+@functools.cache
+def _piece() -> re.Pattern:
+    """What becomes one token, or none: an unspaced character, a word, or any other character."""
+    others = "".join(_class(name).pattern()[1:-1] for name in ("single", "space", "unspaced"))
+    return re.compile(rf"{_unspaced().pattern}|[^{others}]+|.", re.DOTALL)
 
 
 @functools.cache

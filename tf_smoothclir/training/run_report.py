@@ -148,7 +148,7 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
 
 
 def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
-    """The hits of validation queries, two thirds of which are cut short, for each retriever."""
+    """The hits of validation queries that are cut short, for each retriever."""
     texts = texts_to_cut(over.retrieval_set, "validation")
     return hits_of_texts(over, cut_short(texts, over.settings.text.pretokenized))
 

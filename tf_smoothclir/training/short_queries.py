@@ -24,7 +24,7 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.run_models import ModelsOverSet
 
-MOST = 600  # queries: a third each is whole, of ten words, and of three
+MOST = 600  # queries
 FIRST_WORDS, RAREST_WORDS = 10, 3
 LENGTHS = ("whole", "first ten words", "three rarest words")
 
@@ -89,9 +89,9 @@ def _with_texts(source: Source, texts: dict[int, str]) -> Source:
 
 
 def cut_short(texts: dict[int, str], pretokenized: bool = False) -> dict[int, str]:
-    """Texts by row: in turn as they are, their first ten words, and their three rarest ones."""
+    """Texts by row: of each third one the first ten words, of the others the three rarest ones."""
     forms = short_forms(texts, pretokenized).items()
-    return {row: of_row[number % len(of_row)] for number, (row, of_row) in enumerate(forms)}
+    return {row: of_row[1 + (number % 3 > 0)] for number, (row, of_row) in enumerate(forms)}
 
 
 def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, tuple[str, ...]]:
