@@ -44,9 +44,9 @@ def print_hits(
         if explanations and bold:
             shown = highlighted(shown, carrying_words(explanations[number]))
         grade = "-" if hit.grade is None else hit.grade
-        print(f"  {hit.rank:4}  {hit.score:6.3f}  {grade:>5}  {visible(hit.id)}  {shown}")
+        print(f"  {hit.rank:4}  {hit.shown_score:6.3f}  {grade:>5}  {visible(hit.id)}  {shown}")
         if explanations:
-            print(f"        {visible(shares(explanations[number]))}")
+            print(f"        {visible(shares(explanations[number].without(hit.constant)))}")
 
 
 def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:

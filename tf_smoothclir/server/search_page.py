@@ -182,7 +182,8 @@ def _results(hits: Sequence[SearchHit], explanations: Sequence[Explanation | Non
 
 
 def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str]) -> dict:
-    fields = {name: getattr(hit, name) for name in ("rank", "score", "grade", "id", "title")}
+    fields = {name: getattr(hit, name) for name in ("rank", "grade", "id", "title")}
+    fields["score"] = hit.shown_score
     fields["metadata"] = plain(hit.metadata)
     shares, matches, added, pairs = {}, {}, None, []
     if explanation:
@@ -194,7 +195,7 @@ def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str])
         added = {
             "words": explanation.of_words,
             "towers": explanation.towers,
-            "feedback": explanation.feedback,
+            "feedback": explanation.feedback - hit.constant,
             "reranker": explanation.reranker,
         }
         pairs = [
