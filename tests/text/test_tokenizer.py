@@ -34,7 +34,7 @@ SCRIPTS = {
     "accents that no letter has stay in the word": ("x\u0301e\u0301", ["x\u0301é"]),
     "decomposed hangul": ("\u1112\u1161\u11ab\u1100\u116e", ["한구"]),
     "a variation selector": ("\u2764\ufe0f a\ufe00b 葛\U000e0100", ["\u2764", "ab", "葛"]),
-    "full width": ("ＡＢ１２！ Ｉ\u3000￦", ["ab12", "!", "i", "₩"]),
+    "full width": ("ＡＢ１２！ Ｉ\u3000カ", ["ab12", "！", "i", "カ"]),
     "half width": ("ｶﾞｲﾄﾞ ﾡￂ", ["ガ", "イ", "ド", "가"]),
     "ligatures": ("ﬁn ﬀ ﬆ ﬓ", ["fin", "ff", "st", "մն"]),
     "characters that are others": (

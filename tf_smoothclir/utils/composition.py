@@ -48,12 +48,16 @@ def pairs() -> dict[tuple[int, int], int]:
 
 @functools.cache
 def forms() -> dict[int, str]:
-    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print."""
+    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print.
+
+    Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
+    """
     found = {}
     for kind, ranges in (("NFC", _RANGES), ("NFKC", _FORMS)):
         for character in (chr(code) for codes in ranges for code in codes):
             text = unicodedata.normalize(kind, character).lower()
-            if text != character.lower() and not any(map(str.isspace, text)):
+            says_something = any(unicodedata.category(one)[0] in "LMN" for one in text)
+            if text != character.lower() and says_something and " " not in text:
                 found[ord(character)] = text
     return found
 
@@ -69,7 +73,9 @@ def marks() -> str:
 
 @functools.cache
 def _mark() -> re.Pattern:
-    return re.compile(f"[{marks()}]")
+    # Sets of higher characters are slow, but for ranges.
+    low = "".join(character for character in marks() if character < "\U00010000")
+    return re.compile(f"[{low}]|[\U00011000-\U00011a00\U0002f800-\U0002fa1f]")
 
 
 def has_marks(text: str) -> bool:
