@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tf_smoothclir.data.folds import check_folds
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import CellDirectory
@@ -14,7 +15,6 @@ from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grid
 from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
 from tf_smoothclir.papers.liu2020 import loss_figures
 from tf_smoothclir.papers.liu2020.theory_table import write_theory
-from tf_smoothclir.papers.yu2020.rotations import check_folds
 from tf_smoothclir.storage.files import make_directory, write_text
 
 if TYPE_CHECKING:  # it defines flags
@@ -37,7 +37,7 @@ def run_request(request: Request, command: str) -> list[str]:
     sets = open_sets(request.base, data)
     if request.matching.folds and any(EXPERIMENTS[name].matching for name in request.names):
         for one in sets:
-            check_folds(request.matching.folds, one.enough["max_queries"])
+            check_folds(request.matching.folds, one.enough["max_queries"], "--matching_folds")
     return reproduce(request.names, sets, study, processes=request.workers, command=command)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists, pair_key
+from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
@@ -18,7 +19,6 @@ from tf_smoothclir.papers.laboratory.cells import CellDirectory, cell_name
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
-from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json

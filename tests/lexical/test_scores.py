@@ -50,6 +50,7 @@ PIECES = ["Red", "house", "1848", "HAUS", "css", "zebra", ",", "?", "_", " ", "�
 SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
 TEXTS = st.lists(SEVERAL.map(" ".join) | SEVERAL.map("".join) | st.text(max_size=8), max_size=6)
 both = pytest.mark.parametrize("name", ["query", "document"])
+split = pytest.mark.parametrize("as_is", [False, True], ids=["tokenizer", "pretokenized"])
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,12 @@ def readers(tmp_path_factory):
     write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
     write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
     return {
-        "query": (QueryReader(directory, LIMIT), PlainReader([query, document], LIMIT)),
-        "document": (DocumentReader(directory, LIMIT), PlainReader([document], LIMIT)),
+        (name, as_is): (in_graph(directory, LIMIT, as_is), PlainReader(paths, LIMIT, as_is))
+        for as_is in (False, True)
+        for name, in_graph, paths in (
+            ("query", QueryReader, [query, document]),
+            ("document", DocumentReader, [document]),
+        )
     }
 
 
@@ -70,17 +75,18 @@ def texts_of(found):
 
 
 @both
+@split
 @given(texts=TEXTS)
 @settings(deadline=None, max_examples=60, derandomize=True)
-def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, texts):
-    in_graph, plain = readers[name]
+def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, texts):
+    in_graph, plain = readers[name, as_is]
     expected, found = in_graph.batch(texts), plain.batch(texts)
     np.testing.assert_array_equal(found.ids, expected.ids)
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT))
+        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [
@@ -93,27 +99,36 @@ def test_by_hand(readers):
     # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit.
     texts = ["Red CSS, zebra", "haus?", "?,", "z red , , x y", ""]
     ids = [[2, 7 + 5, 3, 0], [7 + 2, 7 + 4], [7 + 4, 3], [0, 2, 3, 3, 0], []]
-    _, plain = readers["query"]
+    _, plain = readers["query", False]
     found, readings = plain.queries(texts)
     assert texts_of(found) == ids
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
     unknown = [("zebra",), (), (), ("z", "x"), ()]
     assert readings == list(map(QueryReading, levels, unknown))
-    for reader in readers["query"]:
+    for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
-    for reader in readers["document"]:
+    for reader in readers["document", False]:
         found = reader.batch(["Haus, CSS", "", "red [PAD]"])
         assert (texts_of(found), found.size) == ([[2, NO_WORD, 5], [], [NO_WORD] * 4], 7)
     # A text that no encoding has is read.
     found, (reading,) = plain.queries(["red\ud800house"])
     assert found.ids.tolist() == [2, 0, 4]
+    for reader in readers["query", True]:  # what stands between white space, as it is
+        assert texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"])) == [
+            [NO_WORD, 12],
+            [2, 12, 6],
+            [NO_WORD],
+        ]
     assert reading == QueryReading("words")
 
 
 @both
 def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
-    reader, texts = readers[name][0], (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000)
+    reader, texts = (
+        readers[name, False][0],
+        (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000),
+    )
     assert texts_of(reader.batch(texts)) == texts_of(reader.words(iter(texts)))
     found = reader.words([])
     assert (found.ids.size, found.offsets.tolist()) == (0, [0])

@@ -169,7 +169,8 @@ def read_dictionary(settings: RunSettings) -> Dictionary | None:
     retrieval = settings.retrieval
     if not retrieval.dictionary:
         return None
-    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction)
+    as_is = settings.text.pretokenized
+    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction, as_is)
 
 
 def texts_of(over: ModelsOverSet) -> LexicalTexts:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.tuning.test_cross_validation import ids
+from tests.data.test_folds import ids
+from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.yu2020 import systems
@@ -11,7 +12,6 @@ from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.figure1 import similarities
 from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
-from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.utils.errors import InputError
 
 

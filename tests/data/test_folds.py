@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.small_world import SmallWorld
+from tf_smoothclir.data.folds import fold_sets
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.utils.errors import InputError
 
 
