@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.papers.yu2020.systems import MatchingSystem
-
 # Values of --word_vectors.
 PAIRS, GIVEN, MAPPED = "pairs", "given", "mapped"
 WORD_VECTORS = {
@@ -28,15 +26,7 @@ class MatchingOptions:
     word_vectors: str = PAIRS  # name of one of `WORD_VECTORS`
     folds: int = 0  # folds of a rotating cross-validation; 0 keeps the splits of the set
     epochs: int = 50  # at most (paper: 50)
-    # `epochs` of MatchPyramid, Conv-KNRM and late interaction; 0 leaves them out
+    # `epochs` of MatchPyramid and late interaction; 0 leaves them out
     pyramid_epochs: int = 5
     pyramid_query_words: int = QUERY_WORDS  # that these read
     pyramid_document_words: int = DOCUMENT_WORDS
-
-    def that_matter_to(self, system: MatchingSystem) -> MatchingOptions:
-        """The options that have an effect on a system, and defaults for the rest."""
-        if not system.learns:
-            return MatchingOptions(self.word_vectors, self.folds)
-        if system.costly:
-            return dataclasses.replace(self, epochs=MatchingOptions.epochs)
-        return MatchingOptions(self.word_vectors, self.folds, self.epochs)
