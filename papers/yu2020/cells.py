@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,19 +14,16 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
 from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import PAIRS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import PAIRS, Matching, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
 from tf_smoothclir.papers.yu2020.rotations import rotated_sets
-
-if TYPE_CHECKING:
-    from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MatchingCell(Cell):
     """One system on one set with one seed."""
 
-    system: MatchingSystem  # what ranks
+    system: Matching  # what ranks
 
     @property
     def options(self) -> MatchingOptions:

@@ -1,4 +1,4 @@
-"""What the experiments of Yu and Allan 2020 can be told by flags."""
+"""What ranks in the experiments of Yu and Allan 2020, and what they can be told by flags."""
 
 from __future__ import annotations
 
@@ -17,6 +17,31 @@ WORD_VECTORS = {
 QUERY_WORDS, DOCUMENT_WORDS, PATIENCE = 20, 500, 5
 # Words that more than this share of the texts have are left out; no stop list is needed.
 MOST_COMMON = {"query": 0.08, "document": 0.15}
+
+_COSTLY = ("match_pyramid", "late_interaction")
+
+
+@dataclasses.dataclass(frozen=True)
+class Matching:
+    """What ranks in a row of Table 3."""
+
+    name: str  # as in the paper; rows that it does not have end with "(ours)"
+    # "bm25", "ql", a network, or mean vectors: "add", or "idf" with weights; "random" for chance
+    model: str
+    # whether queries are translated word by word before they meet the ranker or the network
+    translates: bool = False
+    interaction: str = "cosine"  # what the cells of MatchPyramid's map hold
+    eta: float = 0.3  # cosine from which two words count as the same, for MP-Exact and MP-Hybrid
+
+    @property
+    def learns(self) -> bool:
+        """Whether it is trained."""
+        return self.model in (*_COSTLY, "drmm", "knrm")
+
+    @property
+    def costly(self) -> bool:
+        """Whether each step of training reads the texts anew, which costs more than all else."""
+        return self.model in _COSTLY
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from tensorflow import keras
 
@@ -27,12 +25,10 @@ from tf_smoothclir.papers.yu2020.options import (
     DOCUMENT_WORDS,
     PATIENCE,
     QUERY_WORDS,
+    Matching,
     MatchingOptions,
 )
 from tf_smoothclir.protocols.scorer import Scorer
-
-if TYPE_CHECKING:
-    from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 
 SELECT = "MAP"
 _RANKERS = {"bm25": Bm25, "ql": QueryLikelihood}
@@ -50,7 +46,7 @@ class RandomOrder:
 
 
 def scorer_of(
-    system: MatchingSystem,
+    system: Matching,
     data: MatchingData,
     options: MatchingOptions,
     *,
@@ -77,7 +73,7 @@ def scorer_of(
 
 
 def _learned(
-    system: MatchingSystem,
+    system: Matching,
     data: MatchingData,
     tables: WordTables,
     options: MatchingOptions,
@@ -104,7 +100,7 @@ def _learned(
     return NetworkScorer(network, texts), learned
 
 
-def build(system: MatchingSystem, data: MatchingData, tables: WordTables) -> InteractionNetwork:
+def build(system: Matching, data: MatchingData, tables: WordTables) -> InteractionNetwork:
     """An untrained network."""
     if system.model == "late_interaction":
         return LateInteraction(tables, data.frequency_weights)

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from tf_smoothclir.papers.laboratory.experiment import FixedRow
 from tf_smoothclir.papers.laboratory.study import Study
 from tf_smoothclir.papers.laboratory.systems import System
+from tf_smoothclir.papers.yu2020.options import Matching
 from tf_smoothclir.settings.presets import PRESETS
 
 if TYPE_CHECKING:
     from tf_smoothclir.papers.yu2020.cells import MatchingCell
 
-_COSTLY = ("match_pyramid", "late_interaction")
 
-
-@dataclasses.dataclass(frozen=True)
-class MatchingSystem(FixedRow):
+class MatchingSystem(Matching, FixedRow):
     """A row of Table 3."""
-
-    name: str  # as in the paper; rows that it does not have end with "(ours)"
-    # "bm25", "ql", a network, or mean vectors: "add", or "idf" with weights; "random" for chance
-    model: str
-    # whether queries are translated word by word before they meet the ranker or the network
-    translates: bool = False
-    interaction: str = "cosine"  # what the cells of MatchPyramid's map hold
-    eta: float = 0.3  # cosine from which two words count as the same, for MP-Exact and MP-Hybrid
-
-    @property
-    def learns(self) -> bool:
-        """Whether it is trained."""
-        return self.model in (*_COSTLY, "drmm", "knrm")
-
-    @property
-    def costly(self) -> bool:
-        """Whether each step of training reads the texts anew, which costs more than all else."""
-        return self.model in _COSTLY
 
     def cells(self, study: Study) -> list[MatchingCell]:
         """One for each seed; none if the costly ones are to be left out."""
