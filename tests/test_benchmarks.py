@@ -72,6 +72,7 @@ OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99
 @pytest.mark.parametrize(
     ("name", "arguments", "options", "columns"),
     [
+        ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
         ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
         ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
         ("quantised", [], QUANTISED, [["full/MRR@10", "recall@10", "p50 ms", "disk MB"]]),
@@ -82,9 +83,10 @@ OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99
         pytest.param("engine", [], ENGINE, [["p99 ms", "recall@10"]], marks=needs_milvus),
     ],
 )
-def test_small_measurements(name, arguments, options, columns, ranking_exports):
+def test_small_measurements(name, arguments, options, columns, ranking_exports, tmp_path):
     if "export_dir" in options:
         options = {**options, "export_dir": str(ranking_exports[options["export_dir"]])}
+    arguments = [str(tmp_path) if value == "directory" else value for value in arguments]
     measure = importlib.import_module(f"benchmarks.{name}").measure
     for table, of_table in zip(measure(*arguments, **options), columns, strict=True):
         found = rows_of(table, *of_table)
