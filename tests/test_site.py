@@ -17,7 +17,6 @@ import tf_smoothclir
 from tf_smoothclir.extras.distributed.settings import ShardsSettings
 from tf_smoothclir.papers import li2018
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.translated import TranslatedQueriesSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = {
@@ -152,8 +151,7 @@ def unknown_in(line, flags):
 @pytest.fixture(scope="module")
 def flags():
     """Command -> names of its flags; "--plugin" -> those that papers and extras bring."""
-    brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings, ShardsSettings)
-    brought += (TranslatedQueriesSettings,)
+    brought = (li2018.AdversarialSettings, ShardsSettings)
     return {
         "--plugin": {field.name for group in brought for field in dataclasses.fields(group)},
         **{
