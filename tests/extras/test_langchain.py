@@ -11,6 +11,7 @@ from tf_smoothclir.protocols.text_search import SearchHit
 
 PAGE_QUERY = "A small animal that eats berries."
 
+
 def test_documents_are_the_hits_of_a_search(ranking_runs, monkeypatch, capsys):
     model = sc.load(ranking_runs["hybrid"].path)
     monkeypatch.setattr(sc, "load", {"models": model}.get)
