@@ -61,7 +61,7 @@ def define_run_settings() -> None:
     flag(
         "preset",
         "best",
-        "What the flags are that you do not give. best: the towers of dense and a translation table"
+        "Sets the flags that you do not give. best: the towers of dense and a translation table"
         " in one ranking (--retriever=hybrid); without --preset, where your flags do not go with"
         " these towers, such as --tower=lstm, those of fast. dense: the towers that rank best here,"
         " alone: shared vocabulary, character n-grams, bilingual initial vectors, learned weights"
@@ -168,7 +168,7 @@ def define_retriever() -> flags.FlagHolder:
     return flag(
         "retriever",
         "auto",
-        "What ranks the documents. auto: what the run was trained to. Of a hybrid, dense uses"
+        "What ranks the documents. auto: as the run was trained. Of a hybrid, dense uses"
         " the vectors alone, and lexical the words alone. All but auto and reranked leave"
         " the re-ranker out.",
         choices=SEARCHED_BY,
