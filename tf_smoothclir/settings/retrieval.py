@@ -79,8 +79,8 @@ class RetrievalSettings(Settings):
     dictionary: str = setting(
         "",
         "A dictionary to mix into the translation table, by a weight chosen on validation: lines"
-        " of a word, a translation and optionally its probability or the logarithm of that, separated"
-        " by tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.ti.final). Its words"
+        " of a word, a translation and optionally its probability or the logarithm of that, with"
+        " tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.ti.final). Its words"
         " join the vocabulary of queries; with --retriever=lexical, no training pairs are needed.",
         is_path=True,
     )

@@ -202,6 +202,15 @@ class RunDirectory:
         """Whether a retrieval set, by its fingerprint, is that of the run."""
         return RunConfig.read(self.config).data.fingerprint in (fingerprint, "")
 
+    def check_trained_on(self, fingerprint: str) -> None:
+        """Checks that a retrieval set is that of the run, wherever its files are now."""
+        if not self.was_trained_on(fingerprint):
+            raise input_error(
+                f"--output_dir={self.path}",
+                f"it holds a finished run on other data ({RunConfig.read(self.config).data.name})",
+                "Choose another directory, or give --overwrite to train again",
+            )
+
     def vocabulary_tokens(self, role: str) -> list[str]:
         """The vocabulary of the "query" or "document" side; the position is the id."""
         from tf_smoothclir.text.vocabulary import read_vocabulary  # loading it takes seconds
