@@ -55,11 +55,7 @@ RULES = (
 class RetrievalSettings(Settings):
     """What ranks the collection first."""
 
-    retriever: str = setting(
-        "dense",
-        "What ranks the documents.",
-        choices=FAMILIES,
-    )
+    retriever: str = setting("dense", "What ranks the documents.", choices=FAMILIES)
     psq_alpha: float = setting(
         0.03,
         "Of the translation table: share of the language at large in what a document is expected to"
