@@ -1,4 +1,4 @@
-"""Trains what ranks documents: two towers, a translation table, or both.
+"""Trains a model that ranks documents: a translation table, two towers, or both.
 
 It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
 and report.md. Without --data_dir, it trains on the built-in toy world. The default, --preset=best,

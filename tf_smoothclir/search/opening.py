@@ -58,6 +58,7 @@ def open_search(
 
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
+        logging.info("No index in %s: indexing the documents of the run", index_dir)
         build_index(index_dir, SourceCollection(source_of(data)), halves, manifest, data=data)
         index = DocumentIndex(index_dir, filter)
     else:

@@ -13,7 +13,7 @@ class EncoderSettings(Settings):
 
     encoder: str = setting(
         "",
-        "An encoder from elsewhere. http://...: a server with an OpenAI-compatible interface, such"
+        "A multilingual encoder. http://...: a server with an OpenAI-compatible interface, such"
         " as http://localhost:8000/v1. sentence-transformers:NAME or model2vec:NAME: a model of"
         " these packages, by name or directory. FILE.npz: vectors by id, in the arrays query_ids,"
         " queries, document_ids and documents. MODULE:NAME: a function of yours from a list of"
