@@ -147,7 +147,7 @@ NGRAMS_OF_4 = TextSettings(ngram_buckets=50, min_ngram=4, max_ngram=5)
     ("settings", "text", "level", "unknown"),
     [
         (TextSettings(), "the Sea", WORDS, "the"),
-        (TextSettings(), "日本", WORDS, "本"),
+        (TextSettings(), "日本", WORDS, "日本 本"),
         (TextSettings(), "zebra?", NOTHING, "zebra"),
         (TextSettings(), ".", NOTHING, ""),  # in the vocabulary, but it says nothing
         (TextSettings(), " \t😀", NOTHING, ""),

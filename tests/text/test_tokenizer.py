@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
@@ -35,7 +35,7 @@ SCRIPTS = {
     "decomposed hangul": ("\u1112\u1161\u11ab\u1100\u116e", ["한구"]),
     "a variation selector": ("\u2764\ufe0f a\ufe00b 葛\U000e0100", ["\u2764", "ab", "葛"]),
     "full width": ("ＡＢ１２！ Ｉ\u3000カ", ["ab12", "！", "i", "カ"]),
-    "half width": ("ｶﾞｲﾄﾞ ﾡￂ", ["ガ", "イ", "ド", "가"]),
+    "half width": ("ｶﾞｲﾄﾞ ﾡￂ", ["ガ", "ガイ", "イ", "イド", "ド", "가"]),
     "ligatures": ("ﬁn ﬀ ﬆ ﬓ", ["fin", "ff", "st", "մն"]),
     "characters that are others": (
         "Ωm K \u1f71 \uf900 \u0958",
@@ -52,14 +52,24 @@ SCRIPTS = {
         ["donau", "dampf", "schiff"],
     ),
     "devanagari with marks": ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
-    "thai, one character with its marks": ("กำลังดี", ["ก", "ำ", "ลั", "ง", "ดี"]),
-    "han": ("東京タワー。", ["東", "京", "タ", "ワ", "ー", "。"]),
-    "kana with a decomposed voice mark": ("か\u3099な", ["が", "な"]),
-    "a joiner between a character and its mark": ("か\u200d\u3099な", ["が", "な"]),
+    "thai, one character with its marks": (
+        "กำลังดี",
+        ["ก", "กำ", "ำ", "ำลั", "ลั", "ลัง", "ง", "งดี", "ดี"],
+    ),
+    "han": ("東京タワー。", ["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー", "。"]),
+    "han with spaces and marks between": (
+        "東 京、都\u200b市　区",
+        ["東", "京", "、", "都", "市", "区"],
+    ),
+    "kana with a decomposed voice mark": ("か\u3099な", ["が", "がな", "な"]),
+    "a joiner between a character and its mark": ("か\u200d\u3099な", ["が", "がな", "な"]),
     "a joiner behind punctuation": (",\u200d\u0301a", [",", "\u0301a"]),
     "a joiner before punctuation": ("a\u200d, b", ["a", ",", "b"]),
     "a zero-width space, not a mark, ends a word": ("ΑΣ\u200bΑ", ["ασ", "α"]),
-    "han between letters": ("Tシャツabc漢x", ["t", "シ", "ャ", "ツ", "abc", "漢", "x"]),
+    "han between letters": (
+        "Tシャツabc漢x",
+        ["t", "シ", "シャ", "ャ", "ャツ", "ツ", "abc", "漢", "x"],
+    ),
     "hangul has spaces": ("한국어 위키", ["한국어", "위키"]),
     "emoji": ("ok👍🏽!", ["ok", "👍", "🏽", "!"]),
     "emoji joined into a family": ("👩\u200d👧", ["👩", "👧"]),
@@ -109,14 +119,14 @@ def test_invalid_utf8_becomes_a_token_and_never_an_error(raw, expected):
 def test_a_megabyte_of_text():
     assert tokens("Wörter " * 150_000, 7) == ["wörter"] * 7
     assert tokens("x" * (1 << 20)) == ["x" * (1 << 20)]  # one word
-    assert len(tokens("漢" * 350_000)) == 350_000  # one run
+    assert len(tokens("漢" * 350_000)) == 350_000 + 349_999  # one run, and its neighbours
 
 
 @pytest.mark.parametrize("max_tokens", [1, 3, 4, 5])
 def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     texts = ["a b c d", "", "e", " 漢字x ", ""]
     ragged = tokens_in_graph(tf.constant(texts), max_tokens)
-    whole = [["a", "b", "c", "d"], [], ["e"], ["漢", "字", "x"], []]
+    whole = [["a", "b", "c", "d"], [], ["e"], ["漢", "漢字", "字", "x"], []]
     found = [[t.decode() for t in row] for row in ragged.to_list()]
     assert found == [row[:max_tokens] for row in whole]
     lengths = [min(len(row), max_tokens) for row in whole]
@@ -145,6 +155,7 @@ def with_next(letters, mark):
 def plain_tokens(text: str) -> list[str]:
     """The definition in the module's docstring, character by character."""
     found, open_word = [], None  # open_word: None, "word", or "single" that may take marks
+    after = []  # places of characters that stand directly after another one
     if any(unicodedata.combining(character) for character in text):
         text = "".join(c for c in text if c not in INVISIBLE)
         text = "".join(functools.reduce(with_next, text, []))
@@ -157,6 +168,8 @@ def plain_tokens(text: str) -> list[str]:
         elif category[0] == "M" and open_word == "single":
             found[-1] += character
         elif character in UNSPACED:
+            if open_word == "single":
+                after.append(len(found))
             found.append(character)
             open_word = "single"
         elif category[0] in "LMN" or character == "_":
@@ -168,6 +181,8 @@ def plain_tokens(text: str) -> list[str]:
         else:
             found.append(character)
             open_word = None
+    for place in reversed(after):
+        found.insert(place, found[place - 1] + found[place])
     return found
 
 
@@ -180,7 +195,7 @@ def test_agrees_with_the_plain_oracle(text):
 @SETTINGS
 @given(ANY_TEXT)
 def test_no_token_contains_white_space_and_the_joined_tokens_are_the_same_again(text):
-    once = tokens(text)
+    once = [token for token in tokens(text) if not is_pair(token)]
     assert tokens(" ".join(once)) == once
     for token in once:
         assert token.split() == [token]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
+import operator
 import re
 import tomllib
 from collections.abc import Container, Iterator
@@ -27,7 +28,19 @@ def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
     if has_marks(text):  # invisible characters may stand before a mark
         text = compose(_invisible().sub("", text))
     text = text.translate(_replacements())
-    return _unspaced().sub(r" \g<0> ", text).split()
+    return _run().sub(_in_pairs, text).split()
+
+
+def _in_pairs(run: re.Match) -> str:
+    characters = _unspaced().findall(run[0])
+    pairs = map(operator.add, characters, characters[1:])
+    both = itertools.zip_longest(characters, pairs, fillvalue="")
+    return f" {' '.join(itertools.chain.from_iterable(both))} "
+
+
+def is_pair(token: str) -> bool:
+    """Whether a token is two characters of an unspaced script, which are tokens themselves."""
+    return not token.isascii() and len(_unspaced().findall(token)) > 1
 
 
 def passage_text(
@@ -43,7 +56,12 @@ def passage_text(
     tokens = functools.partial(tokens_of, pretokenized=pretokenized)
     words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
     first = len(tokens(title))
-    ends = list(itertools.accumulate((len(tokens(word[0])) for word in words), initial=first))
+    counts = [len(tokens(word[0])) for word in words]
+    if not pretokenized:  # a pair stands after its first character
+        unspaced = [bool(_unspaced().match(word[0])) for word in words]
+        for place, (before, word) in enumerate(itertools.pairwise(words)):
+            counts[place] += before.end() == word.start() and all(unspaced[place : place + 2])
+    ends = list(itertools.accumulate(counts, initial=first))
     begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
     own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
     own = words[max(0, own.start) : own.stop]
@@ -56,10 +74,14 @@ def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, int, str]
         if chunk[0] in words:  # as users split them, too
             yield *chunk.span(), chunk[0]
             continue
-        for piece in _piece().finditer(chunk[0]):
-            found = tokens_of(piece[0])
-            if len(found) == 1 and found[0] in words:
-                yield chunk.start() + piece.start(), chunk.start() + piece.end(), found[0]
+        pieces = [(piece, tokens_of(piece[0])) for piece in _piece().finditer(chunk[0])]
+        pieces = [(piece, found[0]) for piece, found in pieces if len(found) == 1]
+        for place, (piece, token) in enumerate(pieces):
+            # A character is marked for a pair too, of it and the one after or before it.
+            ones = [one for _, one in pieces[max(0, place - 1) : place + 2]]
+            pairs = filter(is_pair, map(operator.add, ones, ones[1:]))
+            if (word := next(filter(words.__contains__, (token, *pairs)), None)) is not None:
+                yield chunk.start() + piece.start(), chunk.start() + piece.end(), word
 
 
 def has_letters(token: str) -> bool:
@@ -165,8 +187,16 @@ def _piece() -> re.Pattern:
 
 
 @functools.cache
+def _run() -> re.Pattern:
+    return re.compile(f"(?:{_unspaced().pattern})+")
+
+
+@functools.cache
 def _word() -> re.Pattern:
-    return re.compile(rf"{_unspaced().pattern}|(?:(?!{_class('unspaced').pattern()})\S)+")
+    unspaced, mark, invisible = (
+        _class(name).pattern() for name in ("unspaced", "mark", "invisible")
+    )
+    return re.compile(rf"{unspaced}(?:{mark}|{invisible})*|(?:(?!{unspaced})\S)+")
 
 
 @functools.cache

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.line_files import read_lines
+from tf_smoothclir.encoder.tokenizer import is_pair
 from tf_smoothclir.lexical.sparse_tables import entry_rows, inverted, rows_of_1
 from tf_smoothclir.text.tokenizer import tokenized_lines
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -151,11 +152,16 @@ def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[f
 
 
 def _tokens(word: str, tokens: str) -> list[str]:
-    """The different tokens of one word; none of several words, or of an aligner's empty word."""
+    """The different tokens of one word; none of several words, or of an aligner's empty word.
+
+    Of scripts without spaces, pairs say more than their characters.
+    """
     found = tokens.split()
     unspaced = any(map(is_unspaced, found)) and all(token[0].isalnum() for token in found)
     is_one = len(found) == 1 or (unspaced and len(word.split()) == 1)
-    return list(dict.fromkeys(found)) if is_one and word not in _EMPTY_WORDS else []
+    if not is_one or word in _EMPTY_WORDS:
+        return []
+    return list(dict.fromkeys(list(filter(is_pair, found)) or found))
 
 
 def _number(path: Path, line: int, text: str) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import collections
+import itertools
 import math
 import os
 import re
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.utils.errors import InputError, input_error
 
 FIRST_WORD = 2  # id of the first word, after padding and unknown
@@ -124,7 +125,7 @@ class _Wanted:
         """The rows that are to take the vector of a token, the next of the file."""
         if token in self._ids:
             ids, fit = [self._ids[token]], _EXACT
-        elif (read := "".join(tokens_of(token))) in self._ids:
+        elif (read := "".join(itertools.filterfalse(is_pair, tokens_of(token)))) in self._ids:
             ids, fit = [self._ids[read]], _ANY_CASE
         else:
             ids, fit = self._by_digits.get(token.lower(), []), _BY_DIGITS

@@ -11,7 +11,8 @@ Tokens, in any script:
   Turkish. A word is a run of letters, marks, digits and underscores.
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
-  with its marks, so any part of a run can be found.
+  with its marks, so any part of a run can be found, and one more for each two neighbours, since
+  most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`.
 * White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
   format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed,
   and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
@@ -19,7 +20,7 @@ Tokens, in any script:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -36,11 +37,16 @@ _OPTIONAL = (
     r"\x{6E7}\x{6E8}\x{6EA}-\x{6ED}"
 )
 _INVISIBLE = rf"\p{{Cf}}\p{{Co}}\p{{Cs}}\x{{FE00}}-\x{{FE0F}}\x{{E0100}}-\x{{E01EF}}{_OPTIONAL}"
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\x{30FC}"
 # A character of an unspaced script with its marks, or one that is not part of a word. Without a
 # group, RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
 # separate what they stand in.
 _SINGLE = rf"[{_UNSPACED}][\p{{M}}{_INVISIBLE}]*|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
+# What each character of an unspaced script becomes: c is `\1c c c\2`, so neighbours are
+# `\1c c c\2  \1d d d\2`. Without what stands between the two they share a token, `\1c c cd d d\2`,
+# and the first and the last one of a run have a copy too many. No text has these two characters.
+_PAIRED = [(rf"[{_UNSPACED}]\p{{M}}*", "\x01\\0 \\0 \\0\x02"), ("\x02  \x01", "")]
+_PAIRED += [("\x01[^ ]+ ", ""), (" [^ ]+\x02", "")]
 
 _SPACES = ("\\x00", "\u200b", "\n")
 _FIRST = [(space, " ") for space in _SPACES]
@@ -72,7 +78,27 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
     # The other spaces have plain ones around them by now.
-    return tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
+    texts = tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
+    return _of_some(texts, f"[{_UNSPACED}]", _in_pairs)
+
+
+def _of_some(
+    texts: tf.Tensor, characters: str, change: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    """Texts, `[batch]` string of any bytes, of which those with some characters are changed."""
+    rows = tf.where(tf.strings.regex_full_match(texts, rf"\C*{characters}\C*"))
+    return tf.cond(
+        tf.size(rows) > 0,
+        lambda: tf.tensor_scatter_nd_update(texts, rows, change(tf.gather_nd(texts, rows))),
+        lambda: texts,
+    )
+
+
+def _in_pairs(texts: tf.Tensor) -> tf.Tensor:
+    """Texts with a token more between neighbours of unspaced scripts."""
+    for characters, text in _PAIRED:
+        texts = tf.strings.regex_replace(texts, characters, text)
+    return texts
 
 
 def _with_spaces(texts: tf.Tensor) -> tf.Tensor:
@@ -89,13 +115,7 @@ def compose(texts: tf.Tensor) -> tf.Tensor:
         texts: `[batch]` string, any bytes.
     """
     # Any bytes, one to compose, any bytes: few texts have one, and only these are taken apart.
-    has_marks = tf.strings.regex_full_match(texts, rf"\C*[{composition.marks()}]\C*")
-    rows = tf.where(has_marks)
-    return tf.cond(
-        tf.size(rows) > 0,
-        lambda: tf.tensor_scatter_nd_update(texts, rows, _composed(tf.gather_nd(texts, rows))),
-        lambda: texts,
-    )
+    return _of_some(texts, f"[{composition.marks()}]", _composed)
 
 
 @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])

@@ -18,7 +18,7 @@ import numpy as np
 from tf_smoothclir.data.preparation import encode_role
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Source, Text
-from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
+from tf_smoothclir.encoder.tokenizer import has_letters, is_pair, tokens_of
 from tf_smoothclir.evaluation.evaluate import HITS, Hits
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking
@@ -97,7 +97,11 @@ def cut_short(texts: dict[int, str], pretokenized: bool = False) -> dict[int, st
 def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, tuple[str, ...]]:
     """By row a text as it is, its first ten words, and its three rarest ones: see `LENGTHS`."""
     words = {
-        row: [token for token in tokens_of(text, pretokenized) if has_letters(token)]
+        row: [
+            token
+            for token in tokens_of(text, pretokenized)
+            if has_letters(token) and not is_pair(token)
+        ]
         for row, text in texts.items()
     }
     frequency = collections.Counter(word for own in words.values() for word in set(own))
