@@ -85,14 +85,13 @@ _MATCHING_FLAGS = {
         " query once (paper: 5); this takes as many times as long. 0: the splits of the set.",
     ),
 }
-_DEFAULTS = MatchingOptions()
 _MATCHING = {
-    field: _integer(name, getattr(_DEFAULTS, field), text, lower_bound=0)
+    field: _integer(name, getattr(MatchingOptions, field), text, lower_bound=0)
     for field, (name, text) in _MATCHING_FLAGS.items()
 }
 _WORD_VECTORS = _enum(
     "word_vectors",
-    _DEFAULTS.word_vectors,
+    MatchingOptions.word_vectors,
     sorted(WORD_VECTORS),
     "Word vectors of the experiments of yu2020. "
     + ". ".join(f"{name}: {text}" for name, text in WORD_VECTORS.items())
