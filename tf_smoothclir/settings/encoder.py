@@ -16,7 +16,7 @@ class EncoderSettings(Settings):
         "A multilingual encoder. http://localhost:8000/v1: an OpenAI-compatible server, by address."
         " sentence-transformers:NAME or model2vec:NAME: a model of these packages, by name or"
         " directory. FILE.npz: the arrays query_ids, queries, document_ids and documents."
-        " MODULE:NAME: a function from texts to [texts, dim], or an object with encode_queries.",
+        " MODULE:NAME: a function of texts, or an object with encode_queries and encode_documents.",
     )
     encoder_model: str = setting("", "The model that a server is asked for, by its name there.")
     query_prefix: str = setting(
