@@ -16,7 +16,6 @@ import tf_smoothclir
 from tf_smoothclir.extras.distributed.settings import ShardsSettings
 from tf_smoothclir.papers import li2018
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.translated import TranslatedQueriesSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = {
@@ -69,7 +68,7 @@ def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
     ids = {path: {*re.findall(r'\bid="([^"]+)"', page)} for path, page in pages.items()}
     reference = set().union(*(ids[path] for path in pages if path.parent.name == "reference"))
     public = {f"tf_smoothclir.{name}" for name in tf_smoothclir.__all__} - {"tf_smoothclir.metrics"}
-    assert public | {"tf_smoothclir.api.metrics.ndcg", "tf_smoothclir.Model.search"} <= reference
+    assert public | {"tf_smoothclir.api.metrics.NDCG", "tf_smoothclir.Model.search"} <= reference
     for name in command_pages.commands():
         flags = ids[(directory / command_pages.page_of(name)).with_suffix(".html")]
         assert "verbosity" not in flags  # the flags of libraries are not the command's
@@ -140,8 +139,7 @@ def unknown_in(line, flags):
 @pytest.fixture(scope="module")
 def flags():
     """Command -> names of its flags; "--plugin" -> those that papers and extras bring."""
-    brought = (li2018.AdversarialSettings, li2018.MaxLstmSettings, ShardsSettings)
-    brought += (TranslatedQueriesSettings,)
+    brought = (li2018.AdversarialSettings, ShardsSettings)
     return {
         "--plugin": {field.name for group in brought for field in dataclasses.fields(group)},
         **{

@@ -1,10 +1,11 @@
-"""Evaluates a trained run: seven metrics over candidate lists, full retrieval, predicted grades.
+"""Evaluates a trained run: full retrieval, seven metrics over candidate lists, predicted grades.
 
 It ranks with the retriever of the run. The default is the test split of the set that the run was
 trained on. Data flags choose another set, whose figures get a directory of their own; the
-vocabularies stay those of the run. Writes metrics.json and, for other tools, TREC run and qrels
-files: to evaluation/ in the run, in it to dim-64/ with --dim=64, by-lexical/ with
---retriever=lexical, over-A/ with --first_stage=A, and on-NAME-DIGEST/ of another retrieval set.
+vocabularies stay those of the run. Writes metrics.json, the metrics of each query, and TREC run and
+qrels files for other tools: to evaluation/ in the run, in it to dim-64/ with --dim=64, by-lexical/
+with --retriever=lexical, over-A/ with --first_stage=A, and on-NAME-DIGEST/ of another retrieval
+set.
 
 With --encoder, a foreign encoder is measured in place of a run, on the set that the data flags
 name: runs/<name of the encoder>/ gets the files, which smoothclir-compare takes like those of runs.
@@ -30,6 +31,8 @@ setting_flags.define_path("output_dir", "", _OUTPUT_DIR)
 setting_flags.define_path("first_stage", "", "Run of the same set whose top ranks are re-ranked.")
 flags.DEFINE_integer("rerank_depth", 100, "How many of its first ranks are re-ranked.", 1, **_OWN)
 flags.DEFINE_integer("dim", 0, _DIM, lower_bound=0, **_OWN)
+_MEASURES = "Further measures of full retrieval, of ir_measures, such as nDCG@20,RR,P(rel=2)@5."
+flags.DEFINE_list("measures", [], _MEASURES, **_OWN)
 setting_flags.define_retriever()
 setting_flags.define_verify()
 setting_flags.define_fields(EncoderSettings)

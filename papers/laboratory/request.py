@@ -73,12 +73,11 @@ _MATCHING_FLAGS = {
     "epochs": ("matching_epochs", "At most so many epochs of DRMM and K-NRM (paper: 50)."),
     "pyramid_epochs": (
         "pyramid_epochs",
-        "At most so many epochs of MatchPyramid, Conv-KNRM and late interaction. 0 leaves their"
-        " rows out.",
+        "At most so many epochs of MatchPyramid and late interaction. 0 leaves their rows out.",
     ),
     "pyramid_query_words": (
         "pyramid_query_words",
-        "Words of a query that these three read: their time grows with them.",
+        "Words of a query that these two read: their time grows with them.",
     ),
     "pyramid_document_words": ("pyramid_document_words", "The same of documents."),
     "folds": (
@@ -109,7 +108,7 @@ flags.FLAGS.set_default("epochs", _EPOCHS)
 RULES = (
     Rule(
         lambda seeds, retriever: retriever != "dense",
-        "the experiments decide what ranks; the ablation has rows of each retriever",
+        "the experiments decide what ranks",
         "Leave it out",
     ),
     Rule(
@@ -213,14 +212,12 @@ def _base_settings() -> RunSettings:
 
 def _check_systems(names: Sequence[str], base: RunSettings) -> None:
     """Checks what each run will be trained with, before the first one is."""
-    tuning = {"epochs": _TUNE_EPOCHS.value or base.training.epochs}
     for name in names:
-        for system in EXPERIMENTS[name].systems:
+        for row in EXPERIMENTS[name].rows:
             try:
-                system.settings(base)
-                changed(base, {**(system.tuned_with or {}), **tuning})
+                row.check(base, _TUNE_EPOCHS.value)
             except InputError as error:
-                raise InputError(f"{name}, {system.name}: {error}") from error
+                raise InputError(f"{name}, {row.name}: {error}") from error
 
 
 def _experiments(arguments: list[str]) -> list[str]:

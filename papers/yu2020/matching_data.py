@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +14,7 @@ from tf_smoothclir.interaction.texts import InteractionTexts, content_words
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
-from tf_smoothclir.papers.laboratory.translated.rankers import Collection
-from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, literal
+from tf_smoothclir.papers.laboratory.translated import Collection, by_nearest, literal
 from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
 from tf_smoothclir.papers.yu2020.vectors import word_vectors
 from tf_smoothclir.settings.run import RunSettings
@@ -34,11 +32,7 @@ class MatchingData:
     """
 
     def __init__(
-        self,
-        tokenized_set: TokenizedSet,
-        settings: RunSettings,
-        options: MatchingOptions,
-        directory: Path,
+        self, tokenized_set: TokenizedSet, settings: RunSettings, options: MatchingOptions
     ):
         self.retrieval_set = tokenized_set.retrieval_set
         self._tokenized_set, self._settings = tokenized_set, settings
@@ -53,7 +47,7 @@ class MatchingData:
             for role in ROLES
         }
         self.vectors = word_vectors(
-            options.word_vectors, settings, tokenized_set, self._texts(self.content), directory
+            options.word_vectors, settings, tokenized_set, self._texts(self.content)
         )
 
     def vocabulary(self, role: str) -> list[str]:

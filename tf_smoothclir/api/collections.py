@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tf_smoothclir.api.given import Texts, others_of, texts_of
 from tf_smoothclir.api.keywords import PathText
-from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
@@ -52,8 +52,8 @@ def check_is_export(path: Path) -> None:
 class Searches:
     """Opens searches of a model; the index of documents in memory lives as long as it does."""
 
-    def __init__(self, models: ExportedModels, own_index: Path):
-        self._models, self._own_index = models, own_index
+    def __init__(self, models: ExportedModels, own_index: Path, tokenizer: Tokenizer | None = None):
+        self._models, self._own_index, self._tokenizer = models, own_index, tokenizer
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._latest: tuple[tuple[str, str], TextSearch] | None = None
 
@@ -63,7 +63,7 @@ class Searches:
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
-        source = documents_of(documents)
+        source = documents_of(documents, self._tokenizer)
         what = index or "" if source is None else f"{source.fingerprint()} {source.others}"
         key = what, retriever
         if self._latest is None or self._latest[0] != key:
@@ -75,7 +75,7 @@ class Searches:
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        manifest, source = self._models.manifest, documents_of(documents)
+        manifest, source = self._models.manifest, documents_of(documents, self._tokenizer)
         collection = self._of_training() if source is None else SourceCollection(source)
         data = manifest.data if source is None else None
         halves = halves_of(self._models)
@@ -108,7 +108,9 @@ class Searches:
             ) from None
 
 
-def documents_of(documents: Texts | None) -> MemorySource | None:
+def documents_of(
+    documents: Texts | None, tokenizer: Tokenizer | None = None
+) -> MemorySource | None:
     """Documents that a program has at hand, if any."""
     if documents is None:
         return None
@@ -116,4 +118,4 @@ def documents_of(documents: Texts | None) -> MemorySource | None:
         documents = list(documents)
     source = MemorySource([], texts_of(documents, "documents"), [])
     source.others = others_of(documents, "documents")
-    return source
+    return source if tokenizer is None else segmented_set(source, tokenizer)

@@ -24,6 +24,7 @@ _ARGUMENTS = (
         "query_tower",
         "document_tower",
         "callbacks",
+        "tokenizer",
         "max_trials",
         "folds",
     ),

@@ -17,7 +17,7 @@ from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import PARTS, Data, directory_holds, given_set
 from tf_smoothclir.api.settings import run_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.memory import Tokenizer, write_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.settings.presets import changed
@@ -57,6 +57,8 @@ def train(
     query_tower: keras.layers.Layer | None = None,
     document_tower: keras.layers.Layer | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    tokenizer: Tokenizer | None = None,
+    folds: int = 0,
     **settings: Any,
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
@@ -106,6 +108,12 @@ def train(
         document_tower: The same for documents.
         callbacks: Keras callbacks, called at the beginning and the end of training and of each
             epoch; `EarlyStopping` and others that set `model.stop_training` work.
+        tokenizer: A function from a text to its words, in the place of the tokenizer of this
+            package. The run keeps texts as it splits them, and its exported models split at white
+            space alone (`pretokenized`). The model that is returned applies it to what it is given,
+            and so does `load(path, tokenizer=tokenizer)`.
+        folds: From 3 on, measures by cross-validation too: each judged query is a test query once
+            (`Model.details["cross-validation"]`). It takes as many trainings.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
             `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
             Without `thresholds`, a set gets as many as its grades need. `loss` may also be a Keras
@@ -127,14 +135,14 @@ def train(
     of_set = {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
     of_texts = {"clicks": clicks, "pairs": pairs, "parallel": parallel}
     towers = {"query_tower": query_tower, "document_tower": document_tower}
-    keywords = {**of_set, **of_texts, **towers, **settings}
+    keywords = {**of_set, **of_texts, **towers, "tokenizer": tokenizer, **settings}
     chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
-            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks)
+            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks, folds=folds)
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {path}") from None
-    return Model(path, held=temporary)
+    return Model(path, held=temporary, tokenizer=tokenizer)
 
 
 def settings_with_data(
@@ -155,6 +163,9 @@ def settings_with_data(
         **beside: As for `settings.presets.changed`.
     """
     given = with_objects(where, keywords)
+    tokenizer = given.pop("tokenizer", None)
+    if tokenizer is not None:
+        given["pretokenized"] = True
     parts = {name: given.pop(name, None) for name in PARTS}
     parallel = ""  # not that of a run to begin with
     if isinstance(parts["parallel"], (str, os.PathLike)):
@@ -162,7 +173,7 @@ def settings_with_data(
         parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
     chosen = run_settings(preset, given, **beside)
     check(chosen)
-    found = given_set(where, data, parts, chosen.data)
+    found = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
     source = found.source
     if found.directory is not None and os.path.exists(found.directory):
         source = source_of(

@@ -169,7 +169,8 @@ def read_dictionary(settings: RunSettings) -> Dictionary | None:
     retrieval = settings.retrieval
     if not retrieval.dictionary:
         return None
-    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction)
+    as_is = settings.text.pretokenized
+    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction, as_is)
 
 
 def texts_of(over: ModelsOverSet) -> LexicalTexts:
@@ -252,10 +253,11 @@ def word_search(
 ) -> TextSearch:
     """The search of a family by words, and by `vectors` where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex
-    from tf_smoothclir.search.engine_search import EngineSearch
     from tf_smoothclir.search.index_search import IndexSearch
     from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
         return IndexSearch(name, WordRanker(parts, index, encode, vectors), index, collection)
+    from tf_smoothclir.search.engine_search import EngineSearch
+
     return EngineSearch(index, collection, parts, encode)

@@ -22,6 +22,7 @@ def evaluate_encoder(
     *,
     negatives: int = 40,
     output_dir: str = "",
+    measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
     """Evaluates an encoder; writes metrics.json and the TREC files of each split.
 
@@ -30,6 +31,7 @@ def evaluate_encoder(
         data: Names the set.
         splits: Of the set.
         negatives: Sampled documents of grade 0 in each candidate list.
+        measures: Further ones, by their names in `ir_measures`.
         output_dir: Empty for `runs/` and the name of the encoder.
 
     Returns:
@@ -41,7 +43,9 @@ def evaluate_encoder(
     path = make_directory(output_dir or f"runs/{name}", "--output_dir")
     encoded = EncodedSet.of(encoder, retrieval_set.source, data.cache_dir)
     retriever = encoded.retriever(retrieval_set)
-    found = evaluate_splits(retrieval_set, retriever, splits, negatives=negatives, trec_dir=path)
+    found = evaluate_splits(
+        retrieval_set, retriever, splits, negatives=negatives, trec_dir=path, measures=measures
+    )
     content = metrics_content(found, negatives)
     write_json(path / "metrics.json", content)
     return content, path

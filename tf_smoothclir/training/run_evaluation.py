@@ -30,6 +30,7 @@ def evaluate_run(
     first_stage: RunDirectory | None = None,
     rerank_depth: int = 100,
     output_dir: str = "",
+    measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
     """Evaluates a run; writes metrics.json and the TREC files of each split.
 
@@ -39,6 +40,7 @@ def evaluate_run(
         retriever: What ranks; "auto" for what the run ranks with.
         first_stage: A run whose first `rerank_depth` ranks this run orders again.
         output_dir: Empty for a directory in the run, named after all that is not the run's own.
+        measures: Further ones, by their names in `ir_measures`.
 
     Returns:
         The content of metrics.json, and the directory.
@@ -78,7 +80,7 @@ def evaluate_run(
     evaluations = {
         split: evaluation.graded(cut_points)
         for split, evaluation in evaluate_splits(
-            retrieval_set, scorer, splits, negatives=negatives, trec_dir=path
+            retrieval_set, scorer, splits, negatives=negatives, trec_dir=path, measures=measures
         ).items()
     }
     content = metrics_content(evaluations, negatives, ranking=ranking)
