@@ -21,13 +21,24 @@ def joint_gradients(
     Args:
         reduce: Sums tensors and `IndexedSlices` over the workers.
     """
-    own = tf.cast(weight, tf.float32)
-    sums = reduce([*(_times(one, own) for one in (*gradients, *losses)), pairs, weight])
-    *sums, all_pairs, total = sums
-    share = 1 / tf.cast(total, tf.float32)
-    means = [_times(one, share) for one in sums]
-    of_gradients, of_losses = means[: len(gradients)], means[len(gradients) :]
+    counts = [tf.cast(count, tf.float32) for count in (pairs, weight)]  # one sum has one dtype
+    *sums, all_pairs, total = reduce(
+        [*(_times(one, counts[1]) for one in (*gradients, *losses)), *counts]
+    )
+    means = [_times(one, 1 / total) for one in sums]
+    of_gradients = map(_shaped_like, means, gradients)
+    of_losses = means[len(gradients) :]
+    all_pairs, total = tf.cast(all_pairs, pairs.dtype), tf.cast(total, weight.dtype)
     return [each_row_once(one) for one in of_gradients], of_losses, all_pairs, total
+
+
+def _shaped_like(total: tf.Tensor | tf.IndexedSlices, own: tf.Tensor | tf.IndexedSlices):
+    """A sum with the shape that is known of the gradient of a worker, which the sum loses."""
+    if isinstance(own, tf.IndexedSlices):
+        values = tf.ensure_shape(total.values, [None, *own.values.shape[1:]])
+        rows = tf.ensure_shape(tf.cast(total.indices, own.indices.dtype), [None])
+        return tf.IndexedSlices(values, rows, own.dense_shape)
+    return tf.ensure_shape(total, own.shape)
 
 
 def _times(value: tf.Tensor | tf.IndexedSlices, factor: tf.Tensor):

@@ -125,8 +125,8 @@ class Shards:
         for shard, path in zip(self.manifest.shards, self._paths):
             number, reason = 0, ""
             try:
-                for record in tf.data.TFRecordDataset(path):
-                    decode_lists(record[None])
+                records = tf.data.TFRecordDataset(path)
+                for _ in records.map(lambda record: decode_lists(record[None])):
                     number += 1
             except tf.errors.OpError as error:
                 reason = f"the record cannot be used ({_message(error)})"

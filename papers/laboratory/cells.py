@@ -118,10 +118,6 @@ class Cell:
             {"set": self.study.name, "fingerprint": self.study.fingerprint},
         )
 
-    def opened_set(self) -> TokenizedSet:
-        """The set, tokenised as all cells of a study read it."""
-        return opened_set(self.settings)
-
     def measure(
         self,
         retrieval_set: RetrievalSet,

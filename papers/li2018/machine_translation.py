@@ -19,7 +19,7 @@ from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
-from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.laboratory.translated import Bm25, by_table, collection_of
 
 TRANSLATIONS = (1, 2, 3, 5, 10)
@@ -40,7 +40,7 @@ class TranslatedCell(Cell):
         return [text, settings.training.negatives, settings.data.max_queries]
 
     def compute(self):
-        begin, tokenized_set = time.monotonic(), self.opened_set()
+        begin, tokenized_set = time.monotonic(), opened_set(self.settings)
         texts = LexicalTexts(tokenized_set, self.settings.text.max_query_tokens)
         retrieval_set = tokenized_set.retrieval_set
         rows, choices = chosen(texts, learn_table(texts, seed=self.seed).table)

@@ -12,7 +12,7 @@ from tf_smoothclir.papers.li2018.bae import BaeTask
 from tf_smoothclir.papers.li2018.encoders import Encoders
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.opening_queries import OpeningQueries
-from tf_smoothclir.papers.li2018.s2net import S2NetTask
+from tf_smoothclir.papers.li2018.pair_tasks import S2NetTask, XcnnTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.task import AdversarialTask
 from tf_smoothclir.papers.li2018.translations import (
@@ -21,7 +21,6 @@ from tf_smoothclir.papers.li2018.translations import (
     translated_by_table,
 )
 from tf_smoothclir.papers.li2018.triplets import TripletBatches
-from tf_smoothclir.papers.li2018.xcnn import XcnnTask
 from tf_smoothclir.training.tasks import ObjectiveInputs
 
 

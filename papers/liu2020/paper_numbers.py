@@ -4,10 +4,8 @@ The paper's figures come without numbers; those behind Figure 5 are in its autho
 settings that matter: Polyglot embeddings, 30 epochs (LSTM: 15), one run each.
 
 The paper's queries: its authors' `data_prep.py` takes the first 25,000 queries that the judgments
-name (`--max_queries=25000`) and splits them 3:1:1, which leaves 15,000 for training. Yet the paper
-counts about 310,000 steps on French and 240,000 on Tagalog: that is 30 epochs of 25,000 training
-queries, 25,000 (1 + 12.6 + 40) 30 / 128 = 314,000 and 25,000 (1 + 0.6 + 40) 30 / 128 = 244,000.
-With 15,000 it would be 188,000 and 146,000.
+name (`--max_queries=25000`) and splits them 3:1:1. README.md beside this file says what its numbers
+of steps suggest instead.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
-from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import PAIRS, Matching, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
@@ -47,7 +47,7 @@ class MatchingCell(Cell):
         return [*values, settings.training.negatives, settings.data.max_queries]
 
     def compute(self):
-        retrieval_set, folds = self.opened_set().retrieval_set, self.options.folds
+        retrieval_set, folds = opened_set(self.settings).retrieval_set, self.options.folds
         # In rotations, every query is a test query once, and there is no validation in common.
         rotations, splits = [retrieval_set], ("test", "validation")
         if folds:

@@ -276,7 +276,7 @@ def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, 
     )
     return {
         **RULES,
-        "lists": f"candidate lists: the judged documents and {negatives} sampled ones of grade 0,"
+        "lists": f"the judged documents and {negatives} sampled ones of grade 0,"
         f" drawn with seed {NEGATIVES_SEED}",
         **({"full": of_full} if full else {}),
         "intervals": "95% percentile bootstrap over queries, 1,000 resamples",

@@ -29,10 +29,10 @@ FIRST_WORDS, RAREST_WORDS = 10, 3
 LENGTHS = ("whole", "first ten words", "three rarest words")
 
 
-def texts_to_cut(retrieval_set: RetrievalSet, split: str) -> dict[int, str]:
-    """The texts of some queries of a split, by row."""
+def texts_to_cut(retrieval_set: RetrievalSet, split: str, most: int = MOST) -> dict[int, str]:
+    """The texts of some queries of a split, by row, ascending."""
     rows = retrieval_set.queries_in(split)  # perhaps one language after the other
-    chosen = set(rows[np.linspace(0, len(rows) - 1, min(MOST, len(rows)), dtype=int)].tolist())
+    chosen = set(rows[np.linspace(0, len(rows) - 1, min(most, len(rows)), dtype=int)].tolist())
     queries = enumerate(retrieval_set.source.queries())
     return {row: query.text for row, query in queries if row in chosen}
 
@@ -42,9 +42,11 @@ def hits_of_texts(over: ModelsOverSet, texts: dict[int, str]) -> dict[str, Hits]
     settings, tokenized_set = over.settings.text, over.tokenized_set
     source = _with_texts(over.retrieval_set.source, texts)
     other = dataclasses.replace(over.retrieval_set, source=source)
-    with tempfile.TemporaryDirectory(prefix="smoothclir-") as name:
-        encode_role("query", other, settings, Path(name), tokenized_set.vocabulary_dir)
-        short = dataclasses.replace(tokenized_set, retrieval_set=other, query_directory=Path(name))
+    with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
+        encode_role("query", other, settings, Path(directory), tokenized_set.vocabulary_dir)
+        short = dataclasses.replace(
+            tokenized_set, retrieval_set=other, query_directory=Path(directory)
+        )
         rows = np.array(sorted(texts))
         return {
             name: Hits.of(Ranking.joined(one.rank(rows, HITS)), other)
@@ -57,16 +59,19 @@ def grades_by_length(
 ) -> dict[str, dict[str, float]]:
     """How far to trust the predicted grades of first hits: length of the queries -> figures.
 
+    In turn, queries are left as they are, cut to their first ten words, and to their rarest three.
+
     The figures are the number of queries, the share whose first hit is relevant, the share of these
     first hits that are predicted relevant (recall), and the share of the first hits predicted
     relevant that are (precision).
     """
-    texts, found = texts_to_cut(over.retrieval_set, split), {}
-    forms = short_forms(texts, over.settings.text.pretokenized)
-    for number, label in enumerate(LENGTHS):
-        texts = {row: of_row[number] for row, of_row in forms.items()}
-        hits = hits_of_texts(over, texts)[name]
-        right, called = hits.grades[:, 0] > 0, cut_points.of_hits(hits.scores)[:, 0] > 0
+    texts, found = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
+    forms = short_forms(texts, over.settings.text.pretokenized).items()
+    in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}
+    hits = hits_of_texts(over, in_turn)[name]
+    is_right, is_called = hits.grades[:, 0] > 0, cut_points.of_hits(hits.scores)[:, 0] > 0
+    for number, label in enumerate(LENGTHS[: len(texts)]):
+        right, called = is_right[number :: len(LENGTHS)], is_called[number :: len(LENGTHS)]
         found[label] = {
             "queries": len(right),
             "right": float(right.mean()),
