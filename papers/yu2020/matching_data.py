@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
-from tf_smoothclir.interaction.texts import InteractionTexts, content_words
+from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
@@ -20,6 +22,7 @@ from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, l
 from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
 from tf_smoothclir.papers.yu2020.vectors import word_vectors
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 _WHOLE = 1 << 30
 
@@ -128,3 +131,33 @@ class MatchingData:
             kept_query_words=kept["query"],
             kept_document_words=kept["document"],
         )
+
+
+def content_words(
+    vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
+) -> np.ndarray:
+    """Mask of the content words of a vocabulary.
+
+    Words that have a letter or a digit and more than one character, and that not too many texts
+    contain; of scripts without spaces, a character is a word.
+
+    Args:
+        rows: `[texts]` int, the texts that are counted.
+
+    Returns:
+        `[vocabulary]` bool; unknown words are kept.
+    """
+    values = np.asarray(store.values)
+    owners = np.repeat(np.arange(len(store)), store.lengths)
+    counted = np.isin(owners, rows) & (values < len(vocabulary))
+    pairs = np.unique(owners[counted] * np.int64(len(vocabulary)) + values[counted])
+    frequency = np.bincount(pairs % len(vocabulary), minlength=len(vocabulary))
+    kept = np.array([_is_word(word) for word in vocabulary], bool)
+    kept &= frequency <= most_common * max(1, len(rows))
+    kept[PADDING_ID], kept[UNKNOWN_ID] = False, True
+    return kept
+
+
+def _is_word(text: str) -> bool:
+    is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
+    return not is_alone and any(character.isalnum() for character in text)

@@ -12,10 +12,10 @@ import numpy as np
 
 from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.interaction.alignment import aligned, mined_dictionary
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.papers.laboratory.code_version import sources_digest
+from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
 from tf_smoothclir.papers.yu2020.options import MAPPED, PAIRS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, open_to_write, read_arrays

@@ -12,7 +12,7 @@ from tf_smoothclir.interaction.learning import HINGE, SOFTMAX, LearningSettings,
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordPair
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
-from tf_smoothclir.interaction.reranker import ListScores, NetworkScorer
+from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.towers.positions import part_of_position
 
@@ -66,7 +66,8 @@ def test_the_word_that_decides_gets_weight(features_once, loss):
     assert weight[0] == weight[4] == 0
     assert learned.best_epoch == 3
     assert learned.losses[0] > learned.losses[-1]
-    np.testing.assert_allclose(scores(), NetworkScorer(network, TEXTS).score(LISTS))
+    in_order = network((TEXTS.queries[LISTS.pair_query_rows], TEXTS.documents[LISTS.document_rows]))
+    np.testing.assert_allclose(scores(), in_order)
 
 
 def test_the_weights_of_the_best_epoch_are_kept_and_nan_is_never_the_best():
