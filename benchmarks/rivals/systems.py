@@ -63,7 +63,7 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
     """Trains a rival, evaluates it on the test split and times its answers."""
     from benchmarks.rivals.texts import RivalTexts
     from tf_smoothclir.evaluation.evaluate import evaluate_split
-    from tf_smoothclir.lexical.retriever import RowRetriever
+    from tf_smoothclir.protocols.scorer import RowRetriever
 
     rival, retrieval_set = RIVALS[name], work.retrieval_set()
     load = os.getloadavg()[0]

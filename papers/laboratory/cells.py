@@ -28,7 +28,7 @@ from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_scorer
+from tf_smoothclir.training.run_models import load_retriever
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
 from tf_smoothclir.training.train import tokenized_set_of, train
 
@@ -164,7 +164,7 @@ def _training_scores(run: RunDirectory, settings: RunSettings) -> dict:
         negatives=settings.training.negatives,
         seed=settings.training.seed,
     )
-    scores = load_scorer(run, tokenized_set).scorer.score(lists)
+    scores = load_retriever(run, tokenized_set)[0].score(lists)
     scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
     counts = [
         np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()

@@ -12,7 +12,7 @@ import numpy as np
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
 from tf_smoothclir.papers.laboratory.systems import CLIP_NORMS
-from tf_smoothclir.training.histograms import lower_edge
+from tf_smoothclir.training.checkpoints import lower_edge
 
 _STYLES = ("-", ":", "--")
 _LEARNED_METRIC = "NDCG@5"

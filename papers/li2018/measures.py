@@ -15,15 +15,14 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.evaluation.full_retrieval import DEPTH
+from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.plan import StudySet
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated.model import human_queries
 from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
-from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
 from tf_smoothclir.training.train import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 

@@ -20,7 +20,6 @@ from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS
 from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
@@ -37,7 +36,7 @@ from tf_smoothclir.papers.yu2020.options import (
     MatchingOptions,
 )
 from tf_smoothclir.papers.yu2020.systems import MatchingSystem
-from tf_smoothclir.protocols.scorer import Scorer
+from tf_smoothclir.protocols.scorer import RowRetriever, Scorer
 
 SELECT = "MAP"
 

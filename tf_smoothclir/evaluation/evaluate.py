@@ -11,20 +11,21 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
 from tf_smoothclir.evaluation.languages import LANGUAGES, language_figures
 from tf_smoothclir.evaluation.metrics import (
+    DEPTH,
     RULES,
     confusion_matrix,
     counts,
     grade_metrics,
     list_metrics,
     mean_metrics,
+    retrieval_metrics,
 )
 from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.losses.grades import hit_shares, predicted_grades
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints
-from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer, score_and_rank
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
@@ -151,7 +152,7 @@ def evaluate_split(
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):
-        scores, ranking = score_and_rank(scorer, lists, DEPTH)
+        scores, ranking = scorer.score_and_rank(lists, DEPTH)
     else:
         scores = scorer.score(lists)
     per_query = list_metrics(retrieval_set, lists, scores)

@@ -10,9 +10,11 @@ import numpy as np
 from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import input_error
 
+DEPTH = 100  # documents per query that are ranked and measured
 RULES = {
     "gain": "NDCG gain is the grade itself (linear), discount log2(1 + rank)",
     "relevance": "mr: the highest grade; r, MAP: grade 1 or more; P_mr@5: a document of the highest"
@@ -105,6 +107,20 @@ def list_metrics(
     ties = retrieval_set.tie_order[lists.document_rows]
     ranked = ranked_grades(scores, lists.grades, lists.offsets, ties)
     return per_query_metrics(ranked, retrieval_set.num_grades)
+
+
+def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str, np.ndarray]:
+    """MRR and recall of mates in full retrieval, `[queries]` float64; NaN where there is none."""
+    highest = retrieval_set.num_grades - 1
+    found = ranking.grades(retrieval_set) == highest
+    mates = retrieval_set.query_rows[retrieval_set.grades == highest]
+    number = np.bincount(mates, minlength=len(retrieval_set.query_ids))[ranking.query_rows]
+    number = np.where(number > 0, number, np.nan)
+    first = np.where(found[:, :10].any(axis=1), found[:, :10].argmax(axis=1) + 1.0, np.inf)
+    values = {"MRR@10": np.where(np.isnan(number), np.nan, 1.0 / first)}
+    for depth in (1, 10, 100):
+        values[f"Recall@{depth}"] = found[:, :depth].sum(axis=1) / number
+    return {f"full/{name}": value for name, value in values.items()}
 
 
 def mean_metrics(per_query: dict[str, np.ndarray]) -> dict[str, float]:

@@ -146,7 +146,7 @@ class Family:
         return {self.name: self._retriever(model, over.retrieval_set)}
 
     def _retriever(self, model: Any, retrieval_set: RetrievalSet) -> Retriever:
-        from tf_smoothclir.lexical.retriever import RowRetriever
+        from tf_smoothclir.protocols.scorer import RowRetriever
 
         source = retrieval_set.source
         queries = [text.text for text in source.queries()]

@@ -27,11 +27,11 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import warn_near_chance, warn_of_few_queries
 from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
 from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
-from tf_smoothclir.training.run_checks import check_trained
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
     ModelsOverSet,
+    check_trained,
     learn_models,
     learn_what_needs_no_training,
 )

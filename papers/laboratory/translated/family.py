@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tf_smoothclir.families.lexical import Lexical, read_dictionary, texts_of, word_vectors
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.papers.laboratory.translated import TranslatedQueriesSettings
 from tf_smoothclir.papers.laboratory.translated.learning import (
     NEAREST,
@@ -11,6 +10,7 @@ from tf_smoothclir.papers.laboratory.translated.learning import (
     learn_translated_queries,
 )
 from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
+from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.utils.errors import input_error
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
-from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.translated.rankers import (
@@ -20,6 +19,7 @@ from tf_smoothclir.papers.laboratory.translated.rankers import (
     QueryLikelihood,
     collection_of,
 )
+from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.storage.files import (
     new_directory,
     open_to_write,

@@ -10,7 +10,7 @@ from tests.papers.laboratory.fakes import fake_system
 from tf_smoothclir.evaluation import plots
 from tf_smoothclir.evaluation.compare import Difference
 from tf_smoothclir.papers.laboratory import curve_plots, system_plots
-from tf_smoothclir.training.histograms import bin_of
+from tf_smoothclir.training.checkpoints import bin_of
 
 
 @pytest.fixture
