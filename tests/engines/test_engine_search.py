@@ -13,7 +13,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.engines.milvus import Address, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, candidates
-from tf_smoothclir.families.lexical import word_search
+from tf_smoothclir.families.lexical import word_ranker
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
@@ -22,9 +22,10 @@ from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.vector_index import IndexSettings
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.engine_ranker import EngineRanker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
+from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.server.search_page import open_page
 from tf_smoothclir.utils.errors import InputError
 
@@ -73,8 +74,8 @@ def searches(ranking_exports, export, address, tmp_path_factory):
     def searches(fusion, filter_=""):
         lexical = dataclasses.replace(export["lexical"], fusion=fusion)
         there = MilvusCollection.at(dataclasses.replace(address, filter=filter_))
-        here = word_search("hybrid", lexical, index, None, encode)
-        return here, word_search("hybrid", lexical, there, None, encode)
+        rankers = (word_ranker("hybrid", lexical, one, encode) for one in (index, there))
+        return [TextSearch(None, ranker) for ranker in rankers]
 
     return searches
 
@@ -127,7 +128,7 @@ def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, add
     of_run = dataclasses.replace(export["lexical"].fusion, feedback=0.0)
     for retriever in ("auto", "dense", "lexical", "hybrid"):
         there = opened(ranking_exports["hybrid"], address, retriever=retriever)
-        assert isinstance(there, EngineSearch)
+        assert isinstance(there.ranker, EngineRanker)
         (hits,) = there.search(QUERIES[:1], 3)
         (best,) = searches(fusions.get(retriever, of_run))[0].search(QUERIES[:1], 3)
         assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in best], rel=1e-5)

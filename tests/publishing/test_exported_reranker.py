@@ -20,9 +20,9 @@ from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
-from tf_smoothclir.search import reranked_search
+from tf_smoothclir.search import second_stage
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.reranked_search import RerankedSearch
+from tf_smoothclir.search.second_stage import SecondStageRanker
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.utils.errors import InputError
@@ -130,7 +130,8 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
     half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
     index_dir, collection = tmp_path / "index", SourceCollection(source_of(manifest.data))
     build_index(index_dir, collection, halves, half)
-    assert not isinstance(open_search(export_dir, index_dir, lambda data: data), RerankedSearch)
+    found = open_search(export_dir, index_dir, lambda data: data)
+    assert not isinstance(found.ranker, SecondStageRanker)
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
         open_search(export_dir, index_dir, lambda data: data, retriever=RERANKED)
 
@@ -145,7 +146,8 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             opened(export_dir, retriever=retriever)
-    assert not isinstance(opened(export_dir, retriever="lexical"), RerankedSearch)
+    found = opened(export_dir, retriever="lexical").ranker
+    assert not isinstance(found, SecondStageRanker)
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
@@ -160,7 +162,7 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatc
 
 def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     expected = search.search(["word1 word4"], 3)
-    search._known.clear()
-    monkeypatch.setattr(reranked_search, "_REMEMBERED", 2)
+    search.ranker._known.clear()
+    monkeypatch.setattr(second_stage, "_REMEMBERED", 2)
     assert search.search(["word1 word4"], 3) == expected
-    assert len(search._known) == 2
+    assert len(search.ranker._known) == 2

@@ -15,7 +15,7 @@ from tests.published import grades_of_hits
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.families.lexical import word_search
+from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection
@@ -30,6 +30,7 @@ from tf_smoothclir.publishing.exported_lexical import load_lexical
 from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
+from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.training.run_models import load_cut_points, load_models
 from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
@@ -127,7 +128,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 
     def hybrid(fusion):
         parts = dataclasses.replace(lexical, fusion=fusion)
-        return word_search("hybrid", parts, index, search.collection, encode)
+        return TextSearch(search.collection, ranker_of("hybrid", parts, index, encode))
 
     return hybrid
 
@@ -157,9 +158,9 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
     search = hybrid(fusion)
     queries = ["word1 word4", "word8", "mot3 word0 word0"]
     mask = np.random.default_rng(7).random(DOCUMENTS) < share
-    kept = {search._index.documents[place].id for place in np.flatnonzero(mask)}
+    kept = {search.ranker.index.documents[place].id for place in np.flatnonzero(mask)}
     whole = search.search(queries, DOCUMENTS)
-    monkeypatch.setattr(search._index, "mask", lambda filter: mask)
+    monkeypatch.setattr(search.ranker.index, "mask", lambda filter: mask)
     for all_, hits in zip(whole, search.search(queries, 5, "of the mask")):
         expected = [hit for hit in all_ if hit.id in kept][:5]
         assert [hit.id for hit in hits] == [hit.id for hit in expected]

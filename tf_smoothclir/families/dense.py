@@ -189,19 +189,18 @@ class Dense(GraphFamily):
         vectors = [towers.vectors(role, [t.text for t in texts()]) for role, texts in streams]
         return DenseRetriever(*vectors, retrieval_set.tie_order)
 
-    def search(self, models, index, collection):
+    def ranker(self, models, index):
         from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.engine_search import EngineSearch
+        from tf_smoothclir.search.engine_ranker import EngineRanker
         from tf_smoothclir.search.explanation import explain_by_vectors
-        from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
+        from tf_smoothclir.search.text_search import DenseRanker
 
         towers = models[self.name]
         read, explained = towers.read_queries(), towers.explained
         if isinstance(index, DocumentIndex):
             explain = functools.partial(explain_by_vectors, read, functools.lru_cache(explained))
-            ranker = DenseRanker(read, index.half(self.name), explain)
-            return IndexSearch(self.name, ranker, index, collection)
-        return EngineSearch(index, collection, encode_queries=read, open_tower=explained)
+            return DenseRanker(self.name, index, read, explain)
+        return EngineRanker(index, encode_queries=read, open_tower=explained)
 
 
 def _in_words(name: str) -> str:

@@ -30,7 +30,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, TextSearch
+from tf_smoothclir.protocols.text_search import Explanation
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.utils.errors import input_error
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.publishing.export import Publication
     from tf_smoothclir.publishing.exported_models import ExportedModels
+    from tf_smoothclir.search.text_search import HitRanker
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -245,24 +246,20 @@ class Family:
         """Retriever over a set by published models."""
         return self._retriever(models[self.name], retrieval_set)
 
-    def search(
-        self, models: ExportedModels, index: Any, collection: SearchedCollection
-    ) -> TextSearch:
-        """Opens a search.
+    def ranker(self, models: ExportedModels, index: Any) -> HitRanker:
+        """What ranks a collection in a search.
 
         Args:
             models: Family -> published model, loaded when it is asked for.
             index: A `DocumentIndex`, or a collection in an engine; of a run with this family.
-            collection: The `SearchedCollection` that the search describes itself by.
         """
         from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.index_search import IndexSearch, TextRanker
+        from tf_smoothclir.search.text_search import TextRanker
 
         if not isinstance(index, DocumentIndex):
             reason = "an engine keeps vectors and words, by which it does not rank"
             raise input_error(f"--retriever={self.name}", reason, "Use an index on disk")
-        ranker = TextRanker(self._scorer_of(models), index)
-        return IndexSearch(self.name, ranker, index, collection)
+        return TextRanker(self.name, index, self._scorer_of(models))
 
     def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
         return functools.partial(self.scorer, models[self.name])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.families.family import GraphFamily
-from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_search
+from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_ranker
 from tf_smoothclir.plugins import family
 
 _ENOUGH_QUERIES = 100
@@ -123,9 +123,9 @@ class Hybrid(GraphFamily):
             retrievers[self.vectors] = family(self.vectors).retriever_over(models, retrieval_set)
         return self._fused(parts.fusion, texts, retrievers)
 
-    def search(self, models, index, collection):
+    def ranker(self, models, index):
         read = models[self.vectors].read_queries()
-        return word_search(self.name, models[self.name], index, collection, read, self.vectors)
+        return word_ranker(self.name, models[self.name], index, read, self.vectors)
 
     def _fused(self, fusion: Any, texts: Any, retrievers: Any) -> Any:
         """Retriever by a fusion of others; vectors are not needed where they have no weight."""

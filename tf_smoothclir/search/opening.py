@@ -17,10 +17,11 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
+from tf_smoothclir.protocols.text_search import SearchedCollection
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair
+from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -87,7 +88,7 @@ def _opened(
     elif retriever not in parts:
         lacking = next(name for name in with_parts(retriever) if name not in parts)
         raise _missing(retriever, f"the index has no {family(lacking).half_content or lacking}")
-    first = whole if last == RERANKED else last
+    first = (last, whole) if last == RERANKED else (last,)
     others = (whole, *parts[:-1]) if len(parts) > 1 else ()
     searched = SearchedCollection(
         query_language=data.query_language,
@@ -95,9 +96,9 @@ def _opened(
         num_grades=len(manifest.thresholds) + 1,
         data=data if manifest.data else None,
         documents=getattr(manifest, "documents", None),  # an engine's collection changes
-        retrievers=tuple(dict.fromkeys([first, *others])),
+        retrievers=tuple(dict.fromkeys([*first, *others])),
     )
-    return family(last).search(models, index, searched)
+    return TextSearch(searched, family(last).ranker(models, index))
 
 
 def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str:
