@@ -31,9 +31,10 @@ def trained(settings: RunSettings, threads: int) -> dict[str, float]:
     common.use_threads(threads, settings)
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.source import SPLITS
+    from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
-    from tf_smoothclir.training.train import tokenized_set_of, trainer_of
+    from tf_smoothclir.training.train import trainer_of
 
     with tempfile.TemporaryDirectory() as directory:
         run = RunDirectory.create(directory + "/run", settings)

@@ -59,7 +59,7 @@ def measure(data: DataSettings, profile: PositionProfile, kind: str = "") -> lis
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.source import SPLITS
     from tf_smoothclir.lexical.texts import LexicalTexts
-    from tf_smoothclir.training.train import retrieval_set_of
+    from tf_smoothclir.training.run_data import retrieval_set_of
 
     settings = RunSettings(data=data)
     retrieval_set = retrieval_set_of(source_of(data), settings, SPLITS)

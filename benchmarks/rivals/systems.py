@@ -54,7 +54,7 @@ class Work:
 
     def retrieval_set(self) -> RetrievalSet:
         """Loads the set, whose splits must all have judged queries."""
-        from tf_smoothclir.training.train import retrieval_set_of
+        from tf_smoothclir.training.run_data import retrieval_set_of
 
         return retrieval_set_of(source_of(self.data), RunSettings(data=self.data), SPLITS)
 

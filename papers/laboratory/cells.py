@@ -27,10 +27,11 @@ from tf_smoothclir.papers.laboratory.code_version import sources_digest
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_json
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_retriever
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
-from tf_smoothclir.training.train import tokenized_set_of, train
+from tf_smoothclir.training.train import train
 
 SCORE_BINS = 80
 

@@ -19,7 +19,7 @@ from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.liu2020.paper_numbers import differences_from_paper, is_published
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import input_error
 
 

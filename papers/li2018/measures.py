@@ -23,7 +23,7 @@ from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated.model import human_queries
 from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
 MAP, LIST_MAP, FULL_MRR, GRADE_1 = "MAP, collection", "MAP, lists", "MRR@10, collection", "grade 1"

@@ -23,7 +23,7 @@ from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json
 from tf_smoothclir.training.peak_memory import peak_memory
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of
 
 
 @dataclasses.dataclass(frozen=True)

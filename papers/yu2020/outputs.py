@@ -34,7 +34,7 @@ from tf_smoothclir.papers.yu2020.options import (
 )
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of
 
 _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
 # Table 1 shows the first of these that the set knows; "telephone" is the paper's.

@@ -17,7 +17,7 @@ from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.families.towers import training_query_vectors
+from tf_smoothclir.families.dense import training_query_vectors
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import SourceCollection, open_files
 from tf_smoothclir.index.halves import export_halves

@@ -31,8 +31,8 @@ from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.text_search import TextSearch
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_models import load_cut_points, load_models
-from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from tf_smoothclir.api.given import Texts, others_of, texts_of
-from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, index_in_memory
 from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import halves_of
@@ -23,7 +21,7 @@ from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.paths import PathText, local_path
 
 
 def published_models(path: Path, run: RunDirectory | None) -> ExportedModels:
@@ -50,11 +48,10 @@ def check_is_export(path: Path) -> None:
 
 
 class Searches:
-    """Opens searches of a model; the index of documents in memory lives as long as it does."""
+    """Opens searches of a model."""
 
     def __init__(self, models: ExportedModels, own_index: Path):
         self._models, self._own_index = models, own_index
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._latest: tuple[tuple[str, str], TextSearch] | None = None
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
@@ -91,12 +88,8 @@ class Searches:
             if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
                 return own
         collection = SourceCollection(source) if source is not None else self._of_training()
-        self._latest = None  # the index below it is about to go
-        self._temporary = tempfile.TemporaryDirectory(prefix="smoothclir-index-")
-        directory = Path(self._temporary.name, "index")
         data = manifest.data if source is None else None
-        build_index(directory, collection, halves_of(self._models), manifest, data=data)
-        return DocumentIndex(directory)
+        return index_in_memory(collection, halves_of(self._models), manifest, data)
 
     def _of_training(self) -> SourceCollection:
         try:

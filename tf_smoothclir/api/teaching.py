@@ -62,14 +62,12 @@ def teach(
     chosen = changed(preset_settings("lexical"), settings)
     texts = {"queries": queries, "documents": documents}
     parts = {**texts, "judgments": [] if judgments is None else judgments}
-    given_splits = None if splits is None else {str(id_): split for id_, split in splits.items()}
-    source = set_in_memory("teach", parts, given_splits, chosen.data)
+    named = None if splits is None else {str(id_): split for id_, split in splits.items()}
+    source = set_in_memory("teach", parts, named, chosen.data)
     prefixes = {"query_prefix": query_prefix, "document_prefix": document_prefix}
+    opened = PythonEncoder(encoder, **prefixes)
     if isinstance(encoder, str):
-        named = EncoderSettings(encoder=encoder, encoder_model=encoder_model, **prefixes)
-        opened = encoder_of(named)
-    else:
-        opened = PythonEncoder(encoder, **prefixes)
+        opened = encoder_of(EncoderSettings(encoder, encoder_model=encoder_model, **prefixes))
     with progress_shown(progress):
         found = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
     return {

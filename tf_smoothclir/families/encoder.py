@@ -163,13 +163,5 @@ class Partnered(Hybrid):
 
     parts = ("lexical", "encoder")
     vectors = "encoder"
+    has_graph = False
     ranks_by = "a translation table and a foreign encoder in one ranking"
-
-    def look(self, over):
-        return None
-
-    def ranks_alone(self, over):
-        return ""
-
-    def search_model(self, publication, source, number, **options):
-        return Family.search_model(self, publication, source, number)

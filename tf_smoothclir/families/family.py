@@ -67,6 +67,7 @@ class Family:
         has_table: Whether it has a translation table, which takes a dictionary.
         half_content: What its half of an index holds, for people.
         ranks_by: What it ranks by, for the model card; "" for its name.
+        has_graph: Whether TensorFlow can rank by what is published, by towers and words.
         is_published: Whether it can be exported.
         missing: What a run without its model has not done yet.
     """
@@ -76,6 +77,7 @@ class Family:
     has_table: ClassVar[bool] = False
     half_content: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
+    has_graph: ClassVar[bool] = False
     is_published: ClassVar[bool] = True
     missing: ClassVar[str] = "has not learned all of its models yet"
 
@@ -200,12 +202,18 @@ class Family:
         self, publication: Publication, source: Source, number: int, **options: Any
     ) -> Any:
         """Search model of the documents of a source, of so many; None without a graph."""
-        logging.info(
-            "No search model: --retriever=%s is no graph that TensorFlow Serving could run. Index"
-            " the collection with smoothclir-index.",
-            self.name,
-        )
-        return None
+        if not self.has_graph:
+            logging.info(
+                "No search model: --retriever=%s is no graph that TensorFlow Serving could run."
+                " Index the collection with smoothclir-index.",
+                self.name,
+            )
+            return None
+        from tf_smoothclir.publishing.export_search import search_model_of
+
+        towers, lexical = map(publication.published.get, ("dense", "lexical"))
+        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
+        return search_model_of(loaded, lexical, source, number, **options)
 
     # With published models
 
@@ -263,17 +271,3 @@ class Family:
 
     def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
         return functools.partial(self.scorer, models[self.name])
-
-
-class GraphFamily(Family):
-    """Family that a graph ranks by: what is published of towers, of a lexical model, or of both."""
-
-    def search_model(
-        self, publication: Publication, source: Source, number: int, **options: Any
-    ) -> Any:
-        """Search model with the towers and the lexical model that are published."""
-        from tf_smoothclir.publishing.export_search import search_model_of
-
-        towers, lexical = map(publication.published.get, ("dense", "lexical"))
-        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
-        return search_model_of(loaded, lexical, source, number, **options)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.families.family import GraphFamily
+from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_ranker
 from tf_smoothclir.plugins import family
 
 _ENOUGH_QUERIES = 100
 
 
-class Hybrid(GraphFamily):
+class Hybrid(Family):
     """A `Fusion` of dense and lexical, which is published with the lexical model.
 
     Attributes:
@@ -23,6 +23,7 @@ class Hybrid(GraphFamily):
 
     vectors = "dense"
     parts = ("dense", "lexical")
+    has_graph = True
     ranks_by = "two towers and a translation table in one ranking"
     missing = "has not chosen the weights of its hybrid yet"
 
@@ -58,8 +59,9 @@ class Hybrid(GraphFamily):
 
     def _can_tell(self, over) -> bool:
         """Whether there is enough to tell that towers are of no use; a re-ranker reads theirs."""
-        queries = len(over.retrieval_set.queries_in("validation"))
-        return over.settings.retrieval.reranker == "none" and queries >= _ENOUGH_QUERIES
+        queries, retrieval = over.retrieval_set.queries_in("validation"), over.settings.retrieval
+        is_trained = retrieval.with_task == self.vectors  # else there is no time to save
+        return is_trained and retrieval.reranker == "none" and len(queries) >= _ENOUGH_QUERIES
 
     def save(self, model, path):
         model.save(path)

@@ -10,7 +10,7 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.families.family import GraphFamily
+from tf_smoothclir.families.family import Family
 from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ _PROFILES = "Weight of a word by its position"
 _PAIRS_PER_CALL = 1024
 
 
-class Lexical(GraphFamily):
+class Lexical(Family):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
-    has_table = True
+    has_table = has_graph = True
     half_content = "impacts of words"
     ranks_by = "a translation table"
     missing = "has not learned its lexical model yet"

@@ -20,6 +20,7 @@ from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
 from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_figures
 from tf_smoothclir.training.run_config import RunConfig
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
     check_cut,
@@ -27,7 +28,6 @@ from tf_smoothclir.training.run_models import (
     check_trained,
     load_retriever,
 )
-from tf_smoothclir.training.train import tokenized_set_of
 from tf_smoothclir.utils.errors import input_error
 
 

@@ -118,13 +118,6 @@ class RunModels(Mapping):
         """Name -> retriever over a set: the parts, and last what the run ranks with."""
         return ModelsOverSet(self.settings, tokenized_set, self.models).retrievers
 
-    def completed(self, tokenized_set: TokenizedSet) -> RunModels:
-        """Models with those that are None, chosen on validation, such as for cut vectors."""
-        if None not in self.values():
-            return self
-        over = ModelsOverSet(self.settings, tokenized_set, self.models)
-        return RunModels(self.settings, over.models)
-
 
 def learn_models(run: RunDirectory, over: ModelsOverSet) -> RunModels:
     """Learns what a run needs besides the models that there are, or loads it, and keeps it."""
@@ -179,7 +172,7 @@ def load_retriever(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
 ) -> tuple[Retriever, CutPoints | None]:
     """What ranks in a trained run, over a set, and its cut points, where any are known."""
-    models = load_models(run, dim).completed(tokenized_set)
+    models = load_models(run, dim)
     name = retriever or models.settings.retrieval.ranks_with
     if retriever:
         check_retriever(models.settings, retriever)

@@ -13,8 +13,8 @@ from tf_smoothclir.extras.lucene.anserini import write_anserini
 from tf_smoothclir.index.document_collections import SourceCollection, open_collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.training.train import tokenized_set_of
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,10 @@ from tf_smoothclir.papers.yu2020.outputs import write_table1, write_table2, writ
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.training.train import retrieval_set_of, train
+from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.slow
