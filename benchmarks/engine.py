@@ -55,7 +55,7 @@ class _Numbers(Collection):
         for number in range(self._documents):
             yield Text(str(number), f"Title {number}", str(number))
 
-    def place(self, index: int) -> str:
+    def place(self, stream: str, index: int) -> str:
         return f"{self.name}:{index + 1}"
 
     def fingerprint(self) -> str:

@@ -16,7 +16,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection, open_files
+from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
@@ -184,7 +184,7 @@ def add_index(root: Path) -> None:
             path.unlink()  # the lock and the model card
     halves, manifest = export_halves(root / "export")
     source = source_of(manifest.data)
-    build_index(root / "index", SourceCollection(source), halves, manifest, data=manifest.data)
+    build_index(root / "index", source, halves, manifest, data=manifest.data)
 
 
 class Kept:

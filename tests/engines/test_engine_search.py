@@ -16,7 +16,6 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection, candidates
 from tf_smoothclir.families.lexical import word_ranker
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.vector_index import IndexSettings
@@ -40,7 +39,7 @@ def opened(path, engine, **options):
 def build(path, uri):
     """Writes what an export is for into a collection of Milvus; returns its address."""
     halves, manifest = export_halves(path)
-    documents = SourceCollection(source_of(manifest.data))
+    documents = source_of(manifest.data)
     with Milvus(str(uri)) as milvus:
         build_collection(milvus, "texts", documents, halves, manifest, IndexSettings())
     return Address(str(uri), "texts")
@@ -67,7 +66,7 @@ def searches(ranking_exports, export, address, tmp_path_factory):
     """`searches(fusion, filter)`: the search on disk and the one in Milvus, by this fusion."""
     halves, manifest = export_halves(ranking_exports["hybrid"])
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, SourceCollection(source_of(manifest.data)), halves, manifest)
+    build_index(path, source_of(manifest.data), halves, manifest)
     index = DocumentIndex(path)
     encode = by_tower(load_part(ranking_exports["hybrid"], "query").model)
 

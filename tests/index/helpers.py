@@ -38,7 +38,7 @@ class Documents(Collection):
     def documents(self):
         return iter(self.texts)
 
-    def place(self, index):
+    def place(self, stream, index):
         return f"{self.name}:{index + 1}"
 
     def fingerprint(self):

@@ -10,7 +10,6 @@ from tests.index.helpers import Documents, contents
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index import builder, sparse_files
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.manifest import IndexManifest
@@ -34,7 +33,7 @@ def index(ranking_exports, tmp_path_factory):
     model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, SourceCollection(source_of(manifest.data)), [half], manifest)
+    build_index(path, source_of(manifest.data), [half], manifest)
     return path
 
 
@@ -76,7 +75,7 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
     parts, manifest = load_lexical(ranking_exports["lexical"])
     model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0, "passage_words": 2})
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
-    collection = SourceCollection(source_of(manifest.data))
+    collection = source_of(manifest.data)
     build_index(tmp_path / "index", collection, [half], manifest)
     index = DocumentIndex(tmp_path / "index")
 

@@ -13,7 +13,6 @@ from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export
@@ -24,7 +23,7 @@ from tf_smoothclir.search import second_stage
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.second_stage import SecondStageRanker
 from tf_smoothclir.settings.retrieval import RERANKED
-from tf_smoothclir.training.run_models import load_models
+from tf_smoothclir.training.run_models import RunModels, load_models
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
@@ -128,7 +127,7 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
     halves, manifest = export_halves(export_dir)
     half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
-    index_dir, collection = tmp_path / "index", SourceCollection(source_of(manifest.data))
+    index_dir, collection = tmp_path / "index", source_of(manifest.data)
     build_index(index_dir, collection, halves, half)
     found = open_search(export_dir, index_dir, lambda data: data)
     assert not isinstance(found.ranker, SecondStageRanker)
@@ -154,7 +153,7 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatc
     models = load_models(run)
     text = dataclasses.replace(models.settings.text, max_query_tokens=2, max_document_tokens=3)
     settings = dataclasses.replace(models.settings, text=text)
-    short = dataclasses.replace(models, settings=settings)
+    short = RunModels(settings, models)
     monkeypatch.setattr(export, "load_models", lambda _: short)
     stage = models_of_run(run)["reranked"]
     assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]

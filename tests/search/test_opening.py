@@ -19,7 +19,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.families.dense import training_query_vectors
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection, open_files
+from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.exported_models import load_exported_models
@@ -100,7 +100,7 @@ def test_index_is_enough_where_its_collection_has_changed_or_is_gone(
 ):
     data = shutil.copytree(tiny_run.settings().data.data_dir, tmp_path / "data")
     settings = dataclasses.replace(tiny_run.settings().data, data_dir=str(data))
-    path, collection = tmp_path / "index", SourceCollection(source_of(settings))
+    path, collection = tmp_path / "index", source_of(settings)
     build_index(path, collection, *export_halves(export_dir), data=settings)
     open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text

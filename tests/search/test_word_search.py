@@ -18,7 +18,6 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
@@ -32,7 +31,7 @@ from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.training.run_data import tokenized_set_of
-from tf_smoothclir.training.run_models import load_cut_points, load_models
+from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
@@ -69,7 +68,7 @@ def evaluated(ranking_runs):
         source = source_of(settings.data)
         tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
         retrieval_set = tokenized_set.retrieval_set
-        models = dataclasses.replace(models, models={**models, **changes})
+        models = RunModels(settings, {**models, **changes})
         found = models.retrievers(tokenized_set)[retriever]
         rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
         ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
@@ -122,7 +121,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
     halves = [export_halves(path)[0][0], LexicalHalf(with_feedback)]
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"
-    build_index(index_dir, SourceCollection(source_of(manifest.data)), halves, manifest)
+    build_index(index_dir, source_of(manifest.data), halves, manifest)
     index = DocumentIndex(index_dir)
     encode = by_tower(load_part(path, "query").model)
 
@@ -246,7 +245,7 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
     path = ranking_exports["hybrid"]
     halves, manifest = export_halves(path, retriever=half)
     assert (manifest.retriever, manifest.cut_points) == (half, None)
-    collection = SourceCollection(source_of(manifest.data))
+    collection = source_of(manifest.data)
     build_index(tmp_path / "index", collection, halves, manifest)
     opened("hybrid")
     both = build_index(opened.indexes / "hybrid", collection, halves, manifest)

@@ -19,7 +19,7 @@ from tf_smoothclir.interaction.reranker_learning import learn_reranker
 from tf_smoothclir.interaction.training_lists import training_lists, with_related
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models, load_retriever
+from tf_smoothclir.training.run_models import RunModels, load_models, load_retriever
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
@@ -66,7 +66,7 @@ def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, mo
 
 def test_only_the_first_ranks_are_ordered_again(tokenized, models):
     weighted = {**models, "reranked": models["reranked"].chosen(weight=3.0)}
-    models = dataclasses.replace(models, models=weighted)
+    models = RunModels(models.settings, weighted)
     queries, found = tokenized.retrieval_set.queries_in("test"), models.retrievers(tokenized)
     first, again = (Ranking.joined(found[name].rank(queries, 12)) for name in found)
     np.testing.assert_array_equal(

@@ -9,8 +9,8 @@ from pathlib import Path
 from tf_smoothclir.api.given import Texts, others_of, texts_of
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.index.builder import build_index, index_in_memory
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import halves_of
 from tf_smoothclir.publishing.export_directory import latest_manifest
@@ -72,11 +72,7 @@ class Searches:
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        manifest, source = self._models.manifest, documents_of(documents)
-        collection = self._of_training() if source is None else SourceCollection(source)
-        data = manifest.data if source is None else None
-        halves = halves_of(self._models)
-        build_index(directory, collection, halves, manifest, data=data, **options)
+        build_index(directory, *self._indexed(documents_of(documents)), **options)
         return directory
 
     def _index(self, source: MemorySource | None, index: PathText | None) -> DocumentIndex:
@@ -87,13 +83,15 @@ class Searches:
             own = DocumentIndex(self._own_index)
             if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
                 return own
-        collection = SourceCollection(source) if source is not None else self._of_training()
-        data = manifest.data if source is None else None
-        return index_in_memory(collection, halves_of(self._models), manifest, data)
+        return index_in_memory(*self._indexed(source))
 
-    def _of_training(self) -> SourceCollection:
+    def _indexed(self, source: Source | None) -> tuple:
+        """What an index is built of; None for the documents of training."""
+        manifest, halves = self._models.manifest, halves_of(self._models)
+        if source is not None:
+            return source, halves, manifest, None
         try:
-            return SourceCollection(source_of(self._models.manifest.data))
+            return source_of(manifest.data), halves, manifest, manifest.data
         except InputError as error:
             raise InputError(
                 f"The documents of training cannot be read: {error} Give documents=..., or the"

@@ -37,8 +37,8 @@ def build_index(
     collection: Collection,
     halves: Sequence[Half],
     export: ExportManifest,
-    *,
     data: DataSettings | None = None,
+    *,
     overwrite: bool = False,
     update: bool = False,
 ) -> IndexManifest:
@@ -195,7 +195,7 @@ def _check_ids(documents: DocumentStore, collection: Collection) -> None:
     if same := documents.same_ids():
         id_ = documents[same[0]].id
         places = [
-            collection.place(index)
+            collection.place("documents", index)
             for index, text in enumerate(collection.documents())
             if text.id == id_
         ]

@@ -12,7 +12,6 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.engines.milvus import Address, CollectionNote
 from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
@@ -52,7 +51,7 @@ def open_search(
     elif not index_dir.exists():
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
-        build_index(index_dir, SourceCollection(source_of(data)), halves, manifest, data=data)
+        build_index(index_dir, source_of(data), halves, manifest, data=data)
         index = DocumentIndex(index_dir, filter)
     else:
         index = DocumentIndex(index_dir, filter)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.losses.grades import hit_grades
 from tf_smoothclir.protocols.text_search import Explanation, MatchedPair, SearchHit
 from tf_smoothclir.publishing.exported_reranker import SecondStage
 from tf_smoothclir.search.query_reading import QueryBatch
@@ -67,16 +66,11 @@ class SecondStageRanker(HitRanker):
         if len(rest):  # they stay after the others
             rest -= np.maximum(0, rest[0] - scores[: len(top)].min())
         order = np.argsort(-scores, kind="stable")
-        grades = self._grades(scores[order])
+        grades = self._stage.settings.cut_points.of_hits(scores[order]).tolist()
         return [
             dataclasses.replace(hits[place], rank=rank, score=float(scores[place]), grade=grade)
             for rank, (place, grade) in enumerate(zip(order.tolist(), grades), 1)
         ]
-
-    def _grades(self, scores: np.ndarray) -> list[int]:
-        cut_points = self._stage.settings.cut_points
-        found = hit_grades(scores[np.newaxis], cut_points.scores, cut_points.shares)
-        return found.numpy()[0].tolist()
 
     def _documents(self, texts: Sequence[str]) -> np.ndarray:
         """`[texts, m]` ids; those of texts that were seen before are remembered."""

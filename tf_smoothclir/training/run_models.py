@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,21 +77,12 @@ class ModelsOverSet:
         self._retrievers[name] = own.retrievers(self.models[name], self)
 
 
-@dataclasses.dataclass(frozen=True)
-class RunModels(Mapping):
-    """The models of a run by family, parts first."""
+class RunModels(dict[str, Any]):
+    """The models of a run by family, parts first; None has to be learned on validation anew."""
 
-    settings: RunSettings
-    models: Mapping[str, Any]  # None for what has to be learned on validation anew
-
-    def __getitem__(self, name: str) -> Any:
-        return self.models[name]
-
-    def __iter__(self):
-        return iter(self.models)
-
-    def __len__(self) -> int:
-        return len(self.models)
+    def __init__(self, settings: RunSettings, models: Mapping[str, Any]):
+        super().__init__(models)
+        self.settings = settings
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -116,7 +106,7 @@ class RunModels(Mapping):
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Name -> retriever over a set: the parts, and last what the run ranks with."""
-        return ModelsOverSet(self.settings, tokenized_set, self.models).retrievers
+        return ModelsOverSet(self.settings, tokenized_set, self).retrievers
 
 
 def learn_models(run: RunDirectory, over: ModelsOverSet) -> RunModels:
