@@ -13,7 +13,7 @@ from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
-from tf_smoothclir.interaction.texts import InteractionTexts
+from tf_smoothclir.interaction.texts import InteractionTexts, padded_ids
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
@@ -124,12 +124,9 @@ class MatchingData:
         return self._texts(kept, query_words, document_words)
 
     def _texts(self, kept, query_words: int = _WHOLE, document_words: int = _WHOLE):
-        return InteractionTexts.of(
-            self._tokenized_set,
-            query_length=query_words,
-            document_length=document_words,
-            kept_query_words=kept["query"],
-            kept_document_words=kept["document"],
+        lengths = {"query": query_words, "document": document_words}
+        return InteractionTexts(
+            *(padded_ids(self._tokenized_set.tokens(r), lengths[r], kept[r]) for r in ROLES)
         )
 
 

@@ -223,13 +223,13 @@ def test_word_vectors_learn_what_words_translate_and_no_word_gets_one():
     vectors[4] = 0
     network = LateInteraction(WordTables(vectors, vectors, trained=True), np.ones(6))
     (table,), pairs = network.word_vectors, (np.array([[2]]), np.array([[3, 5]]))
-    before = network.tables.cosines(*pairs).values.numpy()[0, 0]
+    before = network.similarities(*pairs).numpy()[0, 0]
     texts = InteractionTexts(np.array([[2, 4]], np.int32), np.array([[3, 4], [5, 1]], np.int32))
     lists = CandidateLists(np.zeros(1, int), np.array([0, 2]), np.arange(2), np.array([2, 0]))
     settings = LearningSettings(SOFTMAX, negatives=1, epochs=5, vector_rate=0.1)
     epochs = iter(range(6))
     learn(network, texts, lists, lambda: next(epochs), settings, seed=1)
-    learned = network.tables.cosines(*pairs).values.numpy()[0, 0]
+    learned = network.similarities(*pairs).numpy()[0, 0]
     assert learned[0] > before[0] + 0.1  # the word of the relevant document
     assert learned[1] < before[1]
     np.testing.assert_array_equal(table.numpy()[[0, 1, 4]], 0)

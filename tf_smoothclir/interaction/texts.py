@@ -25,23 +25,12 @@ class InteractionTexts:
 
     @classmethod
     def of(
-        cls,
-        tokenized_set: TokenizedSet,
-        *,
-        query_length: int,
-        document_length: int,
-        kept_query_words: np.ndarray | None = None,
-        kept_document_words: np.ndarray | None = None,
+        cls, tokenized_set: TokenizedSet, *, query_length: int, document_length: int
     ) -> InteractionTexts:
-        """Reads the texts of a set.
-
-        Args:
-            kept_query_words: `[ids]` bool, such as of `content_words`: others are left out before
-                texts are cut. None keeps all.
-        """
+        """Reads the texts of a set."""
         return cls(
-            padded_ids(tokenized_set.tokens("query"), query_length, kept_query_words),
-            padded_ids(tokenized_set.tokens("document"), document_length, kept_document_words),
+            padded_ids(tokenized_set.tokens("query"), query_length),
+            padded_ids(tokenized_set.tokens("document"), document_length),
         )
 
     def by_length(self, query_rows: np.ndarray, document_rows: np.ndarray) -> np.ndarray:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import (
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.papers.yu2020.networks.cosines import (
     Cosines,
-    WordTables,
-    WordVectorNetwork,
+    PaperNetwork,
+    known,
     without_padding,
 )
 from tf_smoothclir.papers.yu2020.networks.kernels import kernel_features, kernels
@@ -21,7 +22,7 @@ from tf_smoothclir.papers.yu2020.networks.kernels import kernel_features, kernel
 _SMALLEST = 1e-12  # of squares: a zero vector stays zero, and its gradient finite
 
 
-class ConvKnrm(WordVectorNetwork):
+class ConvKnrm(PaperNetwork):
     """Conv-KNRM."""
 
     learning = LearningSettings(HINGE, epochs=3, patience=2)
@@ -49,11 +50,10 @@ class ConvKnrm(WordVectorNetwork):
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
         query_ids, document_ids = map(without_padding, features)
-        queries = self._ngrams(self.tables.query_vectors(query_ids))
-        documents = self._ngrams(self.tables.document_vectors(document_ids))
-        known = self.tables.known_queries(query_ids), self.tables.known_documents(document_ids)
+        vectors = self.tables.query_vectors(query_ids), self.tables.document_vectors(document_ids)
+        (queries, documents), there = map(self._ngrams, vectors), [*map(known, vectors)]
         pooled = [
-            kernel_features(Cosines(tf.matmul(q, d, transpose_b=True), *known), self.kernels)
+            kernel_features(Cosines(tf.matmul(q, d, transpose_b=True), *there), self.kernels)
             for q in queries
             for d in documents
         ]
