@@ -24,11 +24,49 @@ from tf_smoothclir.training.initial_run import check_same_words, initial_run, ke
 from tf_smoothclir.training.processes import SingleProcess
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import (
-    check_trained,
-)
+from tf_smoothclir.training.run_models import check_trained
 from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.utils.errors import InputError, input_error
+
+
+def begin_run(
+    settings: RunSettings,
+    output_dir: str | Path,
+    overwrite: bool,
+    processes: SingleProcess,
+    held: contextlib.ExitStack,
+) -> tuple[RunDirectory, TokenizedSet | None]:
+    """Creates the run directory, or finds the run to continue, and opens the set.
+
+    The chief does this, and locks the directory until `held` is closed. Other processes get no set.
+    """
+    tokenized_set = None
+    with processes.together():
+        check_model(settings)
+        if (initial := initial_run(settings)) is not None:
+            check_trained(initial)
+        if processes.is_chief:
+            source = source_of(settings.data).training
+            processes.check_set(source.name)
+            held.enter_context(RunDirectory.only_one(output_dir))
+            families = map(family, settings.retrieval.families)
+            needs_pairs = any(one.needs_pairs(settings) for one in families)
+            splits = SPLITS if needs_pairs else SPLITS[1:]
+            load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
+            told = {name: getattr(source, name) for name in LANGUAGES}
+            kept = dataclasses.replace(settings, data=dataclasses.replace(settings.data, **told))
+            run = RunDirectory.create(output_dir, kept, overwrite=overwrite, check=load)
+            try:
+                tokenized_set = _prepared(load, settings, run, processes)
+            except InputError:
+                if not run.knows_data:
+                    run.delete()
+                raise
+    with processes.together():
+        if not processes.is_chief:
+            run = RunDirectory.load(output_dir)
+            run.check_joins(settings, processes.fingerprint)
+    return run, tokenized_set
 
 
 def _prepared(
@@ -100,43 +138,3 @@ def _tokenized(
         if any(more_words):
             return _tokenized(retrieval_set, settings, run)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)
-
-
-def begin_run(
-    settings: RunSettings,
-    output_dir: str | Path,
-    overwrite: bool,
-    processes: SingleProcess,
-    held: contextlib.ExitStack,
-) -> tuple[RunDirectory, TokenizedSet | None]:
-    """Creates the run directory, or finds the run to continue, and opens the set.
-
-    The chief does this, and locks the directory until `held` is closed. Other processes get no set.
-    """
-    tokenized_set = None
-    with processes.together():
-        check_model(settings)
-        if (initial := initial_run(settings)) is not None:
-            check_trained(initial)
-        if processes.is_chief:
-            source = source_of(settings.data).training
-            processes.check_set(source.name)
-            held.enter_context(RunDirectory.only_one(output_dir))
-            families = map(family, settings.retrieval.families)
-            needs_pairs = any(one.needs_pairs(settings) for one in families)
-            splits = SPLITS if needs_pairs else SPLITS[1:]
-            load = functools.cache(lambda: retrieval_set_of(source, settings, splits))
-            told = {name: getattr(source, name) for name in LANGUAGES}
-            kept = dataclasses.replace(settings, data=dataclasses.replace(settings.data, **told))
-            run = RunDirectory.create(output_dir, kept, overwrite=overwrite, check=load)
-            try:
-                tokenized_set = _prepared(load, settings, run, processes)
-            except InputError:
-                if not run.knows_data:
-                    run.delete()
-                raise
-    with processes.together():
-        if not processes.is_chief:
-            run = RunDirectory.load(output_dir)
-            run.check_joins(settings, processes.fingerprint)
-    return run, tokenized_set
