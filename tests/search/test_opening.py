@@ -154,7 +154,7 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     models = load_exported_models(export_dir)
     asked = models["dense"], models.manifest.data
     np.testing.assert_allclose(training_query_vectors(*asked), expected, atol=1e-6)
-    monkeypatch.setattr("tf_smoothclir.families.towers.source_of", gone)
+    monkeypatch.setattr("tf_smoothclir.families.dense.source_of", gone)
     assert training_query_vectors(*asked) is None
     assert "no such directory" in caplog.text
 
