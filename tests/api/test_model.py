@@ -3,12 +3,14 @@
 import enum
 import itertools
 import sys
+import tempfile
 
 import numpy as np
 import pytest
 
 import tf_smoothclir as sc
 from tests.training.tiny_set import DOCUMENTS, words_of
+from tf_smoothclir.api import collections
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import read_json
@@ -61,13 +63,19 @@ def test_vectors_are_those_that_rank(models):
             getattr(models["lexical", kind], name)(["a"])
 
 
-def test_search_in_documents_given_in_memory(one, tiny_dir):
+def test_search_in_documents_given_in_memory(one, tiny_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     everything = texts(tiny_dir, "documents")
     some = {id_: text for id_, text in everything.items() if int(id_) % 2}
     found = one.search(QUERIES[:2], 20, documents=some)
     assert all(hit.id in some and hit.text == some[hit.id] for hits in found for hit in hits)
     assert all(hits for hits in found)
-    assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
+    assert [*tmp_path.iterdir()] == []
+    with monkeypatch.context() as patch:
+        patch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
+        again = one.search(QUERIES[:2], 20, documents=some, retriever=one.retriever)
+        assert facts(again) == facts(found)
+        assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
     of_training = one.search(QUERIES[:2], DOCUMENTS, documents=everything)
     assert facts(of_training) == facts(one.search(QUERIES[:2], DOCUMENTS))
     of_list = one.search(QUERIES[:1], 3, documents=list(some.values()))

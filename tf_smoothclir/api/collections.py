@@ -52,22 +52,22 @@ class Searches:
 
     def __init__(self, models: ExportedModels, own_index: Path):
         self._models, self._own_index = models, own_index
-        self._latest: tuple[tuple[str, str], TextSearch] | None = None
+        self._latest: tuple[str, DocumentIndex, dict[str, TextSearch]] | None = None
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
-        """A search; the latest one is kept."""
+        """A search; the latest index is kept, whichever retriever ranks."""
         index = None if index is None else os.path.abspath(local_path(index))
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
         source = documents_of(documents)
         what = index or "" if source is None else f"{source.fingerprint()} {source.others}"
-        key = what, retriever
-        if self._latest is None or self._latest[0] != key:
-            found = self._index(source, index)
-            search = search_in(found, self._models, retriever)
-            self._latest = key, search
-        return self._latest[1]
+        if self._latest is None or self._latest[0] != what:
+            self._latest = what, self._index(source, index), {}
+        _, searched, searches = self._latest
+        if retriever not in searches:
+            searches[retriever] = search_in(searched, self._models, retriever)
+        return searches[retriever]
 
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
