@@ -71,15 +71,13 @@ def test_search_in_documents_given_in_memory(one, tiny_dir, tmp_path, monkeypatc
     assert all(hit.id in some and hit.text == some[hit.id] for hits in found for hit in hits)
     assert all(hits for hits in found)
     assert [*tmp_path.iterdir()] == []
-    with monkeypatch.context() as patch:
-        patch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
-        again = one.search(QUERIES[:2], 20, documents=some, retriever=one.retriever)
-        assert facts(again) == facts(found)
-        assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
+    assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
     of_training = one.search(QUERIES[:2], DOCUMENTS, documents=everything)
     assert facts(of_training) == facts(one.search(QUERIES[:2], DOCUMENTS))
-    of_list = one.search(QUERIES[:1], 3, documents=list(some.values()))
+    of_list = one.search(QUERIES[:1], 3, documents=(listed := list(some.values())))
     assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
+    monkeypatch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
+    assert one.search(QUERIES[:1], 3, documents=listed, retriever=one.retriever) == of_list
 
 
 def test_an_index_on_disk_is_used_and_checked(models, tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.engines.lite import needs_milvus
-from tests.index.helpers import Documents, document
+from tests.index.helpers import document, in_memory
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.engines.milvus import Address, Milvus
@@ -147,7 +147,7 @@ def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
 def test_document_without_words_is_found_by_its_vector(ranking_exports, tmp_path):
     halves, manifest = export_halves(ranking_exports["hybrid"])
     with Milvus(build(ranking_exports["hybrid"], tmp_path / "milvus.db").uri) as milvus:
-        added = Documents([document("empty", "")])
+        added = in_memory([document("empty", "")])
         changed = change_collection(milvus, "texts", halves, manifest, add=added)
         assert len(changed) == DOCUMENTS + 1
         (found,) = changed.search(np.ones((1, manifest.dim), np.float32), DOCUMENTS + 1)

@@ -21,7 +21,6 @@ from tf_smoothclir.publishing.export_directory import exported_versions, load_pa
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
 from tf_smoothclir.search import second_stage
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.second_stage import SecondStageRanker
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.training.run_models import RunModels, load_models
 from tf_smoothclir.utils.errors import InputError
@@ -129,8 +128,8 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
     half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
     index_dir, collection = tmp_path / "index", source_of(manifest.data)
     build_index(index_dir, collection, halves, half)
-    found = open_search(export_dir, index_dir, lambda data: data)
-    assert not isinstance(found.ranker, SecondStageRanker)
+    found = open_search(export_dir, index_dir, lambda data: data).collection
+    assert RERANKED not in found.retrievers
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
         open_search(export_dir, index_dir, lambda data: data, retriever=RERANKED)
 
@@ -145,8 +144,7 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             opened(export_dir, retriever=retriever)
-    found = opened(export_dir, retriever="lexical").ranker
-    assert not isinstance(found, SecondStageRanker)
+    assert opened(export_dir, retriever="lexical").collection.retrievers == ("lexical",)
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):

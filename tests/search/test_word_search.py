@@ -249,10 +249,7 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
     build_index(tmp_path / "index", collection, halves, manifest)
     opened("hybrid")
     both = build_index(opened.indexes / "hybrid", collection, halves, manifest)
-    assert list(both.halves) == [
-        "dense",
-        "lexical",
-    ]  # it has more than what is asked for, and stays
+    assert [*both.halves] == ["dense", "lexical"]  # more than what is asked for, and it stays
     found = open_search(path, tmp_path / "index", the_same)  # by what the index has
     assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
     other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]

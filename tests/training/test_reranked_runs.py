@@ -15,8 +15,7 @@ from tf_smoothclir.interaction import choosing, reranker_learning
 from tf_smoothclir.interaction.choosing import FirstStageValidation
 from tf_smoothclir.interaction.learning import Learned
 from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.interaction.reranker_learning import learn_reranker
-from tf_smoothclir.interaction.training_lists import training_lists, with_related
+from tf_smoothclir.interaction.reranker_learning import learn_reranker, training_lists, with_related
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels, load_models, load_retriever

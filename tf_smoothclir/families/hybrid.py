@@ -97,9 +97,6 @@ class Hybrid(Family):
     def exported(self, models):
         return models["lexical"]
 
-    def index_half(self, models, settings):
-        return None  # those of its parts
-
     def scores(self, models, queries, documents):
         return sum(self._parts_of_scores(models, queries, documents))
 
