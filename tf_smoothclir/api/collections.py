@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tf_smoothclir.api.given import Texts, others_of, texts_of
 from tf_smoothclir.data.sources.memory import MemorySource
@@ -12,11 +13,13 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.index.builder import build_index, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import halves_of
+from tf_smoothclir.index.halves import Half, halves_of
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.search.text_search import TextSearch
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -72,7 +75,8 @@ class Searches:
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        build_index(directory, *self._indexed(documents_of(documents)), **options)
+        collection, halves, manifest, data = self._indexed(documents_of(documents))
+        build_index(directory, collection, halves, manifest, data, **options)
         return directory
 
     def _index(self, source: MemorySource | None, index: PathText | None) -> DocumentIndex:
@@ -85,7 +89,9 @@ class Searches:
                 return own
         return index_in_memory(*self._indexed(source))
 
-    def _indexed(self, source: Source | None) -> tuple:
+    def _indexed(
+        self, source: Source | None
+    ) -> tuple[Any, list[Half], ExportManifest, DataSettings | None]:
         """What an index is built of; None for the documents of training."""
         manifest, halves = self._models.manifest, halves_of(self._models)
         if source is not None:

@@ -64,10 +64,10 @@ def teach(
     parts = {**texts, "judgments": [] if judgments is None else judgments}
     named = None if splits is None else {str(id_): split for id_, split in splits.items()}
     source = set_in_memory("teach", parts, named, chosen.data)
-    prefixes = {"query_prefix": query_prefix, "document_prefix": document_prefix}
-    opened = PythonEncoder(encoder, **prefixes)
     if isinstance(encoder, str):
-        opened = encoder_of(EncoderSettings(encoder, encoder_model=encoder_model, **prefixes))
+        opened = encoder_of(EncoderSettings(encoder, encoder_model, query_prefix, document_prefix))
+    else:
+        opened = PythonEncoder(encoder, query_prefix=query_prefix, document_prefix=document_prefix)
     with progress_shown(progress):
         found = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
     return {
