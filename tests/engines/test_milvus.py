@@ -135,10 +135,7 @@ def test_documents_are_added_replaced_and_removed_by_id(milvus):
     [
         ({"add": [ADDED[0], document(3)]}, r"documents\[1\]: id 'd3' is in the collection already"),
         ({"remove": ["d3", "d999"]}, r"id 'd999': it is not in the collection \(1 of 2 ids"),
-        (
-            {"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]},
-            r"documents\[2\]: id 'd100' is already used",
-        ),
+        ({"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]}, r"\[2\]: id 'd100' is already used"),
         (
             {"remove": ["d3"], "export": dataclasses.replace(TOWER, pair_id="b" * 64)},
             "collection 1 and document 1: they come from different training runs",
@@ -202,11 +199,7 @@ def test_long_texts_are_cut_where_milvus_ends_them(milvus):
     ("texts", "settings", "message"),
     [
         ([], IndexSettings(), "memory: there are no documents"),
-        (
-            [*TEXTS, TEXTS[3]],
-            IndexSettings(),
-            r"documents\[62\]: id 'd3' is already used at documents\[3\]",
-        ),
+        ([*TEXTS, TEXTS[3]], IndexSettings(), r"\[62\]: id 'd3' is already used at .*\[3\]"),
         (TEXTS, IndexSettings("int8"), "--index_type=int8: vectors in Milvus are not compr"),
     ],
 )
