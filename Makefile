@@ -72,7 +72,7 @@ format: $(VENV)/.tests  ## Fix style and formatting
 
 site: $(VENV)/.tests  ## Build the documentation as a site; a warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo "Open build/site/index.html, or run: $(BIN)/python -m http.server --directory build/site"
+	@echo "Open build/site/index.html, or, for the search box too, run: $(BIN)/python -m http.server --directory build/site"
 
 clean:  ## Remove the environment; runs/ is kept
 	rm -rf $(VENV)

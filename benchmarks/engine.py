@@ -31,7 +31,7 @@ from benchmarks.index import vectors
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
 from tf_smoothclir.settings.data import DataSettings

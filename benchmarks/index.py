@@ -101,7 +101,7 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
     import faiss
 
     from tf_smoothclir.index.dense_half import write_index
-    from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.index.index_settings import IndexSettings
 
     faiss.omp_set_num_threads(threads)
     own = Path(directory, kind)
@@ -121,7 +121,7 @@ def search(
     import faiss
 
     from tf_smoothclir.index.dense_half import opened_ranker
-    from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.index.index_settings import IndexSettings
     from tf_smoothclir.ops.top_k import recall
 
     faiss.omp_set_num_threads(threads)

@@ -46,7 +46,7 @@ def quality(
     from tf_smoothclir.data.hashing import hash_ids
     from tf_smoothclir.evaluation.metrics import retrieval_metrics
     from tf_smoothclir.index.dense_half import opened_ranker
-    from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.index.index_settings import IndexSettings
     from tf_smoothclir.protocols.scorer import Ranking
 
     built = index.build(directory, kind, documents, dim, threads=1)

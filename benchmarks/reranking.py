@@ -93,7 +93,7 @@ def measure(
 def _define_flags() -> None:
     flags.DEFINE_string("run_dir", "runs/train", "A run of smoothclir-train with a --reranker.")
     flags.DEFINE_list(
-        "networks", ["late_interaction", "knrm", "drmm", "match_pyramid", "conv_knrm"], "Networks."
+        "networks", ["late_interaction", "knrm", "drmm", "match_pyramid"], "Networks."
     )
     flags.DEFINE_integer("candidates", 100, "Documents of each query.", lower_bound=1)
     flags.DEFINE_integer("queries", 300, "Queries that are timed.", lower_bound=1)

@@ -74,7 +74,7 @@ def build(
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.index.builder import build_index
     from tf_smoothclir.index.halves import export_halves
-    from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.index.index_settings import IndexSettings
 
     only = retrievers[0] if len(retrievers) == 1 else ""
     halves, manifest = export_halves(export_dir, IndexSettings(index_type), retriever=only)

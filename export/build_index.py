@@ -1,9 +1,8 @@
 """Indexes a collection for search with exported models, on disk or in an engine.
 
 The collection is the one given by --collection or, without it, a retrieval set: by default the one
-that the models were trained on. An index on disk is built in one go, and brought to another state
-of its documents with --update. Documents are added, replaced and removed in an engine
-(--engine=milvus).
+that the models were trained on. An index on disk is built in one go; --update encodes only what has
+changed since. Documents are added, replaced and removed one by one in an engine (--engine=milvus).
 """
 
 from __future__ import annotations

@@ -56,18 +56,25 @@ SWAPPED = {
 RENAMED = {"argmax": "argmin", "max": "min", "min": "max", "maximum": "minimum", "any": "all"}
 RENAMED |= {"minimum": "maximum", "reduce_max": "reduce_min", "reduce_sum": "reduce_mean"}
 _SECONDS = 1200
-_NOTHING_FAILED = (0, 4, 5)  # 4: tests with other names than before; 5: none
+_OTHER_NAMES = (4, 5)  # pytest's codes: tests that have other names than before; none
 _MUTANTS = flags.DEFINE_integer("mutants", 200, "How many are drawn.", lower_bound=1)
+_FIRST = flags.DEFINE_integer("first", 1, "Begins with this one, to go on.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Draws other mutants.")
 _IN_COPY = flags.DEFINE_bool("in_copy", False, "Set by the command itself, in a copy.")
 _CALLS = flags.DEFINE_string("calls", "", "Set by the command itself: a file for these tests.")
 
 
 class Calls:
-    """A plug-in of pytest: `tests`, place of a function -> the tests, or files, that call it."""
+    """A plug-in of pytest: which tests, or files, call the functions, and how long tests take.
+
+    Attributes:
+        tests: Place of a function -> those that call it.
+        seconds: Test -> how long it takes.
+    """
 
     def __init__(self):
         self.tests, self._caller = collections.defaultdict(set), ""
+        self.seconds = collections.Counter()
         events, own = sys.monitoring.events, sys.monitoring.COVERAGE_ID
         sys.monitoring.use_tool_id(own, "mutants")
         sys.monitoring.register_callback(own, events.PY_START, self._start)
@@ -88,6 +95,10 @@ class Calls:
     def pytest_runtest_protocol(self, item):
         """Calls of a test."""
         yield from self._calling(item.nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        """Adds the time of a test, and of what it needs."""
+        self.seconds[report.nodeid] += report.duration
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef, request):
@@ -172,12 +183,25 @@ def mutants() -> list[Mutant]:
     return [Mutant(*place) for place in drawn]
 
 
-def callers_of(mutant: Mutant, calls: dict[str, list[str]]) -> list[str]:
-    """Tests that call the function of a mutant; none where that says too little."""
+def callers_of(mutant: Mutant, tests: dict[str, list[str]], seconds: dict[str, float]) -> list[str]:
+    """Tests that call the function of a mutant, or all if that says too little; quick ones first.
+
+    Those of a file stay together, as they share what takes long to make.
+    """
     callers = {
-        caller for line in mutant.function for caller in calls.get(f"{mutant.path}:{line}", [])
+        caller for line in mutant.function for caller in tests.get(f"{mutant.path}:{line}", [])
     }
-    return [] if "" in callers else sorted(callers)
+    if not callers or "" in callers:
+        callers = {*seconds}
+    of_files = collections.Counter()
+    for caller in callers:
+        of_files[caller.partition("::")[0]] += seconds.get(caller, 0)
+
+    def duration(caller: str) -> tuple:
+        file = caller.partition("::")[0]
+        return of_files[file], file, seconds.get(caller, 0), caller
+
+    return sorted(callers, key=duration)
 
 
 def try_mutants(run) -> None:
@@ -192,21 +216,21 @@ def try_mutants(run) -> None:
             calls[tests] = json.load(file)
     chosen, survivors = mutants(), []
     options = ("-qx", "-m", "not slow", "-p", "no:cacheprovider")
-    for number, mutant in enumerate(chosen, 1):
+    for number, mutant in list(enumerate(chosen, 1))[_FIRST.value - 1 :]:
         before = mutant.path.read_text(encoding="utf-8")
         mutant.path.write_text(mutant.source, encoding="utf-8")
-        callers = callers_of(mutant, calls[mutant.tests])
-        dies = any(
-            run("pytest", *options, *tests).returncode not in _NOTHING_FAILED
-            for tests in (callers, mutant.tests.split())
-            if tests
-        )
+        callers = callers_of(mutant, *calls[mutant.tests])
+        code = run("pytest", *options, *callers).returncode
+        if code in _OTHER_NAMES:
+            code = run("pytest", *options, *mutant.tests.split()).returncode
+        dies = code not in (0, *_OTHER_NAMES)
         mutant.path.write_text(before, encoding="utf-8")
         survivors += [] if dies else [mutant.about]
         print(
             f"{number}/{len(chosen)} {'dies' if dies else 'SURVIVES'}: {mutant.about}", flush=True
         )
-    print(f"{len(survivors)} of {len(chosen)} survive:", *survivors, sep="\n")
+    tried = len(chosen) - _FIRST.value + 1
+    print(f"{len(survivors)} of {tried} survive:", *survivors, sep="\n")
 
 
 def main(argv) -> None:
@@ -216,7 +240,7 @@ def main(argv) -> None:
         if code := pytest.main(["-q", "-m", "not slow", *argv[1:]], [plugin]):
             raise SystemExit(int(code))
         sys.monitoring.set_events(sys.monitoring.COVERAGE_ID, 0)
-        content = {place: sorted(tests) for place, tests in plugin.tests.items()}
+        content = {place: sorted(tests) for place, tests in plugin.tests.items()}, plugin.seconds
         Path(_CALLS.value).write_text(json.dumps(content), encoding="utf-8")
     elif _IN_COPY.value:
         with ForkedCommands("tensorflow") as commands:

@@ -92,8 +92,8 @@ def random_set(
         for document in generator.permutation(documents)[: generator.integers(1, 9)]
     ]
     world = SmallWorld(
-        queries=[(f"q{query}", "") for query in range(queries)],
-        documents=[(f"d{document}", "") for document in range(documents)],
+        queries=[(f"q{query}", f"query {query}") for query in range(queries)],
+        documents=[(f"d{document}", f"document {document}") for document in range(documents)],
         judgments=judgments,
         splits={f"q{query}": split for query in range(queries)},
     )

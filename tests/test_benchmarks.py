@@ -29,8 +29,6 @@ from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.lexical.positions import FLAT
 from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
@@ -59,8 +57,6 @@ def rows_of(table, *measurements):
     return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
 
 
-TOWERS = {"towers": ["max_lstm", "average_pooling"], "seconds": 0.0}
-TOY_RUN = RunSettings(data=TOY, training=TrainingSettings(epochs=1))
 SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
 VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
 SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
@@ -76,13 +72,9 @@ OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99
 @pytest.mark.parametrize(
     ("name", "arguments", "options", "columns"),
     [
-        ("adversarial", [TINY], {**TOWERS, **ONCE}, [["triplets/s"]]),
-        ("batching", [TINY], {"calls": 1, **ONCE}, [["pairs/s"]]),
         ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
         ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
         ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
-        ("optimizers", [TOY_RUN, ["adam", "rmsprop"]], {"rounds": 1}, [["full/MRR@10"]]),
-        ("presets", [TOY, ["fast", "dense,dim=4,batch_size=64"]], ONCE, [["queries/s"]]),
         ("quantised", [], QUANTISED, [["full/MRR@10", "recall@10", "p50 ms", "disk MB"]]),
         ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
         ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),

@@ -2,7 +2,8 @@
 
 RUN is the directory of a finished smoothclir-train, one that smoothclir-evaluate wrote, such as
 RUN/evaluation/by-lexical, or a TREC run file of any system, which needs --qrels. The first RUN is
-the baseline. The metrics are the seven of the paper; all queries have the same weight.
+the baseline. Of run directories, full retrieval is compared, with --nofull the candidate lists of
+the paper. All queries have the same weight.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.settings.training import COMPARED
 
 _OWN = {"module_name": command.COMMAND}
 flags.DEFINE_enum("split", "test", SPLITS, "Split to compare, of run directories.", **_OWN)
-flags.DEFINE_boolean(
-    "full", False, "Compare full retrieval instead of re-ranking, of run directories.", **_OWN
-)
+flags.DEFINE_boolean("full", True, "Compare full retrieval, of run directories.", **_OWN)
 setting_flags.define_path("qrels", "", "TREC qrels of the runs that are files.")
-flags.DEFINE_multi_enum("metric", list(METRICS), list(METRICS), "Metric to compare by.", **_OWN)
+_MEASURES = "To compare by; others than these are those of ir_measures, such as nDCG@20,RR."
+flags.DEFINE_list("measures", list(COMPARED), _MEASURES, **_OWN)
 flags.DEFINE_string("baseline", "", "Name in the table; empty: the first run.", **_OWN)
 _PATTERNS = "Random sign patterns that the randomisation test draws."
 flags.DEFINE_integer("samples", 100_000, _PATTERNS, lower_bound=1, **_OWN)
@@ -35,9 +35,9 @@ def main(argv) -> None:
     from tf_smoothclir.utils.tables import print_table
     from tf_smoothclir.utils.terminal import visible_lines
 
-    names = ("baseline", "split", "full", "qrels", "samples", "seed")
+    names = ("measures", "baseline", "split", "full", "qrels", "samples", "seed")
     given = {name: flags.FLAGS[name].value for name in names}
-    comparison = compare(*argv[1:], metrics=flags.FLAGS.metric, **given)
+    comparison = compare(*argv[1:], **given)
     print_table(HEADER, table_rows(comparison.rows, comparison.baseline), keys=2)
     print(visible_lines(comparison.legend), end="")
     if _OUTPUT_DIR.value:

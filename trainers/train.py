@@ -1,4 +1,4 @@
-"""Trains what ranks documents: two towers, a translation table, or both.
+"""Trains a model that ranks documents: a translation table, two towers, or both.
 
 It tokenises the set, trains, evaluates the test split, and writes a run directory with metrics.json
 and report.md. Without --data_dir, it trains on the built-in toy world. The default, --preset=best,
@@ -9,11 +9,15 @@ Search Loss, as the paper does. To continue after an interruption, give the same
 
 from __future__ import annotations
 
+from absl import flags
+
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.run import GROUPS
 
 setting_flags.define_run_directory("runs/train")
 setting_flags.define_run_settings()
+_FOLDS = "Measure by cross-validation, too: in so many parts, each judged query is tested once."
+flags.DEFINE_integer("folds", 0, _FOLDS, lower_bound=0, module_name=command.COMMAND)
 
 
 def main(argv) -> None:

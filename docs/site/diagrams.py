@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/concepts.md as SVG: python docs/site/diagrams.py"""
+"""Draws the pictures of docs/concepts.md and the logo as SVG: python docs/site/diagrams.py"""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from pathlib import Path
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 WIDTH, HEIGHT, MARGIN = 480, 240, 40
 COLOURS = ("#c0392b", "#2471a3", "#1e8449")
+# Two speech bubbles: a query in one language, a document in another.
+LOGO = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48" fill="none" stroke-width="4"
+  stroke-linecap="round" stroke-linejoin="round">
+<path d="M4 6h22v16H14l-6 6v-6H4z" stroke="#ffffff"/>
+<path d="M44 20v16h-4v6l-6-6H22V28" stroke="#f5b041"/>
+</svg>
+"""
 
 
 def main() -> None:
-    """Writes scs.svg and sosl.svg."""
+    """Writes logo.svg, scs.svg and sosl.svg."""
+    (IMAGES / "logo.svg").write_text(LOGO, encoding="utf-8")
     # For a document vector of length 1 at a right angle, d SCS / d f has the length 1 / (1 + ε) /
     # (‖f‖ + ε).
     scs = {

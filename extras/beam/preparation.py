@@ -76,7 +76,9 @@ class BeamPreparation:
                 encode_role("query", self._set, self._settings, temporary, vocabulary)
                 self._encode_documents(temporary, vocabulary / "document.txt")
                 cut_documents(self._set, self._settings, temporary)
-        return TokenizedSet(self._set, directory, vocabulary)
+        return TokenizedSet(
+            self._set, directory, vocabulary, pretokenized=self._settings.pretokenized
+        )
 
     def _write_vocabularies(self, directory: Path) -> None:
         queries, settings = self._count_queries(), self._settings
@@ -89,7 +91,7 @@ class BeamPreparation:
         write_vocabulary(directory / "query.txt", tokens)
 
     def _count_queries(self) -> TokenCounter:
-        counter = TokenCounter()
+        counter = TokenCounter(self._settings.pretokenized)
         training = iter(self._set.splits == SPLITS.index("train"))
         for texts in text_batches(text.text for text in self._set.source.queries()):
             counted = np.fromiter(training, bool, count=len(texts))
@@ -158,7 +160,7 @@ def _counted_tokens(
     source: FileSource, settings: TextSettings, numbered: tuple[int, Piece]
 ) -> Iterator[tuple[bytes, int]]:
     """Yields (token, count) for the tokens of a piece."""
-    counter = TokenCounter()
+    counter = TokenCounter(settings.pretokenized)
     for texts in _texts(source, settings, numbered[1]):
         counter.add(counter.split(texts, settings.read_tokens("document")))
     yield from counter.counts().items()
@@ -177,7 +179,7 @@ def _encode_piece(
 ) -> None:
     """Writes a store of the documents of a piece; a second attempt replaces the first one."""
     number, piece = numbered
-    encoder = _encoder(vocabulary, settings.read_tokens("document"))
+    encoder = _encoder(vocabulary, settings.read_tokens("document"), settings.pretokenized)
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
         with RaggedWriter(temporary, "document", "<i4") as writer:
             for texts in _texts(source, settings, piece):
@@ -188,9 +190,9 @@ def _encode_piece(
 
 
 @functools.lru_cache(1)
-def _encoder(vocabulary: str, max_tokens: int) -> TextEncoder:
+def _encoder(vocabulary: str, max_tokens: int, pretokenized: bool) -> TextEncoder:
     """Loads the vocabulary once per worker."""
-    return TextEncoder(vocabulary, max_tokens)
+    return TextEncoder(vocabulary, max_tokens, pretokenized)
 
 
 def _part(number: int) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import socket
 import time
 from collections.abc import Callable
+
+import tensorflow as tf
 
 from tf_smoothclir.utils.errors import input_error
 
@@ -31,35 +32,27 @@ class Cluster:
 
 def cluster_from_environment() -> Cluster:
     """Reads the cluster from TF_CONFIG: workers, and optionally a chief."""
-    try:
-        return _parse(os.environ.get("TF_CONFIG", ""))
-    except ValueError as error:
-        remedy = f"Set it for each process, for example {_EXAMPLE}"
-        raise input_error("TF_CONFIG", str(error), remedy) from None
-
-
-def _parse(text: str) -> Cluster:
-    """Parses the value of TF_CONFIG."""
+    text, remedy = (
+        os.environ.get("TF_CONFIG", ""),
+        f"Set it for each process, for example {_EXAMPLE}",
+    )
     if not text:
-        raise ValueError("it is not set, but --distribution=multi_worker needs it")
+        reason = "it is not set, but --distribution=multi_worker needs it"
+        raise input_error("TF_CONFIG", reason, remedy)
     try:
-        config = json.loads(text)
-        jobs = {name: list(addresses) for name, addresses in config["cluster"].items()}
-        task, index = config["task"]["type"], int(config["task"]["index"])
-    except ValueError as error:
-        raise ValueError(f"it is not valid JSON ({error})") from None
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError("it lacks cluster, or task with type and index") from None
-    if others := ", ".join(sorted(set(jobs) - set(_JOBS))):
-        raise ValueError(f"the cluster has {others}, but only chief and worker are supported")
-    if task not in jobs or not 0 <= index < len(jobs[task]):
-        raise ValueError(f"the task is {task} {index}, which is not in the cluster")
-    if len(jobs.get("chief", [])) > 1:
-        raise ValueError("the cluster has more than one chief")
-    tasks = [(job, number) for job in _JOBS for number in range(len(jobs.get(job, [])))]
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        jobs, task = resolver.cluster_spec().as_dict(), (resolver.task_type, resolver.task_id)
+        tasks = [(job, number) for job in _JOBS for number in range(len(jobs.get(job, [])))]
+        others = sorted(set(jobs) - set(_JOBS))
+        if others or len(jobs.get("chief", [])) > 1:
+            raise ValueError(f"only workers and one chief are supported, not {', '.join(jobs)}")
+        if task not in tasks:
+            raise ValueError(f"the task is {task[0]} {task[1]}, which is not in the cluster")
+        addresses = tuple(_address(jobs[job][number]) for job, number in tasks)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise input_error("TF_CONFIG", f"it cannot be read ({error})", remedy) from None
     names = tuple("chief" if job == "chief" else f"{job} {number}" for job, number in tasks)
-    addresses = tuple(_address(jobs[job][number]) for job, number in tasks)
-    return Cluster(names, addresses, tasks.index((task, index)))
+    return Cluster(names, addresses, tasks.index(task))
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -29,9 +29,17 @@ from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.records import record_from_json
 
 MANIFEST = "manifest.json"
-# Features of an Example: little-endian int32 bytes, which TensorFlow reads twice as fast as
-# Int64Lists. `query_id` and `document_ids` are there too, for people and other tools.
-NUMBERS = ("query_tokens", "document_tokens", "document_lengths", "grades")
+# Of the Example of a list; `query_id` and `document_ids` are there too, for people and other tools.
+_FEATURES = {
+    "query": tf.io.RaggedFeature(tf.int64, value_key="query_tokens"),
+    "documents": tf.io.RaggedFeature(
+        tf.int64,
+        value_key="document_tokens",
+        partitions=[tf.io.RaggedFeature.RowLengths("document_lengths")],
+        validate=True,
+    ),
+    "grades": tf.io.RaggedFeature(tf.int64),
+}
 READ_BUFFER_BYTES = 4 << 20
 _REMEDY = "Copy the shards again, or write them again with smoothclir-shards --overwrite"
 _FAILED_READS = (
@@ -117,9 +125,8 @@ class Shards:
         for shard, path in zip(self.manifest.shards, self._paths):
             number, reason = 0, ""
             try:
-                for _ in tf.data.TFRecordDataset(path).map(
-                    lambda record: decode_lists(record[None])
-                ):
+                records = tf.data.TFRecordDataset(path)
+                for _ in records.map(lambda record: decode_lists(record[None])):
                     number += 1
             except tf.errors.OpError as error:
                 reason = f"the record cannot be used ({_message(error)})"
@@ -148,35 +155,20 @@ class Shards:
 
 @traced_once
 def decode_lists(records: tf.Tensor) -> tuple[ListInputs, tf.Tensor]:
-    """Inputs and `[pairs]` int32 grades of `[lists]` serialised Examples; checks their lengths."""
-    features = tf.io.parse_example(
-        records, {name: tf.io.FixedLenFeature([], tf.string) for name in NUMBERS}
-    )
-    sizes = {name: tf.strings.length(features[name]) for name in NUMBERS}
-    counts = {name: sizes[name] // 4 for name in NUMBERS}
-    halves = [_refused(sizes[name] % 4 != 0, f"{name} has half a number") for name in NUMBERS]
-    with tf.control_dependencies(halves):  # or decoding would fail, and say less
-        joined = {name: tf.strings.reduce_join(features[name]) for name in NUMBERS}
-    # Of all lists at once.
-    values = {name: tf.io.decode_raw(joined[name], tf.int32) for name in NUMBERS}
-    lengths = values["document_lengths"]
-    lists = row_numbers(counts["document_lengths"])
-    sums = tf.math.unsorted_segment_sum(lengths, lists, tf.size(records))
-    checks = [
-        _refused(
-            counts["grades"] != counts["document_lengths"], "grades and document_lengths differ"
-        ),
-        _refused(sums != counts["document_tokens"], "document_lengths and document_tokens differ"),
-        _refused(lengths < 0, "document_lengths has a negative number"),
-    ]
-    with tf.control_dependencies(checks):
-        lengths = tf.identity(lengths)
-    query_lengths = counts["query_tokens"]
-    texts = SeparateTexts(
-        Tokens(values["query_tokens"], query_lengths, row_numbers(query_lengths)),
-        Tokens(values["document_tokens"], lengths, row_numbers(lengths)),
-    )
-    return list_inputs(texts, counts["grades"]), values["grades"]
+    """Inputs and `[pairs]` int32 grades of `[lists]` serialised Examples."""
+    lists = tf.io.parse_example(records, _FEATURES)
+    documents, grades = lists["documents"], lists["grades"]
+    is_judged = tf.reduce_all(documents.row_lengths() == grades.row_lengths())
+    check = tf.debugging.Assert(is_judged, ["there are more or fewer grades than documents"])
+    with tf.control_dependencies([check]):
+        texts = SeparateTexts(_tokens(lists["query"]), _tokens(documents.values))
+    list_lengths = tf.cast(grades.row_lengths(), tf.int32)
+    return list_inputs(texts, list_lengths), tf.cast(grades.values, tf.int32)
+
+
+def _tokens(texts: tf.RaggedTensor) -> Tokens:
+    lengths = tf.cast(texts.row_lengths(), tf.int32)
+    return Tokens(tf.cast(texts.values, tf.int32), lengths, row_numbers(lengths))
 
 
 def _parse_manifest(content: bytes, path: str) -> ShardManifest:
@@ -187,10 +179,6 @@ def _parse_manifest(content: bytes, path: str) -> ShardManifest:
         reason = f"this is no manifest of shards, or a damaged one: {error}"
         remedy = "Give the --output_dir of smoothclir-shards, or write them again with --overwrite"
         raise input_error(path, reason, remedy) from None
-
-
-def _refused(wrong: tf.Tensor, what: str) -> tf.Operation:
-    return tf.debugging.Assert(~tf.reduce_any(wrong), [what])
 
 
 def _size(path: str) -> int:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import itertools
 from collections.abc import Callable, Mapping
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed.pipeline import ShardPipeline
 from tf_smoothclir.extras.distributed.reading import Shards
 from tf_smoothclir.extras.distributed.settings import ShardsSettings
-from tf_smoothclir.protocols.task import Batches, Epoch
+from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
@@ -48,46 +46,13 @@ class OnShards(SingleProcess):
 
     def batches(self, settings: TrainingSettings) -> Batches:
         """Those of this process's own shards."""
-        return ShardBatches(self._shards, settings, worker=self.number, num_workers=self.size)
-
-
-class ShardBatches(Batches):
-    """Batches of whole candidate lists from shards; each worker reads its own shards."""
-
-    def __init__(
-        self, shards: Shards, settings: TrainingSettings, *, worker: int = 0, num_workers: int = 1
-    ):
-        self._shards, self._worker = shards, worker
-        self._pipelines = [
-            ShardPipeline(
-                shards,
-                batch_size=max(1, round(settings.batch_size / num_workers)),
-                seed=settings.seed,
-                worker=number,
-                num_workers=num_workers,
-            )
-            for number in range(num_workers)
-        ]
-
-    def epoch(self, number: int) -> Epoch:
-        """The batches of an epoch, from 0.
-
-        It ends with the worker that has the fewest batches; the manifest tells each worker these
-        numbers. The rows of a step are those of all workers.
-        """
-        own = self._pipelines[self._worker]
-        return Epoch(
-            steps=min(pipeline.num_steps() for pipeline in self._pipelines),
-            pairs=self._shards.manifest.pairs,
-            batches=lambda start: own.epoch(number, start),
-            rows=lambda step: list(
-                itertools.chain(*(pipeline.rows(number, step) for pipeline in self._pipelines))
-            ),
+        return ShardPipeline(
+            self._shards,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+            worker=self.number,
+            num_workers=self.size,
         )
-
-    def explaining_defects(self) -> contextlib.AbstractContextManager:
-        """Turns a read error, inside the context, into one that names file and record."""
-        return self._shards.explaining_defects()
 
 
 def on_shards(settings: RunSettings, is_finished: Callable[[], bool]) -> OnShards:

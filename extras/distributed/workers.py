@@ -1,7 +1,7 @@
 """Workers: several processes that train one task together.
 
 Each worker has all variables, begins with the same values, and does the same arithmetic on the same
-numbers. Only gradients and losses are exchanged, by an all-gather of tf.distribute. So the
+numbers. Only gradients and losses are exchanged, by an all-reduce of tf.distribute. So the
 variables stay equal to the last bit, and optimizers, checkpoints and validation work as in a single
 process.
 """
@@ -24,7 +24,7 @@ from tf_smoothclir.extras.distributed.cluster import (
     cluster_from_environment,
     wait_for_all,
 )
-from tf_smoothclir.extras.distributed.exchange import pack, unpack
+from tf_smoothclir.extras.distributed.exchange import joint_gradients
 from tf_smoothclir.extras.distributed.reading import Shards
 from tf_smoothclir.extras.distributed.shard_training import OnShards, open_shards
 from tf_smoothclir.settings.run import RunSettings
@@ -68,8 +68,18 @@ class Workers(OnShards):
 
     def exchange(self, gradients: Sequence, losses: Sequence, pairs: tf.Tensor, weight: tf.Tensor):
         """As `protocols.task.Exchange`."""
-        message = pack(gradients, losses, pairs, weight)
-        return unpack(self._all_gather(message), gradients, len(losses), self.size)
+
+        def summed(values):
+            values = tf.nest.map_structure(tf.identity, values)  # on a device, as it must be
+            return tf.distribute.get_replica_context().all_reduce("SUM", values)
+
+        return joint_gradients(
+            lambda values: self._strategy.run(summed, args=(values,)),
+            gradients,
+            losses,
+            pairs,
+            weight,
+        )
 
     @contextlib.contextmanager
     def noticing_lost_processes(self) -> Iterator[None]:

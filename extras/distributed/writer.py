@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +47,15 @@ def write_shards(
         reason = f"it must be in 1..{len(lists.query_rows)}, the number of queries"
         raise input_error(f"--num_shards={num_shards}", reason, "Choose another number")
     queries, documents = (tokenized_set.tokens(role) for role in ROLES)
+    order = permutation(len(lists.query_rows), seed)
     with new_directory(directory, replace=overwrite) as temporary:
         vocabularies = {role: temporary / "vocabulary" / f"{role}.txt" for role in ROLES}
         (temporary / "vocabulary").mkdir()
         for copy in vocabularies.values():
             copy_file(tokenized_set.vocabulary_dir / copy.name, copy)
-        shares = _share_out(np.diff(lists.offsets), num_shards, seed)
+        # The longest lists first, dealt one after the other: the numbers of pairs differ by little.
+        longest_first = np.argsort(-np.diff(lists.offsets)[order], kind="stable")
+        shares = [order[longest_first[number::num_shards]] for number in range(num_shards)]
         with progress_bar(len(lists.document_rows), "Write shards", "pairs") as bar:
             entries = tuple(
                 _write_file(
@@ -109,19 +112,8 @@ def free_directory(directory: str | os.PathLike, *, overwrite: bool) -> Path:
     return path
 
 
-def _share_out(lengths: np.ndarray, num_shards: int, seed: int) -> list[list[int]]:
-    """The lists of each shard: in shuffled order, each goes where the fewest pairs are."""
-    shares = [[] for _ in range(num_shards)]
-    pairs = [(0, number) for number in range(num_shards)]
-    for position in permutation(len(lengths), seed):
-        fewest, number = pairs[0]
-        shares[number].append(position)
-        heapq.heapreplace(pairs, (fewest + int(lengths[position]), number))
-    return shares
-
-
 def _write_file(
-    path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, share: list[int], bar: Bar
+    path: Path, tokenized_set: TokenizedSet, lists: CandidateLists, share: np.ndarray, bar: Bar
 ) -> ShardEntry:
     """Writes the lists at the positions in `share`."""
     retrieval_set = tokenized_set.retrieval_set
@@ -132,25 +124,26 @@ def _write_file(
             query = lists.query_rows[position]
             pairs = slice(lists.offsets[position], lists.offsets[position + 1])
             rows = lists.document_rows[pairs]
-            numbers = {
+            values = {
                 "query_tokens": queries[query],
                 "document_tokens": np.concatenate([documents[row] for row in rows]),
                 "document_lengths": lengths[rows],
                 "grades": lists.grades[pairs],
+                "query_id": [retrieval_set.query_ids[query].encode()],
+                "document_ids": [retrieval_set.document_ids[row].encode() for row in rows],
             }
-            values = {name: [of.astype("<i4").tobytes()] for name, of in numbers.items()}
-            values["query_id"] = [retrieval_set.query_ids[query].encode()]
-            values["document_ids"] = [retrieval_set.document_ids[row].encode() for row in rows]
             writer.write(_example(values))
             bar.update(len(rows))
     pairs = sum(int(lists.offsets[p + 1] - lists.offsets[p]) for p in share)
     return ShardEntry(path.name, len(share), pairs, path.stat().st_size, file_digest(path))
 
 
-def _example(values: dict[str, list[bytes]]) -> bytes:
-    features = {
-        name: tf.train.Feature(bytes_list=tf.train.BytesList(value=of))
-        for name, of in values.items()
-    }
+def _example(values: dict[str, Sequence]) -> bytes:
+    features = {}
+    for name, of in values.items():
+        if isinstance(of, np.ndarray):
+            features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=of))
+        else:
+            features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=of))
     example = tf.train.Example(features=tf.train.Features(feature=features))
     return example.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""Training cells on all cores, one process for each; safe to stop at any moment."""
+"""Running cells on all cores, one process for each; safe to stop at any moment."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.papers.laboratory.cells import CellDirectory
+from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.utils.errors import InputError, is_full_disk
-from tf_smoothclir.utils.processes import ProcessGroup, process_group
+from tf_smoothclir.utils.processes import process_group
 from tf_smoothclir.utils.progress import progress_bar
 
 
-def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirectory]:
-    """Completes cells, several at a time, each with its share of the cores.
+def run_cells(cells: Sequence[Cell], processes: int) -> list[Cell]:
+    """Completes cells, several at a time, each with its share of the cores; those that failed.
 
     Every cell has a process of its own, so that neither the memory it leaves behind nor its crash
     affects the others. SIGINT and SIGTERM stop the running cells after they have saved their state.
     The output of a cell goes to its log.
     """
-    by_name = {cell.cell.name: cell for cell in cells}
+    by_name = {cell.name: cell for cell in cells}
     todo = [cell for cell in by_name.values() if not cell.finished]
     if not todo:
         return []
@@ -33,38 +33,30 @@ def run_cells(cells: Sequence[CellDirectory], processes: int) -> list[CellDirect
         text = "%d of %d cells are there of other versions of the code, and are trained again."
         logging.warning(text, again, len(by_name))
     threads = max(1, (os.cpu_count() or 1) // processes)
-    title = f"{len(todo)} of {len(by_name)} cells"
+    title, waiting = f"{len(todo)} of {len(by_name)} cells", list(reversed(todo))
     with progress_bar(len(todo), title, "cells") as bar, process_group() as running:
-        waiting = iter(todo)
-        while True:
-            for cell in waiting:
-                _start(running, cell, threads)
-                if len(running) == processes:
-                    break
-            if not running:
-                break
-            bar.note(", ".join(cell.cell.name for cell in running))
+        while waiting or running:
+            while waiting and len(running) < processes:
+                cell = waiting.pop()
+                cell.path.parent.mkdir(parents=True, exist_ok=True)
+                running.start(cell, _complete, cell, threads)
+            bar.note(", ".join(cell.name for cell in running))
             for cell, exit_code in running.wait():
                 _report(cell, exit_code)
                 bar.update(1)
     return [cell for cell in todo if not cell.finished]
 
 
-def _start(running: ProcessGroup, cell: CellDirectory, threads: int) -> None:
-    cell.path.parent.mkdir(parents=True, exist_ok=True)
-    running.start(cell, _complete, cell, threads)
-
-
-def _report(cell: CellDirectory, exit_code: int) -> None:
+def _report(cell: Cell, exit_code: int) -> None:
     if cell.finished:
-        logging.info("Done: %s", cell.cell.name)
+        logging.info("Done: %s", cell.name)
     elif exit_code == errno.ENOSPC:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(cell.path))
     else:
         logging.error("Failed (exit code %s): %s, see %s", exit_code, cell.path, cell.log)
 
 
-def _complete(cell: CellDirectory, threads: int) -> None:
+def _complete(cell: Cell, threads: int) -> None:
     """The main function of a cell's process.
 
     A cell belongs to the process that holds the lock of its log: after a SIGKILL of their parent,
@@ -82,17 +74,15 @@ def _complete(cell: CellDirectory, threads: int) -> None:
         sys.exit(0 if cell.finished else _exit_code(cell.complete))  # finished while it waited
 
 
-def _exit_code(complete: Callable) -> int:
+def _exit_code(complete: Callable[[], None]) -> int:
     try:
         complete()
-    except InputError as error:
-        if is_full_disk(error.__cause__):
-            return errno.ENOSPC
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except Exception as error:
-        if is_full_disk(error):
+        if is_full_disk(error) or is_full_disk(error.__cause__):
             return errno.ENOSPC  # the log has no room either
-        traceback.print_exc()
+        if isinstance(error, InputError):
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            traceback.print_exc()
         return 1
     return 0

@@ -6,8 +6,23 @@ import itertools
 import math
 from collections.abc import Collection, Sequence
 
+from tf_smoothclir.utils.errors import input_error
+
+CUT_POINTS = tuple(itertools.product((0.0, 0.2), (0.4, 0.55), (0.7, 0.9)))  # of 3PartL2
 _SMALLEST_STEP = 0.05
 _FIRST_STEP = 0.2  # where all values of a grid are alike
+
+
+def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:
+    """The grids to tune over: all pairs θ_1 < θ_2, and `CUT_POINTS`."""
+    pairs = tuple((low, high) for low in lower for high in upper if low < high)
+    if not pairs or not all(-1 < value < 1 for value in (*lower, *upper)):
+        raise input_error(
+            "--theta_1, --theta_2",
+            f"{list(lower)} and {list(upper)} give no pairs θ_1 < θ_2 inside (-1, 1)",
+            "Give values such as --theta_1=0,0.2 --theta_2=0.5,0.7",
+        )
+    return {"thresholds": pairs, "cut_points": CUT_POINTS}
 
 
 def highest_score(dim: int, epsilon: float) -> float:

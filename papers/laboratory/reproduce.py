@@ -8,69 +8,56 @@ from typing import TYPE_CHECKING
 
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
-from tf_smoothclir.papers.laboratory.cells import CellDirectory
-from tf_smoothclir.papers.laboratory.outputs import write_page, write_set
-from tf_smoothclir.papers.laboratory.plan import Study, StudySet, threshold_grids
-from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
-from tf_smoothclir.papers.liu2020 import loss_figures
-from tf_smoothclir.papers.liu2020.theory_table import write_theory
-from tf_smoothclir.papers.yu2020.rotations import check_folds
+from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.pages import write_page
+from tf_smoothclir.papers.laboratory.sets import studies_of
+from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.li2018 import tables as li2018
+from tf_smoothclir.papers.liu2020 import tables as liu2020
+from tf_smoothclir.papers.yu2020 import tables as yu2020
 from tf_smoothclir.storage.files import make_directory, write_text
 
 if TYPE_CHECKING:  # it defines flags
     from tf_smoothclir.papers.laboratory.request import Request
 
-_WITHOUT_SETS = {
-    "theory": write_theory,
-    "figure1": loss_figures.figure1,
-    "figure2": loss_figures.figure2,
-}
+WRITERS = {**liu2020.WRITERS, **yu2020.WRITERS, **li2018.WRITERS}
 
 
 def run_request(request: Request, command: str) -> list[str]:
     """Runs what a command asks for; see `reproduce`."""
-    grids = threshold_grids(*request.thetas) if request.thetas else {}
-    data = data_settings(
-        request.base.data, request.directories, request.tfds_names, request.languages
+    studies = studies_of(request)
+    return reproduce(
+        request.names, studies, request.output_dir, processes=request.workers, command=command
     )
-    study = Study(request.output_dir, request.seeds, grids, request.tune_epochs, request.matching)
-    sets = open_sets(request.base, data)
-    if request.matching.folds and any(EXPERIMENTS[name].matching for name in request.names):
-        for one in sets:
-            check_folds(request.matching.folds, one.enough["max_queries"])
-    return reproduce(request.names, sets, study, processes=request.workers, command=command)
 
 
 def reproduce(
-    names: Sequence[str], sets: Sequence[StudySet], study: Study, *, processes: int, command: str
+    names: Sequence[str],
+    studies: Sequence[Study],
+    output_dir: Path,
+    *,
+    processes: int,
+    command: str,
 ) -> list[str]:
     """Runs the cells that are missing, then writes tables, plots and `report.md`."""
-    make_directory(study.output_dir, "--output_dir")
+    make_directory(output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
-    failed = _run(experiments, sets, study, processes)
-    for experiment in experiments:
-        directory = make_directory(study.output_dir / experiment.name, "--output_dir")
-        if experiment.name in _WITHOUT_SETS:
-            written = _WITHOUT_SETS[experiment.name](directory)
-            write_page(directory / experiment.name, experiment, written, command)
-            continue
-        for one in sets:
-            write_set(one.suited(experiment), one, study, directory, command)
-    _list_pages(study.output_dir)
-    return [f"{cell.path} (see {cell.log})" for cell in failed]
-
-
-def _run(experiments, sets, study: Study, processes: int) -> list[CellDirectory]:
-    """Runs the tuning cells, then the others; returns those that failed."""
-    failed, on_sets = [], [(one, [*map(one.suited, experiments)]) for one in sets]
-    while cells := [c for on_set in on_sets for c in study.tuning_cells(*on_set)]:
+    rows = [(row, study) for study in studies for one in experiments for row in one.rows]
+    failed: list[Cell] = []
+    while True:
         tried = {cell.path for cell in failed}
+        cells = [cell for row, study in rows for cell in row.tuning_cells(study)]
         cells = [cell for cell in cells if not cell.finished and cell.path not in tried]
         if not cells:
             break
         failed += run_cells(cells, processes)
-    final = [c for on_set in on_sets for c in study.final_cells(*on_set)]
-    return failed + run_cells(final, processes)
+    failed += run_cells([cell for row, study in rows for cell in row.cells(study)], processes)
+    for experiment in experiments:
+        directory = make_directory(output_dir / experiment.name, "--output_dir")
+        for study in studies if experiment.needs_set else [None]:
+            write_page(WRITERS[experiment.name], experiment, study, directory, command)
+    _list_pages(output_dir)
+    return [f"{cell.path} (see {cell.log})" for cell in failed]
 
 
 def _list_pages(output_dir: Path) -> None:

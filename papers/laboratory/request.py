@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
@@ -73,12 +72,11 @@ _MATCHING_FLAGS = {
     "epochs": ("matching_epochs", "At most so many epochs of DRMM and K-NRM (paper: 50)."),
     "pyramid_epochs": (
         "pyramid_epochs",
-        "At most so many epochs of MatchPyramid, Conv-KNRM and late interaction. 0 leaves their"
-        " rows out.",
+        "At most so many epochs of MatchPyramid and late interaction. 0 leaves their rows out.",
     ),
     "pyramid_query_words": (
         "pyramid_query_words",
-        "Words of a query that these three read: their time grows with them.",
+        "Words of a query that these two read: their time grows with them.",
     ),
     "pyramid_document_words": ("pyramid_document_words", "The same of documents."),
     "folds": (
@@ -87,14 +85,13 @@ _MATCHING_FLAGS = {
         " query once (paper: 5); this takes as many times as long. 0: the splits of the set.",
     ),
 }
-_DEFAULTS = MatchingOptions()
 _MATCHING = {
-    field: _integer(name, getattr(_DEFAULTS, field), text, lower_bound=0)
+    field: _integer(name, getattr(MatchingOptions, field), text, lower_bound=0)
     for field, (name, text) in _MATCHING_FLAGS.items()
 }
 _WORD_VECTORS = _enum(
     "word_vectors",
-    _DEFAULTS.word_vectors,
+    MatchingOptions.word_vectors,
     sorted(WORD_VECTORS),
     "Word vectors of the experiments of yu2020. "
     + ". ".join(f"{name}: {text}" for name, text in WORD_VECTORS.items())
@@ -105,11 +102,11 @@ _EPOCHS = 10
 _DECIDED = ("loss", "tower", "seed", "objective")  # by the experiments
 setting_flags.define_settings(GROUPS)
 flags.FLAGS.set_default("epochs", _EPOCHS)
-# What goes together with what, beside the rules of the settings; see `_values`.
+# What goes together with what, beside the rules of the settings.
 RULES = (
     Rule(
         lambda seeds, retriever: retriever != "dense",
-        "the experiments decide what ranks; the ablation has rows of each retriever",
+        "the experiments decide what ranks",
         "Leave it out",
     ),
     Rule(
@@ -174,7 +171,11 @@ class Request:
         if len(base.model.thresholds) != 2:
             reason = "the experiments of the paper use grades 0, 1 and 2"
             raise input_error("--thresholds", reason, "Give two")
-        _check_systems(names, base)
+        for name, row in [(one, row) for one in names for row in EXPERIMENTS[one].rows]:
+            try:
+                row.check(base, _TUNE_EPOCHS.value)  # before the first run
+            except InputError as error:
+                raise InputError(f"{name}, {row.name}: {error}") from error
         for directory in _DATA_DIRS.value:
             if not Path(directory).is_file():
                 checked_directory(directory)
@@ -209,18 +210,6 @@ def _base_settings() -> RunSettings:
                 where = f"--{field.name}={path}"
                 raise input_error(where, "there is no such file", "Check the path")
     return base
-
-
-def _check_systems(names: Sequence[str], base: RunSettings) -> None:
-    """Checks what each run will be trained with, before the first one is."""
-    tuning = {"epochs": _TUNE_EPOCHS.value or base.training.epochs}
-    for name in names:
-        for system in EXPERIMENTS[name].systems:
-            try:
-                system.settings(base)
-                changed(base, {**(system.tuned_with or {}), **tuning})
-            except InputError as error:
-                raise InputError(f"{name}, {system.name}: {error}") from error
 
 
 def _experiments(arguments: list[str]) -> list[str]:

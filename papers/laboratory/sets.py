@@ -1,4 +1,4 @@
-"""The retrieval sets of a study: named by the flags, prepared once for all runs."""
+"""The sets that the flags name, prepared once for all runs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.selection import RELATED
-from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.folds import check_folds
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
-from tf_smoothclir.papers.laboratory.plan import StudySet
-from tf_smoothclir.papers.li2018.settings import AdversarialSettings
-from tf_smoothclir.papers.liu2020.paper_numbers import differences_from_paper, is_published
+from tf_smoothclir.papers.laboratory.cells import opened_set
+from tf_smoothclir.papers.laboratory.grids import threshold_grids
+from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.liu2020.paper_numbers import is_published
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import input_error
+
+if TYPE_CHECKING:  # it defines flags
+    from tf_smoothclir.papers.laboratory.request import Request
 
 
 def data_settings(
@@ -61,45 +62,43 @@ def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[s
     return chosen
 
 
-def open_sets(base: RunSettings, data: Sequence[DataSettings]) -> list[StudySet]:
+def studies_of(request: Request) -> list[Study]:
     """Checks each set and tokenizes it, so that the runs find it in the cache."""
-    found = []
-    for settings in data:
-        one = _open(dataclasses.replace(base, data=settings))
-        if one.name in [other.name for other in found]:
+    studies: list[Study] = []
+    grids = threshold_grids(*request.thetas) if request.thetas else {}
+    for data in data_settings(
+        request.base.data, request.directories, request.tfds_names, request.languages
+    ):
+        study = _opened(dataclasses.replace(request.base, data=data), request, grids)
+        if study.name in [other.name for other in studies]:
             raise input_error(
                 "--data_dir",
-                f"two sets are called {one.name}",
+                f"two sets are called {study.name}",
                 "Rename one directory: output files are named after it",
             )
-        found.append(one)
-    return found
+        studies.append(study)
+    return studies
 
 
-def _open(settings: RunSettings) -> StudySet:
-    source = source_of(settings.data)
-    retrieval_set = retrieval_set_of(source, settings, SPLITS)
-    if settings.of(AdversarialSettings).translated_by == "human":
-        next(source.translated_queries(), None)  # an error now rather than in every run
-    tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
-    data, language = settings.data, source.document_language
+def _opened(settings: RunSettings, request: Request, grids) -> Study:
+    retrieval_set = opened_set(settings).retrieval_set
+    data, source = settings.data, retrieval_set.source
+    language = source.document_language
     layout = data.tfds_name.startswith("wiki_clir/") or (
         bool(data.data_dir) and language in document_languages(Path(data.data_dir))
     )
-    _, judged = np.unique(retrieval_set.query_rows, return_counts=True)
-    queries, documents = len(judged), len(retrieval_set.document_ids)
+    queries, documents = len(np.unique(retrieval_set.query_rows)), len(retrieval_set.document_ids)
+    if request.matching.folds:
+        check_folds(request.matching.folds, queries, "--matching_folds")
     published = is_published(language, layout=layout, queries=queries, documents=documents)
-    enough = {
-        "max_queries": queries,
-        "max_train_queries": len(retrieval_set.queries_in("train")),
-        "related_per_query": float(np.sum(retrieval_set.grades == RELATED) / queries),
-        "negatives": documents - judged.min() + 1,
-    }
-    return StudySet(
+    return Study(
         re.sub(r"[^\w.+-]+", "_", source.name),
         settings,
         source.fingerprint(),
+        request.output_dir,
+        request.seeds,
+        grids,
+        request.tune_epochs,
+        request.matching,
         language if published else "",
-        tuple(differences_from_paper(settings)),
-        enough,
     )

@@ -1,4 +1,4 @@
-"""The metrics of a trained system over its seeds, and which differences are more than chance."""
+"""The metrics of a system over its seeds, and which differences are more than chance."""
 
 from __future__ import annotations
 
@@ -12,126 +12,91 @@ from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.papers.laboratory.cells import CellDirectory
+from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.settings.training import METRICS
 
 SPLIT = "test"
-FULL_MRR = "full/MRR@10"
 TEST_SEED = 13  # of the randomisation test
 ALPHA = 0.05  # a difference is marked if its Holm-corrected p is below
 
 
 @dataclasses.dataclass(frozen=True)
 class SystemMetrics:
-    """A system's metrics on the test split, for each seed that it was trained with."""
+    """The figures of a system on the test split, for each seed that it was trained with."""
 
     name: str  # of the system
-    cells: tuple[CellDirectory, ...]  # one for each seed
-    # metric -> `[seeds]`, means over the queries; full retrieval is "full/..."
-    values: dict[str, np.ndarray]
+    cells: tuple[Cell, ...]  # one for each seed
+    values: dict[str, np.ndarray]  # metric -> `[seeds]`, means over the queries
     queries: dict[str, int]  # metric -> number of queries in a mean
-    epoch_seconds: np.ndarray  # `[seeds]`, training time of an epoch
-    peak_mb: np.ndarray  # `[seeds]`, peak memory of the process
-    part: str = ""  # as in `System`
 
     @property
-    def thresholds(self) -> tuple[float, ...]:
+    def thresholds(self) -> str:
         """The thresholds of all seeds, or the cut points of a loss that has those instead."""
-        return self.cells[0].cell.segments
+        return ", ".join(f"{value:g}" for value in self.cells[0].segments)
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """One for each cell."""
-        return tuple(cell.cell.settings.training.seed for cell in self.cells)
-
-    @property
-    def histories(self) -> list[list[dict]]:
-        """The history of each seed: a record for each epoch."""
-        return [cell.history() for cell in self.cells]
-
-    @property
-    def score_counts(self) -> np.ndarray:
-        """`[K, bins]`: training pairs of all seeds, by grade and score."""
-        return np.sum([cell.score_counts() for cell in self.cells], axis=0)
+        return tuple(cell.seed for cell in self.cells)
 
 
-def read_system_metrics(
-    name: str, cells: Sequence[CellDirectory], part: str = ""
-) -> SystemMetrics | None:
+def read_system_metrics(name: str, cells: Sequence[Cell]) -> SystemMetrics | None:
     """The metrics of a system over its finished seeds; None if no seed is finished."""
     finished = tuple(cell for cell in cells if cell.finished)
     if not finished:
         return None
-    runs = [cell.metrics(part) for cell in finished]
-    first = runs[0]
-    return SystemMetrics(
-        name,
-        finished,
-        {
-            metric: np.array([run.splits[SPLIT][metric] for run in runs])
-            for metric in first.splits[SPLIT]
-        },
-        first.counts[SPLIT],
-        epoch_seconds=np.array([run.seconds / max(1, run.epochs) for run in runs]),
-        peak_mb=np.array([run.peak_mb for run in runs]),
-        part=part,
-    )
+    runs = [cell.metrics() for cell in finished]
+    values = {m: np.array([run[SPLIT][m] for run in runs]) for m in runs[0][SPLIT]}
+    return SystemMetrics(name, finished, values, runs[0]["counts"][SPLIT])
 
 
-def per_query_means(
-    systems: Sequence[SystemMetrics], metrics: Sequence[str] = METRICS
-) -> tuple[dict[str, RunMetrics], int]:
+def per_query_means(systems: Sequence[SystemMetrics]) -> tuple[dict[str, RunMetrics], int]:
     """Name -> metrics of each query, averaged over seeds; and the highest grade."""
-    runs, best_grade = _read(systems, full=False)
-    if FULL_MRR in metrics:
-        for name, full in _read(systems, full=True)[0].items():
-            reciprocal = full.per_query["MRR_mr"]
-            beyond = reciprocal < 1 / 10.5  # below rank 10; float32 rounds 1/10
-            runs[name].per_query[FULL_MRR] = np.where(beyond, 0, reciprocal)
-    means = {
-        system.name: _mean([runs[_key(system.name, seed)] for seed in system.seeds], metrics)
+    files = {
+        f"{system.name}, seed {cell.seed}": cell.trec_files(SPLIT)
         for system in systems
+        for cell in system.cells
+    }
+    runs, best_grade = read_systems(files)
+    of_systems = {s.name: [runs[f"{s.name}, seed {seed}"] for seed in s.seeds] for s in systems}
+    means = {
+        name: dataclasses.replace(
+            of_seeds[0],
+            per_query={m: np.mean([r.per_query[m] for r in of_seeds], axis=0) for m in METRICS},
+        )
+        for name, of_seeds in of_systems.items()
     }
     return means, best_grade
 
 
-def _read(systems: Sequence[SystemMetrics], *, full: bool) -> tuple[dict[str, RunMetrics], int]:
-    return read_systems(
-        {
-            _key(system.name, seed): cell.trec_files(SPLIT, system.part, full=full)
-            for system in systems
-            for seed, cell in zip(system.seeds, system.cells)
-        }
-    )
-
-
-def _key(name: str, seed: int) -> str:
-    return f"{name}, seed {seed}"
-
-
-def _mean(runs: Sequence[RunMetrics], metrics: Sequence[str]) -> RunMetrics:
-    per_query = {
-        metric: np.mean([run.per_query[metric] for run in runs], axis=0) for metric in metrics
-    }
-    return dataclasses.replace(runs[0], per_query=per_query)
-
-
 def save_differences(
-    systems: Sequence[SystemMetrics],
-    metrics: Sequence[str],
-    baseline: str,
-    directory: Path,
-    seeds: str,
+    systems: Sequence[SystemMetrics], baseline: str, directory: Path, seeds_note: str
 ) -> tuple[list[Difference], dict[str, RunMetrics]]:
     """Tests systems against one of them and writes the outcome; also gives `per_query_means`."""
-    means, best_grade = per_query_means(systems, metrics)
-    differences = compare(means, baseline=baseline, seed=TEST_SEED, metrics=metrics)
-    of_test = {"best_grade": best_grade, "seed": TEST_SEED, "samples": SAMPLES}
-    rules = legend(differences, means, baseline=baseline, **of_test)
-    Comparison(differences, baseline, tuple(means), {**rules, "seeds": seeds}).save(directory)
+    means, best_grade = per_query_means(systems)
+    differences = compare(means, baseline=baseline, seed=TEST_SEED, metrics=METRICS)
+    rules = legend(
+        differences,
+        means,
+        baseline=baseline,
+        best_grade=best_grade,
+        seed=TEST_SEED,
+        samples=SAMPLES,
+    )
+    rules["seeds"] = f"scores of a query: {seeds_note[0].lower()}{seeds_note[1:]}"
+    Comparison(differences, baseline, tuple(means), rules).save(directory)
     return differences, means
 
 
 def significant(differences: Sequence[Difference]) -> set[tuple[str, str]]:
     """Each (system, metric) whose difference from the baseline is marked."""
     return {(one.system, one.metric) for one in differences if one.holm_p < ALPHA}
+
+
+def test_note(baseline: str) -> str:
+    """What the mark † says."""
+    return (
+        f"†: differs from {baseline}; paired randomisation test over queries, scores averaged over"
+        f" seeds, {SAMPLES:,} patterns, seed {TEST_SEED}, Holm-corrected over the systems of a"
+        f" metric, p < {ALPHA:g}. Intervals and effect sizes: <set>-significance/."
+    )

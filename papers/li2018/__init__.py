@@ -6,8 +6,8 @@ adversarial model and of the earlier models that it is compared with.
 
 from __future__ import annotations
 
-from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
-from tf_smoothclir.papers.li2018.settings import AdversarialSettings, MaxLstmSettings
+from tf_smoothclir.papers.li2018.rules import OBJECTIVE_RULES
+from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.plugins import register
 
 _HERE = "tf_smoothclir.papers.li2018"
@@ -35,8 +35,6 @@ register(
     "max_lstm",
     f"{_HERE}.max_lstm:MaxLSTMTower",
     help="the largest states of an LSTM (Li and Cheng 2018).",
-    settings=MaxLstmSettings,
-    rules=LAYER_RULES,
     facts={"is_recurrent": True},
 )
 # Towers of one objective each: --tune=tower does not try them.

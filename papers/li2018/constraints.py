@@ -15,31 +15,20 @@ from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.two_tower.similarity import stable_norm
 
 
-def preferences(grades: tf.Tensor) -> tf.Tensor:
-    """P = g_+ / (g_+ + g_-), how sure it is that the first document ranks first.
-
-    As in Dehghani et al., "Neural Ranking Models with Weak Supervision", SIGIR 2017 ("rank prob"),
-    which the paper names. 1 beside a document of grade 0, 2/3 for grades 2 and 1.
-
-    Args:
-        grades: `[batch, 2]` int, of the two documents of a triplet, at least one of them above 0.
-    """
-    grades = tf.cast(grades, tf.float32)
-    return grades[:, 0] / tf.reduce_sum(grades, axis=1)
-
-
-def matching_loss(preferred: tf.Tensor, margins: tf.Tensor, beta: float) -> tf.Tensor:
+def matching_loss(margins: tf.Tensor, beta: float) -> tf.Tensor:
     """The mean of CE[P, σ(β Δ)], Δ = r(q, d_+) - r(q, d_-) (section 3.2.2).
 
-    CE[P, p] = -P log p - (1 - P) log(1 - p). With P = 1 this is the loss of S2Net, and the softmax
-    cross-entropy of DSSM with one negative.
+    CE[P, p] = -P log p - (1 - P) log(1 - p). Beside a document of grade 0, P = g_+ / (g_+ + g_-),
+    the "rank prob" of Dehghani et al., "Neural Ranking Models with Weak Supervision", SIGIR 2017,
+    which the paper names, is 1: this is the loss of S2Net, and the softmax cross-entropy of DSSM
+    with one negative.
 
     Args:
-        preferred: `[batch]`, P.
         margins: `[batch]`, Δ.
     """
     logits = beta * margins
-    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(preferred, logits))
+    ones = tf.ones_like(logits)
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(ones, logits))
 
 
 def translation_loss(queries: tf.Tensor, translations: tf.Tensor) -> tf.Tensor:
@@ -57,16 +46,6 @@ def source_log_likelihood(logits: Sequence[tf.Tensor]) -> tf.Tensor:
         logits: Of each source in turn, `[vectors, sources]`.
     """
     means = [tf.reduce_mean(tf.nn.log_softmax(of)[:, n]) for n, of in enumerate(logits)]
-    return tf.add_n(means) / len(means)
-
-
-def confusion_loss(logits: Sequence[tf.Tensor]) -> tf.Tensor:
-    """The cross-entropy from equal shares for all sources; log 3 at best.
-
-    An alternative to `source_log_likelihood` for the encoders, whose gradient does not vanish while
-    the discriminator is sure. Not in the paper. The argument is the same.
-    """
-    means = [-tf.reduce_mean(tf.nn.log_softmax(of)) for of in logits]
     return tf.add_n(means) / len(means)
 
 

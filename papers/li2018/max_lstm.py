@@ -15,8 +15,6 @@ class MaxLSTMTower(BidirectionalTower):
 
         m = max_t [h_forward(t), h_backward(t)],  z = tanh(A m + b)
 
-    With two `projection_layers`, z = tanh(A tanh(B m + c) + b).
-
     Li and Cheng, "Learning Neural Representation for CLIR with Adversarial Framework", EMNLP 2018,
     sections 3.1 and 4.2.1. Of the sizes that they choose from, 64 units for each direction are
     built here; they name no activation. Nothing is dropped. Only real positions count. See
@@ -25,55 +23,13 @@ class MaxLSTMTower(BidirectionalTower):
 
     # Beside short vectors, the steps that suit the LSTM are long enough for words too.
     bilingual_scale = SequenceTower.initial_stddev
-    settings = ("projection_layers",)
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        dim: int = 64,
-        *,
-        dropout: float = 0.0,
-        projection_layers: int = 1,
-        **kwargs,
-    ):
-        """Creates the tower.
-
-        Args:
-            vocabulary_size: As in `WordTableTower`.
-            dim: As in `WordTableTower`; the width of each layer behind the maximum too.
-            dropout: As in `SequenceTower`.
-            projection_layers: Layers behind the maximum, 1 or 2 (paper: its NN_dim has 1 or 2).
-            **kwargs: Of `SequenceTower`.
-
-        Raises:
-            ValueError: On any other number of layers, and as in `SequenceTower`.
-        """
+    def __init__(self, vocabulary_size: int, dim: int = 64, *, dropout: float = 0.0, **kwargs):
+        """Creates the tower; the arguments are those of `SequenceTower`."""
         super().__init__(vocabulary_size, dim, dropout=dropout, **kwargs)
-        if projection_layers not in (1, 2):
-            raise ValueError(f"projection_layers must be 1 or 2, but is {projection_layers}.")
-        self.projection_layers = int(projection_layers)
-
-    def build_reader(self):
-        """Creates the weights of both directions, and of the first of two layers."""
-        width = super().build_reader()
-        if self.projection_layers == 1:
-            return width
-        start = keras.initializers.GlorotUniform(seed=self.seed + 3)
-        self._first_layer = keras.layers.Dense(self.dim, "tanh", kernel_initializer=start)
-        self._first_layer.build([None, width])
-        return self.dim
 
     def read(self, vectors, lengths):
-        """Returns what goes into the last layer, `[batch, 128]`, or `[batch, dim]` of two."""
-        highest = self._highest_states(vectors, lengths)
-        return highest if self.projection_layers == 1 else self._first_layer(highest)
-
-    def get_config(self):
-        """Returns the arguments of the constructor."""
-        return {**super().get_config(), "projection_layers": self.projection_layers}
-
-    def _highest_states(self, vectors, lengths):
-        """The largest values of the states of each text, `[batch, 128]`."""
+        """Returns the largest values of the states of each text, `[batch, 128]`."""
         texts, place = places(lengths)
         from_the_end = tf.gather(lengths, texts) - 1 - place
         # An empty text has the state after one zero vector: infinity times 0 would be no number.

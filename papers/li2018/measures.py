@@ -7,59 +7,69 @@ this view the mate is taken out of every ranking, and documents of lower grades 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy.sparse as sp
+from absl import logging
 
-from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
+from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.papers.laboratory.plan import StudySet
+from tf_smoothclir.papers.laboratory.cells import opened_set
+from tf_smoothclir.papers.laboratory.study import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
-from tf_smoothclir.papers.laboratory.translated.model import human_queries
-from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
+from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
-from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
 MAP, LIST_MAP, FULL_MRR, GRADE_1 = "MAP, collection", "MAP, lists", "MRR@10, collection", "grade 1"
 COLUMNS = (MAP, LIST_MAP, FULL_MRR, GRADE_1)
 
 
-def measures_of(system: SystemMetrics) -> dict[str, np.ndarray]:
-    """Measure -> `[queries]`, means over the seeds of each test query; NaN for undefined.
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A system by the measures of the paper; NaN where one is not defined for a query."""
 
-    MAP over the collection is that of the first 100 documents.
-    """
-    of_seeds = [_of_files(cell.trec_files) for cell in system.cells]
-    return {name: np.mean([one[name] for one in of_seeds], axis=0) for name in COLUMNS}
+    system: SystemMetrics
+    per_query: dict[str, np.ndarray]  # measure -> `[queries]`, means over the seeds
 
-
-def seed_means(system: SystemMetrics) -> np.ndarray:
-    """The MAP over the collection of each seed, `[seeds]`."""
-    return np.array([np.nanmean(_of_files(cell.trec_files)[MAP]) for cell in system.cells])
+    def mean(self, measure: str) -> float:
+        """The mean over the queries."""
+        return float(np.nanmean(self.per_query[measure]))
 
 
-def monolingual_measures(study_set: StudySet) -> tuple[dict[str, np.ndarray], bool]:
+def measured(system: SystemMetrics) -> Measured:
+    """The measures of a system; MAP over the collection is that of the first 100 documents."""
+    return _measured(system.name, system.cells, [_of_files(c.trec_files) for c in system.cells])
+
+
+def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Measured:
+    seeds = {measure: np.stack([one[measure] for one in of_seeds]) for measure in of_seeds[0]}
+    means = {measure: np.nanmean(of, axis=1) for measure, of in seeds.items()}
+    queries = {measure: int(np.isfinite(of[0]).sum()) for measure, of in seeds.items()}
+    per_query = {measure: np.mean(of, axis=0) for measure, of in seeds.items()}
+    return Measured(SystemMetrics(name, cells, means, queries), per_query)
+
+
+def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
     """What BM25 with k1 = 1.2 and b = 0.75 reaches in the language of the documents.
 
     Returns:
-        Measure -> `[queries]`, and whether the queries are those that people translated. Where
-        there are none, they are the mates, and there is nothing but `GRADE_1`.
+        The measures, and whether the queries are those that people translated. Where there are
+        none, they are the mates, and there is nothing but `GRADE_1`.
     """
-    settings = study_set.settings
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
-    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
+    settings, tokenized_set = study.settings, opened_set(study.settings)
+    retrieval_set = tokenized_set.retrieval_set
     texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
     rows = retrieval_set.queries_in(SPLIT)
     grades = _judgments(retrieval_set, rows)
-    translated = _has_translated(retrieval_set)
+    translated = _translated_queries(texts)
     bags = (
-        human_queries(texts) if translated else collection_of(texts).counts[_mates(retrieval_set)]
+        translated if translated is not None else collection_of(texts).counts[_mates(retrieval_set)]
     )
     scores = Bm25()(collection_of(texts)).rows(bags)
     ranking = Ranking.joined(RowRetriever(scores, retrieval_set.tie_order).rank(rows, DEPTH + 1))
@@ -71,10 +81,10 @@ def monolingual_measures(study_set: StudySet) -> tuple[dict[str, np.ndarray], bo
         for row, documents in zip(ranking.query_rows, ranking.document_rows)
     }
     found = {GRADE_1: _without_mates(run, grades)}
-    if translated:
+    if translated is not None:
         cut = {query: dict(list(of.items())[:DEPTH]) for query, of in run.items()}
         found |= _of_collection(cut, grades)
-    return found, translated
+    return _measured(name, (), [found]), translated is not None
 
 
 def _of_files(trec_files) -> dict[str, np.ndarray]:
@@ -133,8 +143,14 @@ def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
     return found
 
 
-def _has_translated(retrieval_set: RetrievalSet) -> bool:
+def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:
+    """The set's own translations, `[queries, document words]`; None where there are none."""
+    source, ids = texts.retrieval_set.source, texts.retrieval_set.query_ids
     try:
-        return next(retrieval_set.source.translated_queries(), None) is not None
+        translated = {text.id: text.text for text in source.translated_queries()}
     except InputError:
-        return False
+        return None
+    if missing := sum(id_ not in translated for id_ in ids):
+        logging.warning("%s: %d queries have no translation", source.name, missing)
+    reader = DocumentReader(texts.vocabulary_dir, texts.max_query_tokens)
+    return reader.words(translated.get(id_, "") for id_ in ids).matrix() if translated else None

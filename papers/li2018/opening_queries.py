@@ -9,7 +9,6 @@ with make no queries.
 from __future__ import annotations
 
 import dataclasses
-import os
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,10 +17,9 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.papers.laboratory.translated.rankers import Bm25, collection_of
+from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
 from tf_smoothclir.protocols.scorer import query_chunks
-from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 POSITIVES = 3  # relevant documents of each query; the paper gives no number
@@ -60,28 +58,6 @@ class OpeningQueries:
         queries = TokenRows.of_words(Words(translated, openings.offsets, texts.known))
         relevant = _found_by_bm25(texts, openings, rows)
         return cls(queries, openings, relevant)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the queries into a file."""
-        with open_to_write(path) as file:
-            np.savez_compressed(
-                file,
-                queries=self.queries.values,
-                query_offsets=self.queries.offsets,
-                translations=self.translations.values,
-                translation_offsets=self.translations.offsets,
-                relevant=self.relevant,
-            )
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> OpeningQueries:
-        """Reads what `save` wrote."""
-        arrays = read_arrays(path)
-        return cls(
-            TokenRows(arrays["queries"], arrays["query_offsets"]),
-            TokenRows(arrays["translations"], arrays["translation_offsets"]),
-            arrays["relevant"],
-        )
 
 
 def _openings(

@@ -72,10 +72,3 @@ OBJECTIVE_RULES = (
         "Add --objective=adversarial",
     ),
 )
-LAYER_RULES = (
-    Rule(
-        lambda projection_layers, tower: projection_layers > 1 and tower != "max_lstm",
-        "only max_lstm can have a second layer",
-        "Add --tower=max_lstm, or leave --projection_layers out",
-    ),
-)

@@ -41,13 +41,6 @@ class AdversarialSettings(Settings):
         minimum=0.0,
         searched=(1.0, 5.0, 10.0, 20.0),
     )
-    matching_loss: str = setting(
-        "logistic",
-        "Only for --objective=adversarial: the loss of both matching constraints. logistic: a"
-        " relevant document beside one of a lower grade (paper). sosl: the ordinal loss with"
-        " --thresholds of either document alone.",
-        choices=("logistic", "sosl"),
-    )
     adversarial_weight: float = setting(
         0.1,
         "Only for --objective=adversarial: weight of the discriminator's log-likelihood in the loss"
@@ -55,13 +48,6 @@ class AdversarialSettings(Settings):
         " do not mind the discriminator.",
         minimum=0.0,
         searched=(0.0, 0.01, 0.1, 1.0),
-    )
-    adversarial_loss: str = setting(
-        "likelihood",
-        "Only for --objective=adversarial: what the towers do to the discriminator. likelihood:"
-        " lower its likelihood of the right source (paper), which hardly moves them while it is"
-        " sure. uniform: make it find all sources alike.",
-        choices=("likelihood", "uniform"),
     )
     discriminator_steps: int = setting(
         1,
@@ -75,13 +61,6 @@ class AdversarialSettings(Settings):
         " 0: Adam's own, 0.01.",
         minimum=0.0,
     )
-    discriminator_input: str = setting(
-        "vectors",
-        "Only for --objective=adversarial: what the discriminator reads. vectors: those of the"
-        " towers (paper), which they can make longer or shorter at no cost to the ranking."
-        " normalised: the same as the similarity sees them.",
-        choices=("vectors", "normalised"),
-    )
     regularization: float = setting(
         1.0,
         "Only for --objective=adversarial: weight of the norms of the matrices behind the word"
@@ -89,35 +68,10 @@ class AdversarialSettings(Settings):
         " are sums over these.",
         minimum=0.0,
     )
-    translated_by: str = setting(
-        "table",
-        "Where --objective=adversarial takes translated queries from. table: word by word from a"
-        " translation table that is learned from the training pairs. human:"
-        " wiki_<document language>.queries of the set.",
-        choices=("table", "human"),
-    )
-    graded_triplets: bool = setting(
-        False,
-        "Only for --objective=adversarial: train on pairs of relevant documents of different"
-        " grades too, which are less sure: P = 2/3 for grades 2 and 1.",
-    )
     opening_epochs: int = setting(
         0,
         "For --objective=adversarial and xcnn: so many of --epochs, the first, use queries made of"
         " documents; the documents that BM25 finds are relevant to them. With adversarial, the"
         " other epochs then train queries and documents alone, as in the paper. 0: no such epochs.",
         minimum=0,
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class MaxLstmSettings(Settings):
-    """Of `--tower=max_lstm`."""
-
-    projection_layers: int = setting(
-        1,
-        "How many fully connected layers of --dim numbers, each with tanh, follow the states of"
-        " max_lstm (Li and Cheng 2018: 1 or 2).",
-        minimum=1,
-        maximum=2,
     )

@@ -1,8 +1,8 @@
-"""Tables 1 to 3 of Li and Cheng 2018 on one set, and the course of the game."""
+"""Tables 1 to 3 of Li and Cheng 2018 on one set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,32 +12,32 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.significance import holm, paired_t_test
 from tf_smoothclir.optimizers.learning_rate import learning_rate
-from tf_smoothclir.papers.laboratory import tables
-from tf_smoothclir.papers.laboratory.catalogue import Experiment
-from tf_smoothclir.papers.laboratory.plan import Study, StudySet
-from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics, read_system_metrics
-from tf_smoothclir.papers.li2018.measures import (
-    COLUMNS,
-    GRADE_1,
-    MAP,
-    measures_of,
-    monolingual_measures,
-    seed_means,
-)
-from tf_smoothclir.papers.li2018.plots import plot_game
-from tf_smoothclir.papers.li2018.systems import (
+from tf_smoothclir.papers.laboratory.experiment import Experiment
+from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
+from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics
+from tf_smoothclir.papers.laboratory.systems import System
+from tf_smoothclir.papers.laboratory.tables import Table, system_csv, system_table
+from tf_smoothclir.papers.li2018.experiments import (
+    BAE,
     MON,
     MT,
     OURS,
     PAPER_COLLECTIONS,
     PAPER_MAP,
-    SOSL,
-    SOSL_NO_ADVERSARY,
+    S2NET,
     XCNN,
+)
+from tf_smoothclir.papers.li2018.measures import (
+    COLUMNS,
+    GRADE_1,
+    MAP,
+    Measured,
+    measured,
+    monolingual,
 )
 
 _PAPER = "paper, CLEF: not comparable"
-_CHANCE = 1 / 3
 _MARKS = (
     "Paired t-tests of the MAP of each query over the collection, means over the seeds, p < 0.05,"
     " without a correction, as in the paper; in brackets those that are left after Holm's"
@@ -49,14 +49,12 @@ _MEASURES = (
 )
 
 
-def write_table_1(
-    experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> tables.Written:
+def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Counts the set as the paper counts its own."""
-    del experiment, study, directory
-    found = collection_statistics(RetrievalSet.load(source_of(study_set.settings.data)))
+    del experiment, directory
+    found = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     row = (
-        study_set.name,
+        study.name,
         f"{found.documents:,}",
         f"{found.document_vocabulary:,}",
         f"{found.document_length_mean:.1f}",
@@ -64,112 +62,63 @@ def write_table_1(
     )
     columns = ("collection", "N_d", "N_w", "DL_avg", "N_q")
     theirs = tuple((name, *counts) for name, counts in PAPER_COLLECTIONS.items())
-    table = tables.Table("Collection", columns, (row,))
+    table = Table("Collection", columns, (row,))
     notes = ["N_w: lower-cased words that occur at least twice. N_q: queries of all three splits."]
-    return tables.Written(
-        [table, tables.Table(_PAPER, columns, theirs)], [], notes, tables.plain_csv(table)
-    )
+    return Written([table, Table(_PAPER, columns, theirs)], [], notes, table.csv())
 
 
-def write_table_2(
-    experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> tables.Written:
+def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Compares the systems with each other, and with queries in the language of the documents."""
     del directory
-    systems = _trained(experiment, study_set, study)
-    measures = {name: measures_of(system) for name, system in systems.items()}
-    monolingual, translated = monolingual_measures(study_set)
-    measures = {MON: monolingual, **measures}
-    marks = _marks_of_table_2(measures)
+    upper, translated = monolingual(MON, study)
+    systems = [upper, *map(measured, finished_systems(experiment, study))]
     shared = MAP if translated else GRADE_1
-    share = _mean(monolingual, shared)
-    rows = [
-        (
-            name,
-            *(_text(found, column) for column in COLUMNS),
-            marks.get(name, ""),
-            f"{_mean(found, shared) / share:.1%}" if share else "",
-            *_seeds(systems.get(name)),
-        )
-        for name, found in measures.items()
-    ]
-    columns = ("system", *COLUMNS, "marks", f"{shared}, of MON", "seeds: lowest, highest MAP")
-    ours = tables.Table("Test queries", columns, tuple(rows))
-    names = ("data, pair", MON, MT, "S2Net", "BAE", XCNN, OURS)
+    shares = {one.system.name: f"{one.mean(shared) / upper.mean(shared):.1%}" for one in systems}
     theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
-        _settings_note(experiment, study_set, study),
-        _MEASURES,
         f"{MON}: BM25 (k1 1.2, b 0.75) by queries {queries}. {MT}: a word-by-word translation by"
         " IBM Model 1, learned from the training pairs, and BM25; a stand-in, no translation"
         " system.",
         f"-m: below {MT}; -x: below {XCNN}; +x: above {XCNN}. {_MARKS}",
     ]
-    return tables.Written(
-        [ours, tables.Table(_PAPER, names, theirs)], [], notes, _csv(study_set.name, measures)
-    )
+    facts = {"marks": marks(systems, _asked_of_table_2), f"{shared}, of MON": shares}
+    paper = Table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
+    return _written(experiment, study, systems, facts, paper, notes)
 
 
-def write_table_3(
-    experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> tables.Written:
-    """Compares the whole model with parts of it, and shows the course of the game."""
-    systems = _trained(experiment, study_set, study)
-    measures = {name: measures_of(system) for name, system in systems.items()}
-    marks = _marks_of_table_3(measures)
-    rows = [
-        (
-            name,
-            *(_text(found, column) for column in COLUMNS),
-            marks.get(name, ""),
-            _at_best(systems[name], "source_probe"),
-            _discriminator(systems[name]),
-            *_seeds(systems[name]),
-        )
-        for name, found in measures.items()
-    ]
-    columns = (
-        "model",
-        *COLUMNS,
-        "marks",
-        "source probe",
-        "discriminator",
-        "seeds: lowest, highest MAP",
-    )
-    ours = tables.Table("Test queries", columns, tuple(rows))
+def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
+    """Compares the whole model with parts of it."""
+    del directory
+    trained = finished_systems(experiment, study)
+    systems = list(map(measured, trained))
+    facts = {
+        "marks": marks(systems, _asked_of_table_3),
+        "discriminator": {one.name: _discriminator(one) for one in trained},
+    }
     theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
     notes = [
-        _settings_note(experiment, study_set, study),
-        _MEASURES,
-        f"-, +: below, above {OURS}; of {SOSL_NO_ADVERSARY}, below, above {SOSL}. {_MARKS}",
-        "source probe: how often a logistic regression that is trained on the vectors of other"
-        " validation queries, their translations and mates names the source right; discriminator:"
-        " the mean of its accuracies over the sources in the last epoch. Chance is"
-        f" {_CHANCE:.3f} for both. The probe is of the best epoch.",
+        f"-, +: below, above {OURS}. {_MARKS}",
+        "discriminator: the mean of its accuracies over the sources in the last epoch; chance is"
+        " 0.333.",
     ]
-    plots = []
-    if systems:
-        plots = [directory / f"{study_set.name}.png"]
-        plot_game(plots[0], f"{experiment.title}, {study_set.name}", systems)
-    theirs = tables.Table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
-    return tables.Written([ours, theirs], plots, notes, _csv(study_set.name, measures))
+    paper = Table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
+    return _written(experiment, study, systems, facts, paper, notes)
 
 
-WRITERS = {
-    "li2018_table1": write_table_1,
-    "li2018_table2": write_table_2,
-    "li2018_table3": write_table_3,
-    "li2018_pooled": write_table_3,
-}
+def _written(experiment, study, systems, facts, paper: Table, notes: list[str]) -> Written:
+    rows = [one.system for one in systems]
+    ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
+    settings = [_settings_note(experiment, study), _MEASURES]
+    return Written([ours, paper], [], [*settings, *notes], system_csv(study.name, rows))
 
 
-def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) -> str:
-    text, seeds = study_set.settings.text, ", ".join(map(str, study.seeds))
+def _settings_note(experiment: Experiment, study: Study) -> str:
+    text, seeds = study.settings.text, ", ".join(map(str, study.seeds))
     ways = {}  # kind of towers -> how they are trained, all of a kind alike
-    for cell in study.final_cells(study_set, [experiment]):
-        settings = cell.cell.settings
-        if settings.retrieval.with_task:
+    for row in experiment.rows:
+        if isinstance(row, System):
+            settings = row.settings(study.settings)
             way, rate = settings.training, learning_rate(settings.training, 0)
             kind = "LSTMs" if settings.model.tower == "max_lstm" else "Rows of other towers"
             ways[kind] = (
@@ -184,94 +133,50 @@ def _settings_note(experiment: Experiment, study_set: StudySet, study: Study) ->
     )
 
 
-def _trained(experiment: Experiment, study_set: StudySet, study: Study) -> dict[str, SystemMetrics]:
-    found = (read_system_metrics(s.name, study.cells(study_set, s)) for s in experiment.systems)
-    return {system.name: system for system in found if system is not None}
+def _asked_of_table_2(name: str) -> list[tuple[str, str, int]]:
+    asked = [(MT, "-m", -1)] * (name not in (MON, MT))
+    return asked + [(XCNN, "-x", -1), (XCNN, "+x", 1)] * (name not in (MON, MT, XCNN))
 
 
-def _mean(measures: Mapping[str, np.ndarray], column: str) -> float:
-    return float(np.nanmean(measures[column]))
+def _asked_of_table_3(name: str) -> list[tuple[str, str, int]]:
+    return [(OURS, "-", -1), (OURS, "+", 1)] * (name != OURS)
 
 
-def _text(measures: Mapping[str, np.ndarray], column: str) -> str:
-    return f"{_mean(measures, column):.3f}" if column in measures else ""
-
-
-def _seeds(system: SystemMetrics | None) -> tuple[str]:
-    if system is None or len(system.cells) < 2:
-        return ("",)
-    means = seed_means(system)
-    return (f"{means.min():.3f}, {means.max():.3f}",)
-
-
-def _marks_of_table_2(measures: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, str]:
-    asked = []
-    for name in measures:
-        if MAP not in measures[name] or name == MON:
-            continue
-        asked += [(name, MT, "-m", -1)] * (name != MT)
-        asked += [(name, XCNN, "-x", -1), (name, XCNN, "+x", 1)] * (name not in (XCNN, MT))
-    return _tested(measures, asked)
-
-
-def _marks_of_table_3(measures: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, str]:
-    asked = []
-    for name in measures:
-        other = SOSL if name == SOSL_NO_ADVERSARY else OURS
-        if name != other:
-            asked += [(name, other, "-", -1), (name, other, "+", 1)]
-    return _tested(measures, asked)
-
-
-def _tested(
-    measures: Mapping[str, Mapping[str, np.ndarray]], asked: Sequence[tuple[str, str, str, int]]
-) -> dict[str, str]:
+def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
     """System -> marks: of tests in the asked direction, and in brackets after Holm.
 
     Args:
-        measures: System -> measure -> `[queries]`.
+        asked_of: Name of a system -> the others that it is tested against, the mark, and the sign
+            of the difference that has it.
     """
-    asked = [one for one in asked if one[1] in measures]
+    by_name = {one.system.name: one for one in systems if MAP in one.per_query}
+    asked = [(name, *one) for name in by_name for one in asked_of(name) if one[0] in by_name]
     pairs = list(dict.fromkeys((name, other) for name, other, _, _ in asked))
-    p = [paired_t_test(measures[name][MAP], measures[other][MAP]) for name, other in pairs]
-    plain, corrected = dict(zip(pairs, p)), dict(zip(pairs, holm(p) if p else []))
-    found = {}
-    for names in (plain, corrected):
+    p = [paired_t_test(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for place, tested in enumerate((p, holm(p) if p else [])):
         for name, other, mark, sign in asked:
-            difference = _mean(measures[name], MAP) - _mean(measures[other], MAP)
-            if names[name, other] < ALPHA and np.sign(difference) == sign:
-                found.setdefault(name, ([], []))[names is corrected].append(mark)
+            difference = by_name[name].mean(MAP) - by_name[other].mean(MAP)
+            if tested[pairs.index((name, other))] < ALPHA and np.sign(difference) == sign:
+                found.setdefault(name, ([], []))[place].append(mark)
     return {
         name: " ".join(plain) + (f" [{' '.join(left)}]" if left else "")
         for name, (plain, left) in found.items()
     }
 
 
-def _at_best(system: SystemMetrics, entry: str) -> str:
-    """The mean over the seeds of an entry of the history, in the epoch that is kept."""
-    found = []
-    for cell, history in zip(system.cells, system.histories):
-        select = cell.cell.settings.training.select_metric
-        best = max(history, key=lambda record: record["validation"][select])
-        if entry in best:
-            found.append(best[entry])
-    return f"{np.mean(found):.3f}" if found else ""
-
-
 def _discriminator(system: SystemMetrics) -> str:
     """The accuracy of the discriminator in the last epoch, each source alike."""
     found = [
-        [value for name, value in history[-1].items() if name.startswith("accuracy_")]
-        for history in system.histories
+        [v for name, v in cell.metrics()["history"][-1].items() if name.startswith("accuracy_")]
+        for cell in system.cells
     ]
     return f"{np.mean(found):.3f}" if all(found) else ""
 
 
-def _csv(set_name: str, measures: Mapping[str, Mapping[str, np.ndarray]]) -> str:
-    rows = tuple(
-        (set_name, name, column, repr(_mean(found, column)), int(np.isfinite(found[column]).sum()))
-        for name, found in measures.items()
-        for column in COLUMNS
-        if column in found
-    )
-    return tables.plain_csv(tables.Table("", ("set", "system", "measure", "mean", "queries"), rows))
+WRITERS = {
+    "li2018_table1": _table_1,
+    "li2018_table2": _table_2,
+    "li2018_table3": _table_3,
+    "li2018_pooled": _table_3,
+}

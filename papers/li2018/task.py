@@ -18,7 +18,6 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.papers.li2018 import constraints
 from tf_smoothclir.papers.li2018.discriminator import SOURCES, discriminator
@@ -28,7 +27,6 @@ from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 _PARTS = ("translation_loss", "matching_loss", "monolingual_loss", "norms", "vector_length")
 _GAME = ("log_likelihood", *(f"accuracy_{source}" for source in SOURCES))
@@ -67,7 +65,6 @@ class AdversarialTask(HelpedTask):
         )
         self.encoders = encoders
         self._training_queries = training_queries
-        self._sosl = SmoothOrdinalSearchLoss(settings.model.thresholds)
         self.discriminator: keras.Model | None = None
         if own.discriminator_steps:
             seed = settings.training.seed + _SEED_OF_DISCRIMINATOR
@@ -85,21 +82,17 @@ class AdversarialTask(HelpedTask):
         """Steps the discriminator, and returns the losses of the encoders against it."""
         vectors = self.encoders(batch)
         game = self._train_discriminator(vectors)
-        parts = self.parts(vectors, batch.grades)
+        parts = self.parts(vectors)
         return self.total(parts, vectors), {**parts, **game}
 
-    def parts(self, vectors: dict[str, tf.Tensor], grades: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The losses of the encoders without their weights, and the mean of ‖z‖.
-
-        Args:
-            grades: `[batch, 2]` int32.
-        """
+    def parts(self, vectors: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The losses of the encoders without their weights, and the mean of ‖z‖."""
         queries, translations, documents = (vectors[source] for source in SOURCES)
         lengths = [tf.reduce_mean(tf.norm(of, axis=1)) for of in (queries, translations, documents)]
         return {
             "translation_loss": constraints.translation_loss(queries, translations),
-            "matching_loss": self._matching(queries, documents, grades),
-            "monolingual_loss": self._matching(translations, documents, grades),
+            "matching_loss": self._matching(queries, documents),
+            "monolingual_loss": self._matching(translations, documents),
             "norms": constraints.norms(self.encoders.matrices),
             "vector_length": tf.stop_gradient(tf.add_n(lengths) / len(lengths)),
         }
@@ -109,30 +102,19 @@ class AdversarialTask(HelpedTask):
         own, first = self._own, self._first_stage
         loss = constraints.encoder_loss(parts, own, self._training_queries, first)
         if own.adversarial_weight:
-            loss += first * own.adversarial_weight * self._adversarial_loss(vectors)
+            likelihood = constraints.source_log_likelihood(self.logits(vectors))
+            loss += first * own.adversarial_weight * likelihood
         return loss
 
     def logits(self, vectors: dict[str, tf.Tensor]) -> list[tf.Tensor]:
         """What the discriminator says of the vectors of each source, `[vectors, 3]`."""
-        found = [vectors[source] for source in SOURCES]
-        if self._own.discriminator_input == "normalised":
-            found = [smooth_normalize(of, self.model.similarity.epsilon) for of in found]
-        return [self.discriminator(of) for of in found]
+        return [self.discriminator(vectors[source]) for source in SOURCES]
 
-    def _matching(self, queries, documents, grades) -> tf.Tensor:
+    def _matching(self, queries, documents) -> tf.Tensor:
         relevant, others = (
             self.model.similarity([queries, of]) for of in tf.split(documents, 2, axis=0)
         )
-        if self._own.matching_loss == "sosl":
-            return self._sosl(tf.transpose(grades), tf.stack([relevant, others]))
-        preferred = constraints.preferences(grades)
-        return constraints.matching_loss(preferred, relevant - others, self._own.beta)
-
-    def _adversarial_loss(self, vectors: dict[str, tf.Tensor]) -> tf.Tensor:
-        logits = self.logits(vectors)
-        if self._own.adversarial_loss == "uniform":
-            return constraints.confusion_loss(logits)
-        return constraints.source_log_likelihood(logits)
+        return constraints.matching_loss(relevant - others, self._own.beta)
 
     def _train_discriminator(self, vectors) -> dict[str, tf.Tensor]:
         """Steps the discriminator k times on fixed vectors."""

@@ -8,19 +8,16 @@ pairs alone, so no translation is the text of a document.
 from __future__ import annotations
 
 import dataclasses
-import os
 
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.learning import learn_table
 from tf_smoothclir.lexical.sparse_tables import inverted
-from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
-from tf_smoothclir.papers.laboratory.translated.translation import by_table
-from tf_smoothclir.storage.files import open_to_write, read_arrays
+from tf_smoothclir.papers.laboratory.translated import by_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +26,6 @@ class TokenRows:
 
     values: np.ndarray  # `[tokens]` int32
     offsets: np.ndarray  # `[texts + 1]` int64, where each text begins and ends
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """`[texts]` int64."""
-        return np.diff(self.offsets)
 
     @classmethod
     def empty(cls, number: int) -> TokenRows:
@@ -53,16 +45,6 @@ class TokenRows:
             np.concatenate([self.values, other.values]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
         )
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the texts into a file."""
-        with open_to_write(path) as file:
-            np.savez_compressed(file, values=self.values, offsets=self.offsets)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> TokenRows:
-        """Reads what `save` wrote."""
-        return cls(**read_arrays(path))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,14 +73,6 @@ def translated_by_table(
     """Every query of a set, word by word in the language of the documents."""
     words = reader.words(text.text for text in texts.retrieval_set.source.queries())
     return TokenRows.of_words(dataclasses.replace(words, ids=translations.of_queries[words.ids]))
-
-
-def translated_by_people(tokenized_set: TokenizedSet, max_tokens: int) -> TokenRows:
-    """Every query of a set as people translated it; empty where nobody did."""
-    retrieval_set = tokenized_set.retrieval_set
-    found = {text.id: text.text for text in retrieval_set.source.translated_queries()}
-    reader = DocumentReader(tokenized_set.vocabulary_dir, max_tokens)
-    return TokenRows.of_words(reader.words(found.get(id_, "") for id_ in retrieval_set.query_ids))
 
 
 def _best(translation: sp.csr_array) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, OpeningQueries
 from tf_smoothclir.papers.li2018.translations import TokenRows
-from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.protocols.task import Batches, Epoch
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.utils.errors import input_error
@@ -34,7 +32,7 @@ class TripletBatch(NamedTuple):
     query: Any  # `[batch]` texts
     translation: Any  # `[batch]` texts
     documents: Any  # `[2 * batch]` texts: the relevant ones, then the others
-    grades: tf.Tensor  # `[batch, 2]` int32, of both documents
+    grades: tf.Tensor  # `[batch]` int32, of the relevant ones
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,13 +42,7 @@ class Triplets:
     queries: np.ndarray  # rows of queries, those made of documents behind those of the set
     relevant: np.ndarray  # rows of the relevant documents
     others: np.ndarray  # rows of the other documents
-    grades: np.ndarray  # `[triplets, 2]` int32, of both documents; 0 where nobody judged
-
-    @classmethod
-    def joined(cls, parts: Sequence[Triplets]) -> Triplets:
-        """Some triplets, then others."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    grades: np.ndarray  # int32, of the relevant documents
 
     def __getitem__(self, rows) -> Triplets:
         return Triplets(*(getattr(self, f.name)[rows] for f in dataclasses.fields(self)))
@@ -60,8 +52,7 @@ class TripletBatches(Batches):
     """Every judged pair of a training query and a relevant document once an epoch.
 
     The other document of a triplet is drawn anew in each epoch, from all that are not judged for
-    the query; the paper draws at random too. With `graded`, there are also triplets of each two
-    relevant documents of different grades. With `opening_epochs`, the first epochs have queries
+    the query; the paper draws at random too. With `opening_epochs`, the first epochs have queries
     made of documents.
     """
 
@@ -73,18 +64,14 @@ class TripletBatches(Batches):
         *,
         openings: OpeningQueries | None = None,
         opening_epochs: int = 0,
-        graded: bool = False,
         best_only: bool = False,
-        after_epoch: Callable[[], Mapping] = dict,
     ):
         self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._opening_epochs = opening_epochs
         self._openings = openings
-        self._report = after_epoch
         self._judged = self._judged_pairs(best_only)
         self._check(best_only)
-        self._both_judged = self._pairs_of_judged() if graded else None
         store = tokenized_set.tokens("query")
         queries = TokenRows(np.asarray(store.values), np.asarray(store.offsets))
         if openings is not None:
@@ -119,21 +106,11 @@ class TripletBatches(Batches):
             rows=lambda step: self._rows(triplets[step * size : (step + 1) * size]),
         )
 
-    def after_epoch(self, completed: int, scorer: Scorer) -> dict:
-        """What the caller wants to have in the history."""
-        del completed, scorer
-        return dict(self._report())
-
     def triplets(self, epoch: int) -> Triplets:
         """The triplets of an epoch, from 0, in its order."""
         if self._latest[0] != epoch:
-            of_documents = epoch < self._opening_epochs
-            triplets = self._with_others(
-                self._opening_pairs() if of_documents else self._judged, epoch
-            )
-            if self._both_judged is not None and not of_documents:
-                triplets = Triplets.joined([triplets, self._both_judged])
-            self._latest = epoch, self._ordered(triplets, epoch)
+            pairs = self._opening_pairs() if epoch < self._opening_epochs else self._judged
+            self._latest = epoch, self._ordered(self._with_others(pairs, epoch), epoch)
         return self._latest[1]
 
     def _check(self, best_only: bool) -> None:
@@ -159,29 +136,14 @@ class TripletBatches(Batches):
         of_training = found.splits[found.query_rows] == SPLITS.index("train")
         least = found.num_grades - 1 if best_only else 1
         chosen = np.flatnonzero(of_training & (found.grades >= least))
-        return _with_unjudged(
+        return _without_others(
             found.query_rows[chosen], found.document_rows[chosen], found.grades[chosen]
-        )
-
-    def _pairs_of_judged(self) -> Triplets:
-        """The triplets of two relevant documents of different grades."""
-        judged = self._judged
-        ends = np.searchsorted(judged.queries, judged.queries, side="right")
-        begins = np.searchsorted(judged.queries, judged.queries)
-        number = ends - begins
-        first = np.repeat(np.arange(len(number)), number)
-        second = np.arange(number.sum()) + np.repeat(begins - (np.cumsum(number) - number), number)
-        better = judged.grades[first, 0] > judged.grades[second, 0]
-        first, second = first[better], second[better]
-        both = np.stack([judged.grades[first, 0], judged.grades[second, 0]], axis=1)
-        return Triplets(
-            judged.queries[first], judged.relevant[first], judged.relevant[second], both
         )
 
     def _opening_pairs(self) -> Triplets:
         relevant = self._openings.relevant
         queries, places = np.nonzero(relevant != NONE_FOUND)
-        return _with_unjudged(
+        return _without_others(
             queries + len(self._set.query_ids),
             relevant[queries, places],
             np.ones(len(queries), np.int32),
@@ -236,14 +198,15 @@ class TripletBatches(Batches):
         ids, documents = self._set.query_ids, self._set.document_ids
         names = [ids[row] if row < len(ids) else "made of a document" for row in triplets.queries]
         relevant = [documents[row] for row in triplets.relevant]
-        return list(zip(names, relevant, triplets.grades[:, 0].tolist()))
+        return list(zip(names, relevant, triplets.grades.tolist()))
 
 
-def _with_unjudged(queries: np.ndarray, relevant: np.ndarray, grades: np.ndarray) -> Triplets:
+def _without_others(queries: np.ndarray, relevant: np.ndarray, grades: np.ndarray) -> Triplets:
     """Triplets whose other documents are still to be drawn."""
     others = np.zeros(len(queries), np.int64)
-    both = np.stack([grades, np.zeros_like(grades)], axis=1).astype(np.int32)
-    return Triplets(queries.astype(np.int64), relevant.astype(np.int64), others, both)
+    return Triplets(
+        queries.astype(np.int64), relevant.astype(np.int64), others, grades.astype(np.int32)
+    )
 
 
 def _constants(rows: TokenRows) -> tuple[tf.Tensor, tf.Tensor]:

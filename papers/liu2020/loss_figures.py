@@ -16,12 +16,14 @@ from matplotlib.colors import SymLogNorm
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.losses.mse import SegmentMeanSquaredError
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.papers.laboratory.tables import Written
+from tf_smoothclir.papers.laboratory.experiment import Experiment
+from tf_smoothclir.papers.laboratory.pages import Written
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.tables import csv_table
 
 EPSILONS = (0.05, 0.2, 0.5)
 DOCUMENT = (1.0, 1.0)
+THRESHOLDS = (0.0, 0.5)  # the paper's, of Figure 2
 
 
 def scs_gradients(vectors: np.ndarray, epsilon: float) -> np.ndarray:
@@ -39,7 +41,7 @@ def _gradients(function: Callable, points: np.ndarray) -> np.ndarray:
     return tape.gradient(values, points).numpy()
 
 
-def figure1(output_dir: Path) -> Written:
+def figure1(experiment: Experiment, study: None, directory: Path) -> Written:
     """Draws how the gradient of SCS behaves near the zero vector (Figure 1).
 
     Above, as in the paper: heat maps of ∂r_ε((x1, x2), (1, 1))/∂x1 for ε = 0.05, 0.2, 0.5. Below:
@@ -69,7 +71,9 @@ def figure1(output_dir: Path) -> Written:
         for epsilon, values in curves.items()
         for point, value in zip(orthogonal, values)
     ]
-    return _save(figure, output_dir, "figure1", ["plot", "epsilon", "x1", "x2", "value"], rows)
+    return _save(
+        figure, directory / f"{experiment.name}.png", ["plot", "epsilon", "x1", "x2", "value"], rows
+    )
 
 
 def _heat_maps(figure, axis: np.ndarray, maps: Sequence[np.ndarray]) -> None:
@@ -117,7 +121,7 @@ def _norm_curves(axes, norms: np.ndarray, curves: dict[float, np.ndarray]) -> No
     axes.legend()
 
 
-def figure2(output_dir: Path, thresholds: Sequence[float] = (0.0, 0.5)) -> Written:
+def figure2(experiment: Experiment, study: None, directory: Path) -> Written:
     """Draws SOSL and MSE against the score for each grade (Figure 2), with the paper's thresholds.
 
     The segment of the grade, where SOSL is zero, is shaded. MSE aims at the middle of the segment,
@@ -125,8 +129,8 @@ def figure2(output_dir: Path, thresholds: Sequence[float] = (0.0, 0.5)) -> Writt
     """
     scores = np.linspace(-1, 1, 201)
     losses = {
-        "SOSL": SmoothOrdinalSearchLoss(thresholds, reduction="none"),
-        "MSE": SegmentMeanSquaredError(thresholds, reduction="none"),
+        "SOSL": SmoothOrdinalSearchLoss(THRESHOLDS, reduction="none"),
+        "MSE": SegmentMeanSquaredError(THRESHOLDS, reduction="none"),
     }
     edges = (-1.0, *losses["SOSL"].thresholds, 1.0)
     grades = range(len(edges) - 1)
@@ -147,12 +151,13 @@ def figure2(output_dir: Path, thresholds: Sequence[float] = (0.0, 0.5)) -> Writt
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     stated = ", ".join(f"{threshold:g}" for threshold in edges[1:-1])
     figure.suptitle(f"SOSL and MSE with thresholds ({stated})")
-    return _save(figure, output_dir, "figure2", ["loss", "grade", "score", "value"], rows)
+    return _save(
+        figure, directory / f"{experiment.name}.png", ["loss", "grade", "score", "value"], rows
+    )
 
 
-def _save(figure, directory: Path, name: str, columns: list[str], rows: list[tuple]) -> Written:
+def _save(figure, png: Path, columns: list[str], rows: list[tuple]) -> Written:
     """The figure as PNG, and its values."""
-    png = directory / f"{name}.png"
     save_png(figure, png, dpi=150)
     return Written([], [png], csv=csv_table(columns, (map(_cell, row) for row in rows)))
 

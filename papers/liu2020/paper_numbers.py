@@ -4,14 +4,14 @@ The paper's figures come without numbers; those behind Figure 5 are in its autho
 settings that matter: Polyglot embeddings, 30 epochs (LSTM: 15), one run each.
 
 The paper's queries: its authors' `data_prep.py` takes the first 25,000 queries that the judgments
-name (`--max_queries=25000`) and splits them 3:1:1, which leaves 15,000 for training. Yet the paper
-counts about 310,000 steps on French and 240,000 on Tagalog: that is 30 epochs of 25,000 training
-queries, 25,000 (1 + 12.6 + 40) 30 / 128 = 314,000 and 25,000 (1 + 0.6 + 40) 30 / 128 = 244,000.
-With 15,000 it would be 188,000 and 146,000.
+name (`--max_queries=25000`) and splits them 3:1:1. README.md beside this file says what its numbers
+of steps suggest instead.
 """
 
 from __future__ import annotations
 
+from tf_smoothclir.papers.laboratory.tables import Table
+from tf_smoothclir.papers.liu2020.experiments import NEGATIVES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 
@@ -75,22 +75,37 @@ _TABLE_3 = {
         "DSSM-LSTM": (0.526, 0.907, 0.242, 0.748, 0.709, 0.688, 0.736),
     },
 }
-# Metric -> its values with 20, 30, ..., 100 sampled negatives.
+# Metric -> its values with each of `NEGATIVES`.
 FIGURE_5 = {
     "P_mr@1": (0.436, 0.414, 0.410, 0.397, 0.384, 0.375, 0.366, 0.358, 0.353),
     "NDCG@5": (0.840, 0.814, 0.796, 0.778, 0.766, 0.752, 0.743, 0.735, 0.717),
     "MAP": (0.893, 0.858, 0.834, 0.815, 0.797, 0.779, 0.768, 0.754, 0.733),
     "MRR_mr": (0.603, 0.584, 0.574, 0.562, 0.552, 0.541, 0.532, 0.526, 0.514),
 }
-_TABLES = {"table2": _TABLE_2, "table3": _TABLE_3}
+_TABLES = {"table2": ("loss", _TABLE_2), "table3": ("tower", _TABLE_3)}
 
 
-def paper_values(experiment: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Language -> system -> metric -> value; empty if the paper gives no numbers."""
-    return {
-        language: {name: dict(zip(METRICS, values)) for name, values in systems.items()}
-        for language, systems in _TABLES.get(experiment, {}).items()
-    }
+def paper_tables(experiment: str, comparable: bool) -> list[Table]:
+    """The paper's own table; nothing if the paper gives no numbers."""
+    caption = "paper, WikiCLIR" + ": not comparable" * (not comparable)
+    if experiment == "table1":
+        rows = tuple((LANGUAGES[code], *counts) for code, counts in TABLE_1.items())
+        columns = ("documents", "queries", "SR/Q", "number of documents")
+        return [Table(caption, columns, rows)]
+    if experiment == "figure5":
+        rows = tuple(
+            (str(n), *map("{:.3f}".format, of)) for n, *of in zip(NEGATIVES, *FIGURE_5.values())
+        )
+        return [Table(caption, ("negatives", *FIGURE_5), rows)]
+    if experiment not in _TABLES:
+        return []
+    column, languages = _TABLES[experiment]
+    rows = tuple(
+        (LANGUAGES[code], name, *map("{:.3f}".format, values))
+        for code, systems in languages.items()
+        for name, values in systems.items()
+    )
+    return [Table(caption, ("documents", column, *METRICS), rows)]
 
 
 def is_published(language: str, *, layout: bool, queries: int, documents: int) -> bool:

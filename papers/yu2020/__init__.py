@@ -16,6 +16,5 @@ for _name, _class, _help in (
         "MatchPyramid",
         "MatchPyramid, a convolution over similarities of words (Pang et al. 2016).",
     ),
-    ("conv_knrm", "ConvKnrm", "Conv-KNRM, kernels over similarities of phrases (Dai et al. 2018)."),
 ):
     register("reranker", _name, f"{_NETWORKS}.{_name}:{_class}", help=_help)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
-from tf_smoothclir.papers.laboratory.catalogue import Experiment
-from tf_smoothclir.papers.laboratory.plan import Study, StudySet
-from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.papers.laboratory.tables import Table, Value, Written
-from tf_smoothclir.papers.yu2020.outputs import matching_data, notes_of, read_rows, vectors_note
-from tf_smoothclir.papers.yu2020.systems import ETAS
+from tf_smoothclir.papers.laboratory.tables import Table
+from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.utils.tables import csv_table
 
 _BINS = 200  # of cosines from -1 to 1: 0.01 each
 _ROWS_AT_ONCE = 256
+ACROSS, WITHIN = "across languages", "within one language"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,38 +53,23 @@ def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
     return Similarities(counts, float(mean), deviation, float(third / max(deviation, 1e-12) ** 3))
 
 
-def write_figure1(
-    experiment: Experiment, study_set: StudySet, study: Study, directory: Path
-) -> Written:
-    """Draws and tabulates the figure of one set."""
-    data = matching_data(study_set, study)
-    found = data.tables(translates=False)
-    queries = _content(found.queries.numpy(), data.content["query"])
-    documents = _content(found.documents.numpy(), data.content["document"])
-    translated = _content(data.tables(translates=True).queries.numpy(), data.content["query"])
-    kinds = {
-        "across languages": similarities(queries, documents),
-        "within one language": similarities(translated, documents),
+def similarities_of(data: MatchingData) -> dict[str, Similarities]:
+    """Those of content words across languages, and of translated query words (TbT-QT)."""
+    tables = data.tables(translates=False)
+    documents = _content(tables.documents.numpy(), data.content["document"])
+    translated = data.tables(translates=True).queries.numpy()
+    return {
+        ACROSS: similarities(_content(tables.queries.numpy(), data.content["query"]), documents),
+        WITHIN: similarities(_content(translated, data.content["query"]), documents),
     }
-    systems = read_rows(experiment, study_set, study)
-    plot = directory / f"{study_set.name}.png"
-    _draw(plot, f"{experiment.title}, {study_set.name}", kinds, systems)
-    notes = [
-        "Pairs: every content word of the training queries with every content word of the"
-        " documents, where both have a vector; each pair of words once. Within one language: the"
-        " nearest document word of each query word (TbT-QT) in place of the query word."
-    ]
-    notes += notes_of(systems, study_set, study) if systems else [vectors_note(study)]
-    table = _moments(kinds)
-    parts = [table, _by_eta(kinds["across languages"], systems)]
-    return Written(parts, [plot], notes, _csv(kinds))
 
 
 def _content(table: np.ndarray, content: np.ndarray) -> np.ndarray:
     return table[content & table.any(axis=1)]
 
 
-def _moments(kinds: dict[str, Similarities]) -> Table:
+def moments(kinds: dict[str, Similarities]) -> Table:
+    """Mean, deviation and skew of each kind."""
     rows = tuple(
         (name, f"{of.counts.sum():,}", f"{of.mean:+.4f}", f"{of.deviation:.4f}", f"{of.skew:+.2f}")
         for name, of in kinds.items()
@@ -97,36 +78,19 @@ def _moments(kinds: dict[str, Similarities]) -> Table:
     return Table("Distribution of the cosines of pairs of words (c)", columns, rows)
 
 
-def _by_eta(across: Similarities, systems: Sequence[SystemMetrics]) -> Table:
-    best = max((system.values["MAP"].mean() for system in systems), default=0)
-    measured = {eta_of(system): system.values["MAP"] for system in systems}
-    rows = []
-    for eta in ETAS:
-        shown = ""
-        if (values := measured.get(eta)) is not None:
-            mean = values.mean()
-            shown = Value(mean, values.min(), values.max(), mean == best)
-        rows.append((f"{eta:g}", f"{across.share_from(eta):.3%}", shown))
-    columns = ("η", "pairs of words with a cosine of η or more", "MAP of MP-Exact")
-    return Table("Pairs that count as exact matches, and MP-Exact (a, b)", columns, tuple(rows))
-
-
-def eta_of(system: SystemMetrics) -> float:
-    """The η of a system of the figure."""
-    return system.cells[0].cell.system.eta
-
-
-def _draw(path: Path, title: str, kinds: dict[str, Similarities], systems) -> None:
+def draw(
+    path: Path, title: str, kinds: dict[str, Similarities], measured: dict[float, np.ndarray]
+) -> None:
+    """Draws shares of matches beside MAP by η, `[seeds]`, and the distributions."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), constrained_layout=True)
     etas = np.arange(0.05, 0.901, 0.05)
-    shares = [100 * kinds["across languages"].share_from(eta) for eta in etas]
+    shares = [100 * kinds[ACROSS].share_from(eta) for eta in etas]
     left.plot(etas, shares, "s--", color=COLOURS[5], label="pairs of words")
     left.set(xlabel="η", ylabel="pairs with a cosine of η or more (%)", yscale="symlog")
     left.set_yscale("symlog", linthresh=0.001)
-    if systems:
+    if measured:
         other = left.twinx()
-        values = [system.values["MAP"].mean() for system in systems]
-        other.plot([eta_of(s) for s in systems], values, "o-", color=COLOURS[0])
+        other.plot(list(measured), [of.mean() for of in measured.values()], "o-", color=COLOURS[0])
         other.set_ylabel("MAP of MP-Exact", color=COLOURS[0])
     left.yaxis.label.set_color(COLOURS[5])
     left.grid(alpha=0.3)
@@ -141,7 +105,8 @@ def _draw(path: Path, title: str, kinds: dict[str, Similarities], systems) -> No
     save_png(figure, path, dpi=150)
 
 
-def _csv(kinds: dict[str, Similarities]) -> str:
+def counts_csv(kinds: dict[str, Similarities]) -> str:
+    """The counts of each kind, by the lower end of a bin."""
     rows = enumerate(zip(*(of.counts for of in kinds.values())))
     return csv_table(
         ("cosine_from", *kinds),

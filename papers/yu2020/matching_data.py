@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.networks.word_tables import WordTables
@@ -16,15 +16,17 @@ from tf_smoothclir.interaction.reranker import frequency_weights
 from tf_smoothclir.interaction.texts import InteractionTexts, padded_ids
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
-from tf_smoothclir.papers.laboratory.translated.rankers import Collection
-from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, literal
-from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
-from tf_smoothclir.papers.yu2020.vectors import word_vectors
+from tf_smoothclir.papers.laboratory.translated import Collection, by_nearest, literal
+from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
+from tf_smoothclir.papers.yu2020.options import MAPPED, MOST_COMMON, PAIRS, MatchingOptions
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 _WHOLE = 1 << 30
+_DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
+_LEAST_PAIRS = 2
 
 
 class MatchingData:
@@ -37,11 +39,7 @@ class MatchingData:
     """
 
     def __init__(
-        self,
-        tokenized_set: TokenizedSet,
-        settings: RunSettings,
-        options: MatchingOptions,
-        directory: Path,
+        self, tokenized_set: TokenizedSet, settings: RunSettings, options: MatchingOptions
     ):
         self.retrieval_set = tokenized_set.retrieval_set
         self._tokenized_set, self._settings = tokenized_set, settings
@@ -55,8 +53,8 @@ class MatchingData:
             )
             for role in ROLES
         }
-        self.vectors = word_vectors(
-            options.word_vectors, settings, tokenized_set, self._texts(self.content), directory
+        self.vectors = _word_vectors(
+            options.word_vectors, settings, tokenized_set, self._texts(self.content)
         )
 
     def vocabulary(self, role: str) -> list[str]:
@@ -158,3 +156,29 @@ def content_words(
 def _is_word(text: str) -> bool:
     is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
     return not is_alone and any(character.isalnum() for character in text)
+
+
+def _word_vectors(
+    kind: str, settings: RunSettings, tokenized_set: TokenizedSet, texts: InteractionTexts
+) -> WordVectors:
+    """The vectors of both vocabularies; zeros for words without one.
+
+    Only training queries and their judgments are used, and texts of documents.
+    """
+    if kind == PAIRS:
+        return WordVectors(*(_of_pairs(settings, tokenized_set, role) for role in ROLES))
+    vectors = given_vectors(settings, tokenized_set)
+    if kind != MAPPED:
+        return vectors
+    sizes = len(vectors.queries), len(vectors.documents)
+    return aligned(vectors, mined_dictionary(tokenized_set.retrieval_set, texts, sizes))
+
+
+def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
+    """Random indexing of the training pairs; zeros for words that too few pairs have.
+
+    Two words that stand in one pair alone, and in the same, would be the same word.
+    """
+    size, seed = len(tokenized_set.vocabulary(role)), settings.training.seed
+    found = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
+    return np.where(found.counts[:, np.newaxis] >= _LEAST_PAIRS, found.vectors(), 0)

@@ -1,10 +1,8 @@
-"""What the experiments of Yu and Allan 2020 can be told by flags."""
+"""What ranks in the experiments of Yu and Allan 2020, and what they can be told by flags."""
 
 from __future__ import annotations
 
 import dataclasses
-
-from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 
 # Values of --word_vectors.
 PAIRS, GIVEN, MAPPED = "pairs", "given", "mapped"
@@ -20,6 +18,31 @@ QUERY_WORDS, DOCUMENT_WORDS, PATIENCE = 20, 500, 5
 # Words that more than this share of the texts have are left out; no stop list is needed.
 MOST_COMMON = {"query": 0.08, "document": 0.15}
 
+_COSTLY = ("match_pyramid", "late_interaction")
+
+
+@dataclasses.dataclass(frozen=True)
+class Matching:
+    """What ranks in a row of Table 3."""
+
+    name: str  # as in the paper; rows that it does not have end with "(ours)"
+    # "bm25", "ql", a network, or mean vectors: "add", or "idf" with weights; "random" for chance
+    model: str
+    # whether queries are translated word by word before they meet the ranker or the network
+    translates: bool = False
+    interaction: str = "cosine"  # what the cells of MatchPyramid's map hold
+    eta: float = 0.3  # cosine from which two words count as the same, for MP-Exact and MP-Hybrid
+
+    @property
+    def learns(self) -> bool:
+        """Whether it is trained."""
+        return self.model in (*_COSTLY, "drmm", "knrm")
+
+    @property
+    def costly(self) -> bool:
+        """Whether each step of training reads the texts anew, which costs more than all else."""
+        return self.model in _COSTLY
+
 
 @dataclasses.dataclass(frozen=True)
 class MatchingOptions:
@@ -28,15 +51,7 @@ class MatchingOptions:
     word_vectors: str = PAIRS  # name of one of `WORD_VECTORS`
     folds: int = 0  # folds of a rotating cross-validation; 0 keeps the splits of the set
     epochs: int = 50  # at most (paper: 50)
-    # `epochs` of MatchPyramid, Conv-KNRM and late interaction; 0 leaves them out
+    # `epochs` of MatchPyramid and late interaction; 0 leaves them out
     pyramid_epochs: int = 5
     pyramid_query_words: int = QUERY_WORDS  # that these read
     pyramid_document_words: int = DOCUMENT_WORDS
-
-    def that_matter_to(self, system: MatchingSystem) -> MatchingOptions:
-        """The options that have an effect on a system, and defaults for the rest."""
-        if not system.learns:
-            return MatchingOptions(self.word_vectors, self.folds)
-        if system.costly:
-            return dataclasses.replace(self, epochs=MatchingOptions.epochs)
-        return MatchingOptions(self.word_vectors, self.folds, self.epochs)

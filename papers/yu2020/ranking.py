@@ -20,11 +20,9 @@ from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.papers.laboratory.translated.rankers import RANKERS
-from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors
-from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
 from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
@@ -33,12 +31,13 @@ from tf_smoothclir.papers.yu2020.options import (
     DOCUMENT_WORDS,
     PATIENCE,
     QUERY_WORDS,
+    Matching,
     MatchingOptions,
 )
-from tf_smoothclir.papers.yu2020.systems import MatchingSystem
 from tf_smoothclir.protocols.scorer import RowRetriever, Scorer
 
 SELECT = "MAP"
+_RANKERS = {"bm25": Bm25, "ql": QueryLikelihood}
 
 
 class RandomOrder:
@@ -72,7 +71,7 @@ class NetworkScorer:
 
 
 def scorer_of(
-    system: MatchingSystem,
+    system: Matching,
     data: MatchingData,
     options: MatchingOptions,
     *,
@@ -80,34 +79,35 @@ def scorer_of(
     seed: int,
 ) -> tuple[Scorer, Learned | None]:
     """What ranks, trained if it has anything to learn, and how learning went."""
-    if system.kind == systems.RANDOM:
+    if system.model == "random":
         return RandomOrder(seed), None
-    if system.kind in (systems.LITERAL, systems.TRANSLATED):
-        return _lexical(system, data), None
-    if system.kind == systems.MEAN_VECTORS:
-        tables = data.tables(translates=False)
+    if system.model in _RANKERS:
+        # Over whole collections, with the paper's parameters.
+        translation = data.translation if system.translates else data.untranslated
+        ranker = _RANKERS[system.model]()
+        rows = ranker(data.collection).rows((data.queries @ translation).tocsr())
+        return RowRetriever(rows, data.retrieval_set.tie_order), None
+    tables = data.tables(translates=system.translates)
+    if system.model in ("add", "idf"):
         vectors = tables.queries.numpy(), tables.documents.numpy()
         by_rarity = system.model == "idf"
         return MeanVectors(data.texts(tables), *vectors, by_rarity=by_rarity), None
-    return _network_scorer(system, data, options, negatives, seed)
+    if system.model == "sum_of_maxima":
+        return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
+    return _learned(system, data, tables, options, negatives, seed)
 
 
-def _lexical(system: MatchingSystem, data: MatchingData) -> RowRetriever:
-    """BM25 or query likelihood over whole collections, with the paper's parameters."""
-    translated = system.kind == systems.TRANSLATED
-    translation = data.translation if translated else data.untranslated
-    ranker = RANKERS[system.model]()
-    rows = ranker(data.collection).rows((data.queries @ translation).tocsr())
-    return RowRetriever(rows, data.retrieval_set.tie_order)
-
-
-def _network_scorer(system, data: MatchingData, options: MatchingOptions, negatives, seed):
-    tables = data.tables(translates=system.translates)
+def _learned(
+    system: Matching,
+    data: MatchingData,
+    tables: WordTables,
+    options: MatchingOptions,
+    negatives: int,
+    seed: int,
+) -> tuple[Scorer, Learned]:
     lengths = QUERY_WORDS, DOCUMENT_WORDS
     if system.costly:
         lengths = options.pyramid_query_words, options.pyramid_document_words
-    if not system.learns:
-        return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
     keras.utils.set_random_seed(seed)
     network, texts = build(system, data, tables), data.texts(tables, *lengths)
     lists = candidate_lists(data.retrieval_set, "train", negatives=negatives, seed=seed)
@@ -125,10 +125,10 @@ def _network_scorer(system, data: MatchingData, options: MatchingOptions, negati
     return NetworkScorer(network, texts), learned
 
 
-def build(system: MatchingSystem, data: MatchingData, tables: WordTables) -> InteractionNetwork:
+def build(system: Matching, data: MatchingData, tables: WordTables) -> InteractionNetwork:
     """An untrained network."""
     if system.model == "late_interaction":
         return LateInteraction(tables, data.frequency_weights)
     if system.model == "match_pyramid":
         return MatchPyramid(tables, system.interaction, system.eta)
-    return {"drmm": Drmm, "knrm": Knrm, "conv_knrm": ConvKnrm}[system.model](tables)
+    return {"drmm": Drmm, "knrm": Knrm}[system.model](tables)

@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import TYPE_CHECKING
 
-# What ranks.
-RANDOM, LITERAL, MEAN_VECTORS, TRANSLATED, NETWORK = (
-    *("random order", "literal", "mean vectors", "translated queries"),
-    "network",
-)
+from tf_smoothclir.papers.laboratory.experiment import FixedRow
+from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.systems import System
+from tf_smoothclir.papers.yu2020.options import Matching
+from tf_smoothclir.settings.presets import PRESETS
+
+if TYPE_CHECKING:
+    from tf_smoothclir.papers.yu2020.cells import MatchingCell
 
 
-@dataclasses.dataclass(frozen=True)
-class MatchingSystem:
+class MatchingSystem(Matching, FixedRow):
     """A row of Table 3."""
 
-    name: str  # as in the paper; rows that it does not have end with "(ours)"
-    kind: str  # what ranks: one of the constants of this module
-    model: str = ""  # the ranker or the network; "idf" for mean vectors with weights
-    interaction: str = "cosine"  # what the cells of MatchPyramid's map hold
-    # whether queries are translated word by word before they meet the network
-    translates: bool = False
-    eta: float = 0.3  # cosine from which two words count as the same, for MP-Exact and MP-Hybrid
+    def cells(self, study: Study) -> list[MatchingCell]:
+        """One for each seed; none if the costly ones are to be left out."""
+        from tf_smoothclir.papers.yu2020.cells import MatchingCell  # needs TensorFlow
 
-    @property
-    def learns(self) -> bool:
-        """Whether it is trained."""
-        return self.kind == NETWORK and self.model != "sum_of_maxima"
-
-    @property
-    def costly(self) -> bool:
-        """Whether each step of training reads the texts anew, which costs more than all else."""
-        return self.model in ("match_pyramid", "conv_knrm", "late_interaction")
+        if self.costly and not study.matching.pyramid_epochs:
+            return []
+        return [MatchingCell(study, study.with_seed(seed), self) for seed in study.seeds]
 
 
-def _network(name: str, model: str, **options) -> MatchingSystem:
-    return MatchingSystem(name, NETWORK, model, **options)
+class _OfPreset(System):
+    """What this package trains for retrieval; it has one split, so no rotations."""
+
+    def cells(self, study):
+        return [] if study.matching.folds else super().cells(study)
 
 
-_PYRAMIDS = tuple(
-    _network(f"MP-{kind.capitalize()}", "match_pyramid", interaction=kind)
-    for kind in ("cosine", "gaussian", "exact", "hybrid")
-)
 PAPER = (
-    MatchingSystem("BWE-Agg-Add", MEAN_VECTORS),
-    MatchingSystem("BWE-Agg-IDF", MEAN_VECTORS, "idf"),
-    MatchingSystem("TbT-QT-BM25", TRANSLATED, "bm25"),
-    MatchingSystem("TbT-QT-QL", TRANSLATED, "ql"),
-    *_PYRAMIDS,
-    _network("MP-TbT-QT", "match_pyramid", translates=True),
-    _network("DRMM-Cosine", "drmm"),
-    _network("DRMM-TbT-QT", "drmm", translates=True),
-    _network("KNRM-Cosine", "knrm"),
-    _network("KNRM-TbT-QT", "knrm", translates=True),
+    MatchingSystem("BWE-Agg-Add", "add"),
+    MatchingSystem("BWE-Agg-IDF", "idf"),
+    MatchingSystem("TbT-QT-BM25", "bm25", translates=True),
+    MatchingSystem("TbT-QT-QL", "ql", translates=True),
+    *(
+        MatchingSystem(f"MP-{kind.capitalize()}", "match_pyramid", interaction=kind)
+        for kind in ("cosine", "gaussian", "exact", "hybrid")
+    ),
+    MatchingSystem("MP-TbT-QT", "match_pyramid", translates=True),
+    MatchingSystem("DRMM-Cosine", "drmm"),
+    MatchingSystem("DRMM-TbT-QT", "drmm", translates=True),
+    MatchingSystem("KNRM-Cosine", "knrm"),
+    MatchingSystem("KNRM-TbT-QT", "knrm", translates=True),
 )
 OURS = (
-    MatchingSystem("Random order (ours)", RANDOM),
-    MatchingSystem("Literal BM25 (ours)", LITERAL, "bm25"),
-    _network("Sum of maxima, untrained (ours)", "sum_of_maxima"),
-    _network("Late interaction (ours)", "late_interaction"),
-    _network("Conv-KNRM (ours)", "conv_knrm"),
+    MatchingSystem("Random order (ours)", "random"),
+    MatchingSystem("Literal BM25 (ours)", "bm25"),
+    MatchingSystem("Sum of maxima, untrained (ours)", "sum_of_maxima"),
+    MatchingSystem("Late interaction (ours)", "late_interaction"),
+)
+_PAPERS_TOWERS = {"loss": "sosl", "tower": "average_pooling"}
+PRESET_SYSTEMS = tuple(
+    _OfPreset(f"{name}, --preset={preset} (ours)", {**_PAPERS_TOWERS, **PRESETS[preset]})
+    for name, preset in (("Two towers", "dense"), ("PSQ", "lexical"))
 )
 # The grid of Figure 1; the paper does not say its own.
 ETAS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
@@ -67,4 +65,5 @@ ETAS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
 
 def exact_at(eta: float) -> MatchingSystem:
     """MP-Exact with another η."""
-    return _network(f"MP-Exact, η = {eta:g}", "match_pyramid", interaction="exact", eta=eta)
+    name = f"MP-Exact, η = {eta:g}"
+    return MatchingSystem(name, "match_pyramid", interaction="exact", eta=eta)

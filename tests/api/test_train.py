@@ -7,6 +7,7 @@ from unittest import mock
 import keras_tuner
 import numpy as np
 import pytest
+import tensorflow as tf
 from absl import flags
 
 import tf_smoothclir as sc
@@ -62,6 +63,18 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
+def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(source, tiny_dir, table):
+    alone = sc.train(tiny_dir, **table)
+    model = sc.train(tiny_dir, **table, folds=3)
+    details, judged = model.details, {judgment.query_id for judgment in source.judgments()}
+    assert details["counts"]["cross-validation"]["MAP"] == len(judged)
+    assert (model.metrics, details["cut_points"]) == (alone.metrics, alone.details["cut_points"])
+    report = (model.path / "report.md").read_text(encoding="utf-8")
+    assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
+    with pytest.raises(InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
+        sc.train(tiny_dir, **table, folds=2)
+
+
 def test_pairs_and_clicks_are_sets_too(parts, table):
     texts = parts["queries"], parts["documents"]
     best = [(query, document) for query, document, grade in parts["judgments"] if grade == 2]
@@ -75,6 +88,37 @@ def test_pairs_and_clicks_are_sets_too(parts, table):
     clicked = {(texts[0][query], document) for query, document in best}
     assert model.details["set"]["judgments"] == len(clicked)  # the one that is gone is skipped
     assert model.evaluate(pairs=pairs).counts["MAP"] == len({query for query, _ in pairs})
+
+
+def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
+    def words(text):  # another one than ours in case, punctuation and length
+        return [f"{word} Ab." for word in text.split()]
+
+    own = {**towers, "retriever": "hybrid", "max_query_tokens": 5}
+    model = sc.train(**parts, **own, tokenizer=words, output_dir=tmp_path / "run")
+    vocabulary = (tmp_path / "run/vocabulary/query.txt").read_text().split()[2:]
+    assert vocabulary
+    assert all(word.endswith("_Ab.") for word in vocabulary)
+    query = next(iter(parts["queries"].values()))
+    asked = " ".join(f"{word}_Ab." for word in query.split())
+    (hits,) = model.search([query])
+    exported = model.export(tmp_path / "export")
+    for opened in (sc.load(tmp_path / "run", tokenizer=words), sc.load(exported, tokenizer=words)):
+        (again,) = opened.search([query], documents=parts["documents"])
+        assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in hits]
+        np.testing.assert_array_equal(
+            opened.encode_queries([query]), sc.load(exported).encode_queries([asked])
+        )
+    assert sc.load(exported).search([query]) == [[]]  # no word of it is known
+    served = tf.saved_model.load(str(exported / "search/1")).signatures["serving_default"]
+    found = served(text=tf.constant([asked, query]))
+    assert [id_.decode() for id_ in found["ids"][0].numpy()[: len(hits)]] == [h.id for h in hits]
+    assert found["evidence"].numpy().tolist() == [b"words", b"nothing"]
+    assert model.evaluate(
+        **{name: part for name, part in parts.items() if name != "splits"}
+    ).counts["MAP"]
+    with pytest.raises(InputError, match="tokenizer: it gives no words of"):
+        sc.train(**parts, **own, tokenizer=str.upper)
 
 
 @pytest.mark.parametrize("given", ["sentences", "files", "dictionary"])

@@ -97,7 +97,11 @@ def check_help(commands, module, groups, **other_defaults):
         ("export.search", ["--trec_run=a.run", "--tag=my system"], "error: --tag=my system: the"),
         ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
         ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
-        ("trainers.compare", ["a.run", "b.run", "--full"], "error: --full: every run is a file"),
+        (
+            "trainers.compare",
+            ["a.run", "b.run", "--nofull"],
+            "error: --nofull: every run is a file",
+        ),
         ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
         ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: it is not a run directory"),
         ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),

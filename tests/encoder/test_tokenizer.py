@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.text.test_tokenizer import SCRIPTS, tokens
+from tests.text.test_tokenizer import tokens
 from tf_smoothclir.encoder.ngram_buckets import fingerprints, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import (
     _class,
@@ -22,6 +22,7 @@ from tf_smoothclir.encoder.tokenizer import (
 from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.utils.composition import forms
 
 GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
 CHARACTERS = GRAPH["CHARACTERS"]
@@ -29,7 +30,8 @@ SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
 # Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
 # letters whose lower case is special.
 _TRAPS = (
-    "aAbZ09_ΣσςİIıßẞ中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K"
+    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻｶﾞ\u0307\u064eـ"
+    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K"
 )
 # Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
 _BYTES = (
@@ -41,14 +43,9 @@ TEXTS = st.one_of(
 )
 
 
-def tokens_in_graph(texts):
-    rows = tokenize(tf.constant(texts, tf.string), 1_000_000).to_list()
+def tokens_in_graph(texts, pretokenized=False):
+    rows = tokenize(tf.constant(texts, tf.string), 1_000_000, pretokenized).to_list()
     return [[token.decode() for token in row] for row in rows]
-
-
-@pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS.keys())
-def test_scripts(text, expected):
-    assert tokens_of(text) == expected
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=20))
@@ -58,6 +55,8 @@ def test_any_bytes_and_chunks_between_spaces_have_the_tokens_of_the_graph(rows):
     found = [tokens_of(text) for text in texts]
     assert found == tokens_in_graph(rows)
     assert found == [[one for part in text.split(" ") for one in tokens_of(part)] for text in texts]
+    as_they_are = tokens_in_graph(rows, pretokenized=True)
+    assert [tokens_of(text, pretokenized=True) for text in texts] == as_they_are
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,9 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(characters):
         assert of_table & codes == set(members), name
     table = {code: text.strip(" ") for code, text in _lower_case().items()}
     assert {code: text for code, text in table.items() if code in codes} == lower
-    assert set(_tables()["long_lower"]) == {"130"}
+    assert set(_tables()["long_lower"]) == {"df", "1e9e"}
+    of_forms = {text: tokens_of(text) for text in map(chr, forms())}
+    assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
     tokens = sorted({token for character in characters for token in tokens_of(character)})
     tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
     words = tf.strings.regex_full_match(tokens, _WORD).numpy()

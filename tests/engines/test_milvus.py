@@ -24,7 +24,7 @@ from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
 from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings

@@ -220,13 +220,20 @@ def run(commands):
 
 
 def test_command_compares_trec_files(run, files):
-    arguments = ["bm25.run", "dense.run", "--qrels=qrels", "--output_dir=out", "--metric=MAP"]
+    arguments = [
+        "bm25.run",
+        "dense.run",
+        "--qrels=qrels",
+        "--output_dir=out",
+        "--measures=MAP,RR(rel=2)",
+    ]
     done = run(*arguments, cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
     table = (files / "out" / "comparison.md").read_text()
     assert done.stdout.startswith(table)
     assert "| MAP | bm25.run | 3 | 0.6667 |" in table
     assert "| MAP | dense.run | 3 | 0.5000 | -0.1667 (" in table
+    assert "| RR(rel=2) | bm25.run | " in table
     assert "the highest grade here is 2" in table
     assert "* run dense.run: lacks 1 judged queries; left out are 1 queries without" in table
 
@@ -246,8 +253,8 @@ def run_directories(tmp_path_factory):
 def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_directories):
     directory, evaluations = run_directories
     first, second = sc.Model(directory / "first"), directory / "second"
-    comparison = sc.compare(first, second)
-    done = run("first", "second", cwd=directory)
+    comparison = sc.compare(first, second, full=False)
+    done = run("first", "second", "--nofull", cwd=directory)
     assert (done.returncode, done.stderr) == (0, "")
     assert str(comparison) == done.stdout == comparison._repr_markdown_()
     for metric in METRICS:
@@ -255,9 +262,11 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_
             count, mean = evaluation.counts[metric], evaluation.metrics[metric]
             assert f"| {metric} | {name} | {count} | {mean:.4f} |" in done.stdout
     # The second by what evaluate wrote of it.
-    arguments = ["second/evaluation", "first/", "--baseline=first", "--full", "--metric=MRR_mr"]
+    arguments = ["second/evaluation", "first/", "--baseline=first", "--measures=MRR@10,MRR_mr"]
     full = run(*arguments, "--samples=500", cwd=directory)
     count = evaluations["first"].counts["full/MRR@10"]
+    mean = evaluations["first"].metrics["full/MRR@10"]
+    assert f"| MRR@10 | first | {count} | {mean:.4f} |" in full.stdout
     assert f"| MRR_mr | first | {count} | " in full.stdout
     assert "* baseline: first;" in full.stdout
     assert "else 500 random ones" in full.stdout
@@ -267,7 +276,10 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_
     ("arguments", "message"),
     [
         (["first", "."], "there is no run (no config.json)"),
-        (["first", "second", "--split=train"], "error: first: it has no run.trec of the train"),
+        (
+            ["first", "second", "--split=train"],
+            "error: first: it has no full.run.trec of the train",
+        ),
     ],
 )
 def test_mistake_is_a_message(run, run_directories, arguments, message):

@@ -32,7 +32,8 @@ from tf_smoothclir.evaluation.evaluate import (
     metrics_content,
     rules,
 )
-from tf_smoothclir.evaluation.metrics import RULES, grade_metrics
+from tf_smoothclir.evaluation.examples import examples
+from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS, RULES, grade_metrics
 from tf_smoothclir.evaluation.report import (
     components_table,
     language_cells,
@@ -46,7 +47,7 @@ from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
-FULL = ("full/MRR@10", "full/Recall@1", "full/Recall@10", "full/Recall@100")
+FULL = tuple(f"full/{name}" for name in COLLECTION_METRICS)
 CUT_POINTS = CutPoints((-0.01, 0.01), shares=(0.7, 0.9), alone=(), lists=(-0.01, 0.01))
 
 
@@ -65,17 +66,59 @@ def evaluation(world, tmp_path_factory):
 
 def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation, world):
     found, directory = evaluation
-    assert list(found.metrics) == list(found.intervals) == list(found.counts) == [*METRICS, *FULL]
+    assert list(found.metrics) == list(found.intervals) == list(found.counts) == [*FULL, *METRICS]
     for name, value in found.metrics.items():
         low, high = found.intervals[name]
         assert 0 <= low <= value <= high <= 1
     retrieval_set, _ = world
-    for grade, names in ((2, ("P_mr@1", *FULL)), (1, ("MAP", "NDCG@5"))):
+    for grade, names in (
+        (2, ("P_mr@1", "full/MRR@10", "full/Recall@1")),
+        (1, ("MAP", "NDCG@5", "full/MAP")),
+    ):
         queries = set(retrieval_set.query_rows[retrieval_set.grades >= grade])
         assert {found.counts[name] for name in names} == {len(queries)}
     assert found.counts["P_mr@1"] < found.counts["MAP"] <= 25
     names = sorted(path.name for path in directory.iterdir() if path.stat().st_size)
-    assert names == ["full.qrels.trec", "full.run.trec", "qrels.trec", "run.trec"]
+    files = ["full.qrels.trec", "full.run.trec", "per_query.tsv", "qrels.trec", "run.trec"]
+    assert names == files
+    header, *rows = [line.split("\t") for line in (directory / files[2]).read_text().splitlines()]
+    assert header == ["query_id", *found.metrics]
+    assert [row[0] for row in rows] == [
+        retrieval_set.query_ids[row] for row in found.hits.query_rows
+    ]
+    for name, of_queries in zip(header[1:], list(zip(*rows))[1:]):
+        values = [float(value or "nan") for value in of_queries]
+        np.testing.assert_allclose(values, found.per_query[name], rtol=1e-5)
+
+
+def test_the_worst_queries_are_shown_with_what_was_found(evaluation, world):
+    (retrieval_set, _), (found, _) = world, evaluation
+    (worst, table), (others, _) = examples(retrieval_set, found)
+    assert (worst, others) == ("The worst queries", "Examples")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    values = np.sort(found.per_query["full/nDCG@10"][np.isfinite(found.per_query["full/nDCG@10"])])
+    assert [row[-1] for row in rows] == [f"{value:.2f}" for value in values[:10]]
+    texts = {query.text: place for place, query in enumerate(retrieval_set.source.queries())}
+    documents = [" ".join(one.text.split()) for one in retrieval_set.source.documents()]
+    for query, wanted, rank, first, _ in rows:
+        (place,) = np.flatnonzero(found.hits.query_rows == texts[query])
+        ranked = [documents[row][:100] for row in found.hits.document_rows[place]]
+        assert first == ("the same" if ranked[0] == wanted else ranked[0])
+        own = retrieval_set.query_rows == texts[query]
+        best = retrieval_set.document_rows[own][np.argmax(retrieval_set.grades[own])]
+        assert wanted == documents[best][:100]
+        if best in found.hits.document_rows[place] and retrieval_set.grades[own].max() == 2:
+            assert rank == str(1 + found.hits.document_rows[place].tolist().index(best))
+
+
+def test_measures_by_name_are_those_of_the_ranking_and_unknown_ones_are_refused(world):
+    found = evaluate_split(*world, "test", negatives=7, measures=["nDCG@10", "RR(rel=2)@10"])
+    for ours, theirs in (("nDCG@10", "nDCG@10"), ("MRR@10", "RR(rel=2)@10")):
+        values = found.per_query[f"full/{ours}"], found.per_query[f"full/{theirs}"]
+        known = np.isfinite(values[0])
+        np.testing.assert_allclose(values[0][known], values[1][known], atol=1e-6)
+    with pytest.raises(InputError, match="--measures=best: ir_measures has no such measure"):
+        evaluate_split(*world, "test", negatives=7, measures=["best"])
 
 
 def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world):
@@ -134,7 +177,7 @@ def test_a_scorer_is_measured_on_candidate_lists_alone_but_not_of_an_empty_split
     found = evaluate_splits(retrieval_set, scorer, ["test"], negatives=7, trec_dir=tmp_path)
     assert list(found["test"].metrics) == list(METRICS)
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
-    assert files == ["qrels.trec", "run.trec"]
+    assert files == ["per_query.tsv", "qrels.trec", "run.trec"]
     assert "full" not in metrics_content(found, 7)["rules"]
     assert found["test"].hits is None
     assert found["test"].graded(CUT_POINTS).hit_confusion is None
@@ -269,7 +312,8 @@ def test_the_report_and_the_terminal_have_the_numbers(tmp_path, capsys):
     report = path.read_text(encoding="utf-8")
     print_results(CONTENT, ["validation", "test"])
     printed = re.findall(r"(?:^\|.*\n)+", capsys.readouterr().out, flags=re.MULTILINE)
-    assert len(printed) == 3  # metrics, predicted grades, and a table of pairs by grade
+    assert len(printed) == 4  # metrics, predicted grades, and a table of pairs by grade
+    assert report.index("| whole collection |") < report.index("| candidate lists |")
     for text in (
         *printed,
         "| NDCG@5 | 0.5000 (0.4000 to 0.6000) | 0.2500 (0.1500 to 0.3500) | 1,200 / 1,200 |",
@@ -292,8 +336,8 @@ def test_the_report_and_the_terminal_have_the_numbers(tmp_path, capsys):
 def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
     nobody = {"test": dataclasses.replace(measured(0.0), counts={"NDCG@5": 3, "full/MRR@10": 0})}
     content = metrics_content(nobody, 40)
-    rows = [row[1:] for row in metrics_cells(content, ["test"])[1]]
-    assert rows == [["0.0000 (-0.1000 to 0.1000)", "3"], ["none", "0"]]
+    rows = [row for _, rows in metrics_cells(content, ["test"]) for row in rows]
+    assert rows == [["MRR@10", "none", "0"], ["NDCG@5", "0.0000 (-0.1000 to 0.1000)", "3"]]
     (sentence,) = without_queries(content, ["test"])
     assert sentence.endswith("nothing to measure by full/MRR@10.")
 
@@ -307,8 +351,6 @@ DRAWINGS = {
     "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
     "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
     "profiles": (plots.position_profiles, [PROFILES], 720),
-    "hits of equal scores": (plots.grades_of_hits, [[np.ones(3), np.ones(1)], (1.0,)], 720),
-    "a grade that no pair has": (plots.confusion, [np.array([[5, 1], [0, 0]])], 552),
 }
 
 

@@ -14,11 +14,11 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.evaluation import trec, trec_files
+from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.metrics import DEPTH, list_metrics, retrieval_metrics
 from tf_smoothclir.evaluation.trec_files import highest_grade, read_qrels, read_run, run_metrics
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.settings.training import COMPARED, METRICS
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import InputError
 
@@ -78,7 +78,8 @@ def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path
     trec.write_ranking(run, retrieval_set, ranking, "tag")
     trec.write_qrels(qrels, retrieval_set, queries)
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
-    measures = {"full/MRR@10": RR(rel=best) @ 10, **recalls}
+    graded = {"full/nDCG@10": nDCG @ 10, "full/MAP": AP, "full/MRR@10": RR(rel=best) @ 10}
+    measures = {**graded, **recalls}
     check(retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
 
 
@@ -122,28 +123,24 @@ def written(tmp_path, content):
     return path
 
 
-def random_run_and_qrels(lowest_grade):
-    """Runs of 0 to 30 documents without ties, judgments of retrieved and of other documents."""
-    generator, run, qrels = np.random.default_rng(2), {}, {}
-    for query in range(160):
-        documents = [f"d{number}" for number in generator.permutation(60)]
-        judged = generator.permutation(60)[: generator.integers(1, 20)]
-        grades = generator.integers(lowest_grade, 3, size=len(judged))
-        grades[0] = abs(grades[0])  # pytrec_eval crashes where all grades of a query are below 0
-        qrels[f"q{query}"] = {f"d{d}": int(grade) for d, grade in zip(judged, grades)}
-        length = int(generator.integers(0, 31))
-        scores = generator.permutation(length) / 8 - 1
-        if length:
-            run[f"q{query}"] = dict(zip(documents[:length], scores.tolist()))
-    return run, qrels
-
-
-@pytest.mark.parametrize("lowest_grade", [0, -2])
-def test_ir_measures_agrees_on_files_of_any_system_in_any_order(lowest_grade, monkeypatch):
-    monkeypatch.setattr(trec_files, "_QUERIES_PER_CHUNK", 7)
-    run, qrels = random_run_and_qrels(lowest_grade)
-    found = run_metrics(dict(reversed(run.items())), dict(reversed(qrels.items())))
-    check(found.per_query, found.query_ids, run, qrels, list_measures())
+def test_metrics_of_a_run_by_hand():
+    qrels = {"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"a": 1}, "q3": {"a": 2}, "q4": {"a": 0}}
+    run = {"q1": {"x": 3, "b": 2, "a": 1}, "q2": {"a": 0.5}, "q4": {"a": 1}, "q5": {"a": 1}}
+    found, log3 = run_metrics(run, qrels).per_query, math.log2(3)
+    gain = (1 / log3 + 2 / 2) / (2 + 1 / log3)  # of the grades 0, 1, 2; the best order is 2, 1
+    nan = math.nan
+    for names, expected in {
+        ("nDCG@10", "NDCG@5"): [gain, 1, 0, nan],
+        ("MRR@10", "MRR_mr"): [1 / 3, nan, 0, nan],
+        ("Recall@100", "P_mr@5"): [1, nan, 0, nan],
+        ("P_mr@1",): [0, nan, 0, nan],
+        ("P_r@5",): [2 / 5, 1 / 5, 0, nan],
+        ("MAP",): [(1 / 2 + 2 / 3) / 2, 1, 0, nan],
+        ("MRR_r",): [1 / 2, 1, 0, nan],
+    }.items():
+        for name in names:
+            np.testing.assert_allclose(found[name], expected, err_msg=name)
+    assert list(found) == list(COMPARED)
 
 
 def test_what_the_run_or_the_judgments_lack_is_counted():

@@ -3,21 +3,24 @@
 import pytest
 
 import tf_smoothclir as sc
+from tests.test_examples import ROOT, blocks
 
 pytest.importorskip("langchain_core", reason="LangChain is an extra, .[langchain]")
 from tf_smoothclir.extras.langchain import SmoothclirRetriever
 from tf_smoothclir.protocols.text_search import SearchHit
 
 
-def test_documents_are_the_hits_of_a_search(ranking_runs):
+def test_documents_are_the_hits_of_a_search(ranking_runs, monkeypatch):
     model = sc.load(ranking_runs["hybrid"].path)
-    hits = model.search(["word1 word2"], k=3, retriever="lexical")[0]
-    retriever = SmoothclirRetriever(model=model, k=3, options={"retriever": "lexical"})
+    monkeypatch.setattr(sc, "load", {"models": model}.get)
+    exec(blocks(ROOT / "docs" / "langchain.md")[0], names := {})
+    hits = model.search(["word1 word2"], k=5, retriever="lexical")[0]
+    retriever = names["retriever"].copy(update={"options": {"retriever": "lexical"}})
     found = retriever.invoke("word1 word2")
     assert [(d.id, d.page_content, d.metadata["score"]) for d in found] == [
         (hit.id, hit.text, hit.score) for hit in hits
     ]
-    assert [document.metadata["rank"] for document in found] == [1, 2, 3]
+    assert [document.metadata["rank"] for document in found] == [1, 2, 3, 4, 5]
     assert retriever.invoke("unheard of") == []
 
 

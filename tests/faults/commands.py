@@ -83,7 +83,7 @@ COMMANDS = (
     Command("search to a file", 10, "export.search", _LISTED),
     Command("lucene", 4, f"{_EXTRAS}.lucene.write_files", f"{_EXPORT} --output_dir=WORK/ans"),
     Command("quickstart", 4, "tests.small_quickstart", "13 --output_dir=WORK/quick"),
-    Command("reproduce", 4, f"{_PAPERS}.reproduce", f"theory gap {_DATA} {_REPRODUCED}"),
+    Command("reproduce", 4, f"{_PAPERS}.reproduce", f"figure1 table3 {_DATA} {_REPRODUCED}"),
 )
 
 

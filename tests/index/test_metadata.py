@@ -19,8 +19,8 @@ from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.index import ranker
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.index_settings import KINDS, IndexSettings
 from tf_smoothclir.index.metadata import plain
-from tf_smoothclir.index.vector_index import KINDS, IndexSettings
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 

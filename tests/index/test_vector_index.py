@@ -21,15 +21,9 @@ from tests.index.helpers import (
 )
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.index_settings import KINDS, LARGEST_FLAT, IndexSettings
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import (
-    KINDS,
-    LARGEST_FLAT,
-    BitScan,
-    IndexSettings,
-    Int8Scan,
-    VectorIndex,
-)
+from tf_smoothclir.index.vector_index import BitScan, Int8Scan, VectorIndex
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.errors import InputError
 

@@ -41,8 +41,6 @@ from tf_smoothclir.lexical.pseudo_queries import (
 )
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
-from tf_smoothclir.papers.laboratory.translated.learning import PARAMETERS, learn_translated_queries
-from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.settings.data import DataSettings
@@ -217,21 +215,6 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
     without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
     with pytest.raises(InputError, match="train split has a relevant document"):
         learn_lexical_model(without, seed=1)
-
-
-@pytest.mark.parametrize(
-    ("ranker", "best"), [("bm25", {"k1": 2.0, "b": 0.25}), ("ql", {"mu": 30.0})]
-)
-def test_the_best_parameters_of_a_ranker_are_taken(texts, monkeypatch, ranker, best):
-    monkeypatch.setattr(TranslatedQueries, "rows", lambda model, texts: model.ranker)
-
-    def quality(validation, ranker):
-        return -sum(abs(getattr(ranker, name) - value) for name, value in best.items())
-
-    monkeypatch.setattr(Validation, "__call__", quality)
-    assert all(value in PARAMETERS[ranker][name] for name, value in best.items())
-    found = learn_translated_queries(texts, ranker, "none", seed=13)
-    assert dataclasses.asdict(found.ranker).items() >= best.items()
 
 
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):

@@ -27,13 +27,7 @@ from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
-from tf_smoothclir.papers.laboratory.translated.model import TranslatedQueries
-from tf_smoothclir.papers.laboratory.translated.rankers import (
-    RANKERS,
-    Bm25,
-    Collection,
-    QueryLikelihood,
-)
+from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
 from tf_smoothclir.protocols.text_search import QueryReading
@@ -48,6 +42,7 @@ PIECES = ["Red", "house", "1848", "HAUS", "css", "zebra", ",", "?", "_", " ", "�
 SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
 TEXTS = st.lists(SEVERAL.map(" ".join) | SEVERAL.map("".join) | st.text(max_size=8), max_size=6)
 both = pytest.mark.parametrize("name", ["query", "document"])
+split = pytest.mark.parametrize("as_is", [False, True], ids=["tokenizer", "pretokenized"])
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +53,12 @@ def readers(tmp_path_factory):
     write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
     write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
     return {
-        "query": (QueryReader(directory, LIMIT), PlainReader([query, document], LIMIT)),
-        "document": (DocumentReader(directory, LIMIT), PlainReader([document], LIMIT)),
+        (name, as_is): (in_graph(directory, LIMIT, as_is), PlainReader(paths, LIMIT, as_is))
+        for as_is in (False, True)
+        for name, in_graph, paths in (
+            ("query", QueryReader, [query, document]),
+            ("document", DocumentReader, [document]),
+        )
     }
 
 
@@ -68,17 +67,18 @@ def texts_of(found):
 
 
 @both
+@split
 @given(texts=TEXTS)
 @settings(deadline=None, max_examples=60, derandomize=True)
-def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, texts):
-    in_graph, plain = readers[name]
+def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, texts):
+    in_graph, plain = readers[name, as_is]
     expected, found = in_graph.batch(texts), plain.batch(texts)
     np.testing.assert_array_equal(found.ids, expected.ids)
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT))
+        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [
@@ -91,27 +91,36 @@ def test_by_hand(readers):
     # Query words are 2 to 6, those of documents 7 + 2 to 7 + 6; "y" is behind the limit.
     texts = ["Red CSS, zebra", "haus?", "?,", "z red , , x y", ""]
     ids = [[2, 7 + 5, 3, 0], [7 + 2, 7 + 4], [7 + 4, 3], [0, 2, 3, 3, 0], []]
-    _, plain = readers["query"]
+    _, plain = readers["query", False]
     found, readings = plain.queries(texts)
     assert texts_of(found) == ids
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
     unknown = [("zebra",), (), (), ("z", "x"), ()]
     assert readings == list(map(QueryReading, levels, unknown))
-    for reader in readers["query"]:
+    for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
-    for reader in readers["document"]:
+    for reader in readers["document", False]:
         found = reader.batch(["Haus, CSS", "", "red [PAD]"])
         assert (texts_of(found), found.size) == ([[2, NO_WORD, 5], [], [NO_WORD] * 4], 7)
     # A text that no encoding has is read.
     found, (reading,) = plain.queries(["red\ud800house"])
     assert found.ids.tolist() == [2, 0, 4]
+    for reader in readers["query", True]:  # what stands between white space, as it is
+        assert texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"])) == [
+            [NO_WORD, 12],
+            [2, 12, 6],
+            [NO_WORD],
+        ]
     assert reading == QueryReading("words")
 
 
 @both
 def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
-    reader, texts = readers[name][0], (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000)
+    reader, texts = (
+        readers[name, False][0],
+        (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000),
+    )
     assert texts_of(reader.batch(texts)) == texts_of(reader.words(iter(texts)))
     found = reader.words([])
     assert (found.ids.size, found.offsets.tolist()) == (0, [0])
@@ -165,13 +174,10 @@ MODEL = LexicalModel(
     length_power=-0.5,
     mean_length=2.0,
 )
-TRANSLATION = sp.csr_array(np.array([[0, 0.25, 0.75], [0, 1, 0]], np.float32))
-BM25_BY_TABLE = TranslatedQueries(Bm25(0.9, 0.4), "table", TRANSLATION, 1.5)
-LIKELIHOOD_BY_HUMANS = TranslatedQueries(QueryLikelihood(30.0), "human", None)
 
 
-@pytest.mark.parametrize("model", [MODEL, BM25_BY_TABLE, LIKELIHOOD_BY_HUMANS])
-def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
+def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
+    model = MODEL
     model.save(tmp_path / "lexical")
     found = type(model).load(tmp_path / "lexical")
     assert vars(found).keys() == vars(model).keys()
@@ -187,23 +193,15 @@ def test_a_saved_model_comes_back_to_the_last_bit(model, tmp_path):
     assert found.choices() == model.choices() == json.loads(json.dumps(model.choices()))
 
 
-@pytest.mark.parametrize(
-    ("model", "old", "new"),
-    [
-        (MODEL, '"feedback": 12.5', '"feedback": "much"'),
-        (BM25_BY_TABLE, '"bm25"', '"bm26"'),
-        (BM25_BY_TABLE, '"k1"', '"k2"'),
-        (BM25_BY_TABLE, '"ranker"', '"name"'),
-    ],
-)
-def test_a_damaged_file_is_named(tmp_path, model, old, new):
-    model.save(tmp_path / "lexical")
+def test_a_damaged_file_is_named(tmp_path):
+    old, new = '"feedback": 12.5', '"feedback": "much"'
+    MODEL.save(tmp_path / "lexical")
     path = tmp_path / "lexical" / "lexical.json"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(InputError, match=r"lexical\.json: .*Restore the file, or train again"):
-        type(model).load(path.parent)
+        LexicalModel.load(path.parent)
 
 
 def test_a_pickle_is_not_opened(tmp_path):
@@ -494,13 +492,13 @@ def test_both_are_those_of_plain_loops(documents, queries, bm25, mu):
         assert row - row[0] == pytest.approx(expected - expected[0], abs=1e-4)
 
 
-@pytest.mark.parametrize("name", sorted(RANKERS))
-def test_weights_of_words_count_as_that_many_words_also_of_nothing(name):
-    ranker = RANKERS[name]()(Collection.of(words(*DOCUMENTS, size=SIZE)))
+@pytest.mark.parametrize("kind", [Bm25, QueryLikelihood])
+def test_weights_of_words_count_as_that_many_words_also_of_nothing(kind):
+    ranker = kind()(Collection.of(words(*DOCUMENTS, size=SIZE)))
     once = words([2, 3], [3, 6], size=SIZE).matrix()
     whole = ranker.rows(sp.csr_array(once.sum(axis=0)[None] * np.float32(0.5)))(np.array([0]))
     parts = ranker.rows(once)(np.array([0, 1])).sum(axis=0)
     assert whole[0] == pytest.approx(0.5 * parts, rel=1e-5)
     # An empty collection and unknown words score finite.
-    assert np.isfinite(scores(RANKERS[name](), [[], []], [[2], []])).all()
-    assert not scores(RANKERS[name](), [[2], [3]], [[7]]).any()
+    assert np.isfinite(scores(kind(), [[], []], [[2], []])).all()
+    assert not scores(kind(), [[2], [3]], [[7]]).any()

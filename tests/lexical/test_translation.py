@@ -20,7 +20,7 @@ from tf_smoothclir.lexical.related_words import shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import same_spelling
-from tf_smoothclir.papers.laboratory.translated.translation import by_nearest, by_table, literal
+from tf_smoothclir.papers.laboratory.translated import by_nearest, by_table, literal
 from tf_smoothclir.utils.errors import InputError
 
 QUERY_WORDS = ["[PAD]", "[UNK]", "dog", "cat", "the", "html"]
@@ -174,7 +174,7 @@ def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vecto
     assert words_of(nearest(missing=DOCUMENT_WORDS), DOG) == {}  # nothing to be near to
     assert words_of(nearest(missing=DOCUMENT_WORDS), HTML) == {"html": 1}
     for at_once in (10**6, 1):
-        module = "tf_smoothclir.papers.laboratory.translated.translation"
+        module = "tf_smoothclir.papers.laboratory.translated"
         monkeypatch.setattr(f"{module}._SIMILARITIES_AT_ONCE", at_once)
         assert words_of(nearest(), CAT) == {"chat": 1}
     # P(w | t) for t = 0, 1, and P(t) = 1/4, 3/4: P(t = 0 | w = 0) = 0.2 / (0.2 + 0.3).

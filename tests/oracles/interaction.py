@@ -98,30 +98,3 @@ def match_pyramid_score(maps, convolutions, biases, weights, parts=5):
             features += list(found[list(pooling_rows(len(cells), part))].max(axis=(0, 1)))
     inner = np.maximum(0, np.array(features) @ weights["hidden"] + weights["hidden_bias"])
     return (inner @ weights["output_weight"] + weights["output_bias"])[0]
-
-
-def ngrams(vectors, weights, bias):
-    """Unit vectors of the n-grams that begin at each word."""
-    size, found = len(weights), []
-    for begin in range(len(vectors)):
-        total = np.array(bias, float)
-        for place in range(size):
-            if begin + place < len(vectors):
-                total = total + vectors[begin + place] @ weights[place]
-        total = np.maximum(0, total)
-        norm = np.linalg.norm(total)
-        found.append(total / norm if norm else total)
-    return found
-
-
-def conv_knrm_score(query_vectors, document_vectors, convolutions, biases, kernels, weight, bias):
-    """Conv-KNRM over two texts without unknown words."""
-    features = []
-    for of_query in zip(convolutions, biases):
-        for of_document in zip(convolutions, biases):
-            similarities = [
-                [float(q @ d) for d in ngrams(document_vectors, *of_document)]
-                for q in ngrams(query_vectors, *of_query)
-            ]
-            features += knrm_features(similarities, kernels)
-    return float(np.array(features) @ weight[:, 0] + bias[0])

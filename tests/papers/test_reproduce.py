@@ -11,7 +11,7 @@ MODULE = "tf_smoothclir.papers.reproduce"
 
 def test_help_shows_every_setting_with_its_default(commands):
     groups = ["text", "model", "training", "retrieval", "encoder"]
-    groups += ["adversarial", "max_lstm", "translated_queries"]
+    groups += ["adversarial"]
     every_command.check_help(commands, MODULE, groups, epochs=10)
 
 
@@ -33,7 +33,7 @@ def test_mistakes_are_found_before_tensorflow_is_loaded(tmp_path):
         ("yu2020_table3 --word_vectors=given", "--word_vectors=given --query_embeddings"),
         ("yu2020_table3 --word_vectors=mapped", "there are no vectors"),
         ("table1 li2018_table2 --epochs=1", "li2018_table2, XCNN: --objective=xcnn --opening_epo"),
-        ("choices --query_embeddings=no.vec", "/no.vec: there is no such file. Check the path."),
+        ("table2 --query_embeddings=no.vec", "/no.vec: there is no such file. Check the path."),
         ("table3 --token_weights=learned", "table3, DSSM-CNN: --token_weights=learned --tower=cnn"),
         ("table2 --tune_epochs=0 --theta_1=0", "--tune_epochs=0 --theta_1=0: --tune_epochs=0"),
     ],

@@ -188,7 +188,7 @@ def test_concurrent_export_is_refused(fakes):
 
 
 def test_whenever_the_power_goes_the_old_or_the_new_version_loads(fakes, tmp_path, monkeypatch):
-    """And a server of the policy `latest`, which knows no pairs: docs/serving.md says the rest.
+    """And a server of the policy `latest`, which knows no pairs; see export/serving/README.md.
 
     The query tower that it takes is never newer than what is found with it.
     """

@@ -295,6 +295,8 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):
     (hits,) = hybrid(fused(0.3, 7.0)).search(["word1 word4"], 4)
     both, vectors = (hybrid(f).explain("word1 word4", hits) for f in (fused(0.3, 7.0), fused(0.3)))
+    assert hits[0].constant == pytest.approx(both[0].feedback)
+    assert hits[0].shown_score == pytest.approx(both[0].without(hits[0].constant).score)
     for explanation, without in zip(both, vectors):
         assert 0 < explanation.feedback <= 7 + 1e-4
         assert without.feedback == 0

@@ -1,4 +1,4 @@
-"""docs/serving.md: its lines run, and their answers have the shape that the page shows."""
+"""docs/serving.md, docs/requests.md: lines run, and answers have the shape that a page shows."""
 
 import contextlib
 import io
@@ -15,10 +15,10 @@ from tests.server.local_server import local_server
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.search.opening import open_search
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TEXT = "".join(DOCS.joinpath(name).read_text("utf-8") for name in ("serving.md", "requests.md"))
 # The sections before this one are tried with towers, this one with a re-ranker.
-SECTIONS = TEXT.partition("## 8. Search with a re-ranker")[::2]
+SECTIONS = TEXT.partition("## With a re-ranker")[::2]
 ADDRESS = "localhost:8501"
 QUERY, ANYTHING = "Which city is known for sugar?", "..."
 
@@ -39,7 +39,7 @@ def python_block(section, changes):
         assert shown in block
         block = block.replace(shown, used)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(block, PAGE.name, "exec"), names)
+        exec(compile(block, "page", "exec"), names)
     return names, printed.getvalue()
 
 
@@ -69,7 +69,7 @@ def has_shape(found, shown):
 )
 def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, command, answer):
     if shutil.which("curl") is None:
-        pytest.skip("no curl on the PATH: the lines of docs/serving.md are not run")
+        pytest.skip("no curl on the PATH: the lines of the pages are not run")
     assert command.startswith(f"curl -s {ADDRESS}/")
     command = command.replace(ADDRESS, servers[section])
     if section:

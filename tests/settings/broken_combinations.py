@@ -6,16 +6,14 @@ import shlex
 from tf_smoothclir.command_line.flag_rules import FLAG_RULES
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
-from tf_smoothclir.papers.laboratory import translated
-from tf_smoothclir.papers.li2018.rules import LAYER_RULES, OBJECTIVE_RULES
+from tf_smoothclir.papers.li2018.rules import OBJECTIVE_RULES
 from tf_smoothclir.settings import presets
 from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
 
 OF_PLUGINS = {
-    **dict.fromkeys((*OBJECTIVE_RULES, *LAYER_RULES), li2018.__name__),
+    **dict.fromkeys(OBJECTIVE_RULES, li2018.__name__),
     **dict.fromkeys(distributed.RULES, distributed.__name__),
-    **dict.fromkeys(translated.RULES, translated.__name__),
 }
 RULES = presets.rules()
 _DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
@@ -30,7 +28,6 @@ min_ngram=4 max_ngram=3
 text_fields=title,body passage_words
 token_weights=idf tower=cnn
 position_weights=learned tower=cnn
-projection_layers=2 tower=lstm
 matryoshka_dims=8 tower=lstm
 loss=softmax batching=bucketed
 loss=given objects
@@ -57,13 +54,8 @@ objective=adversarial opening_epochs=5 epochs=5
 distribution=shards retriever=lexical | shards_dir=gs://s batching=lists
 distribution=shards reranker=late_interaction | shards_dir=gs://s batching=lists
 rerank_depth=50 reranker
-retriever ranker=ql
-init_from=there retriever=translated
-retriever query_translation=none
-retriever=translated query_translation=nearest query_embeddings=en.vec document_embeddings
 fusion=reciprocal_rank retriever=lexical
 dictionary=en-fr.txt retriever
-dictionary=en-fr.txt query_translation=none | retriever=translated
 distribution=shards batching=in_batch | shards_dir=gs://shards
 distribution=shards EACH fresh_negatives=True hard_negatives=2 | shards_dir=gs://s batching=lists
 distribution=shards EACH pseudo_queries=9 ngram_buckets=50 | shards_dir=gs://s batching=lists

@@ -25,7 +25,7 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
-TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"}
+TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec", "per_query.tsv"}
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ import pytest
 
 from tests.training.fixtures import run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
-from tests.training.tiny_set import QUERIES, tiny_settings
+from tests.training.tiny_set import QUERIES, tiny_settings, write_tiny_set
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import run_data
@@ -24,7 +25,7 @@ from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")  # but `finished` has them
 
-FULL = {f"full/{name}" for name in ("MRR@10", "Recall@1", "Recall@10", "Recall@100")}
+FULL = {f"full/{name}" for name in COLLECTION_METRICS}
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_metrics_report_and_files_have_what_is_promised(finished):
             assert result["counts"][split][name] == QUERIES // 5  # 3:1:1
         assert np.shape(result["confusion"][split]) == (3, 3)
         assert np.sum(result["confusion"][split]) == 4 * 5  # 4 lists of 2 judged and 3 sampled
-        for name in ("run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec"):
+        for name in ("run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec", "per_query.tsv"):
             assert (finished.evaluation / split / name).stat().st_size
     assert {"gain", "ties", "lists", "intervals"} <= set(result["rules"])
     assert result["thresholds"] == [0.2, 0.7]  # as they were given
@@ -62,7 +63,11 @@ def test_metrics_report_and_files_have_what_is_promised(finished):
     assert kinds == ["best"]  # one set of weights, and no states
     report = finished.report.read_text()
     plots = list(finished.plots.iterdir())
-    assert len(plots) == 4
+    assert len(plots) == 2
+    lengths = ("whole", "first ten words", "three rarest words")
+    for text in ("## The worst queries", "## Examples", *lengths):
+        assert text in report
+    assert list(result["query_lengths"]) == [*lengths]
     assert all(plot.read_bytes().startswith(b"\x89PNG") for plot in plots)
     assert all(f"plots/{plot.name}" in report for plot in plots)
     assert all(line in report for line in finished.flags.read_text().splitlines())
@@ -89,6 +94,11 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
     for path in (finished.path, without):
         with pytest.raises(InputError, match=r"--epsilon: 1\.0 there, 0\.5 here"):
             train(tiny(epsilon=0.5), path)
+    other = write_tiny_set(tmp_path / "other")
+    with other.joinpath("wiki_fr.documents").open("a") as file:
+        file.write("new\tnew\tnew\n")
+    with pytest.raises(InputError, match="it holds a finished run on other data"):
+        train(tiny(data_dir=str(other)), finished.path)
     assert snapshot(finished.path) == before
     assert snapshot(without) == left
 

@@ -52,7 +52,7 @@ def test_the_first_ranks_are_ordered_again(commands, reranker, first_stage):
         assert list(scores) != top
         assert list(scores) == [document for document in second[query] if document in top]
     assert evaluated["test"]["full/Recall@100"] == evaluated["test"]["full/Recall@10"]
-    rules = f"full/...: first 7 ranks of {first_stage.path}, re-ranked by this run, relevant is"
+    rules = f"first 7 ranks of {first_stage.path}, re-ranked by this run, "
     assert evaluated["rules"]["full"].startswith(rules)
     assert {**evaluated["rules"], "full": alone["rules"]["full"]} == alone["rules"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.api.given import Texts, others_of, texts_of
-from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.index.builder import build_index, index_in_memory
@@ -53,8 +53,8 @@ def check_is_export(path: Path) -> None:
 class Searches:
     """Opens searches of a model."""
 
-    def __init__(self, models: ExportedModels, own_index: Path):
-        self._models, self._own_index = models, own_index
+    def __init__(self, models: ExportedModels, own_index: Path, tokenizer: Tokenizer | None = None):
+        self._models, self._own_index, self._tokenizer = models, own_index, tokenizer
         self._latest: tuple[str, DocumentIndex, dict[str, TextSearch]] | None = None
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
@@ -63,7 +63,7 @@ class Searches:
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
-        source = documents_of(documents)
+        source = documents_of(documents, self._tokenizer)
         what = index or "" if source is None else f"{source.fingerprint()} {source.others}"
         if self._latest is None or self._latest[0] != what:
             self._latest = what, self._index(source, index), {}
@@ -75,7 +75,7 @@ class Searches:
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        collection, halves, manifest, data = self._indexed(documents_of(documents))
+        collection, halves, manifest, data = self._indexed(documents_of(documents, self._tokenizer))
         build_index(directory, collection, halves, manifest, data, **options)
         return directory
 
@@ -105,7 +105,9 @@ class Searches:
             ) from None
 
 
-def documents_of(documents: Texts | None) -> MemorySource | None:
+def documents_of(
+    documents: Texts | None, tokenizer: Tokenizer | None = None
+) -> MemorySource | None:
     """Documents that a program has at hand, if any."""
     if documents is None:
         return None
@@ -113,4 +115,4 @@ def documents_of(documents: Texts | None) -> MemorySource | None:
         documents = list(documents)
     source = MemorySource([], texts_of(documents, "documents"), [])
     source.others = others_of(documents, "documents")
-    return source
+    return source if tokenizer is None else segmented_set(source, tokenizer)

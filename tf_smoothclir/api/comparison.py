@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from tf_smoothclir.evaluation import compare as comparing
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
 from tf_smoothclir.evaluation.significance import SAMPLES
-from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
@@ -23,9 +23,9 @@ def compare(
     *runs: PathText | Model,
     baseline: str = "",
     split: str = "test",
-    full: bool = False,
+    full: bool = True,
     qrels: PathText = "",
-    metrics: Sequence[str] = METRICS,
+    measures: Sequence[str] = COMPARED,
     samples: int = SAMPLES,
     seed: int = 13,
 ) -> Comparison:
@@ -36,9 +36,10 @@ def compare(
             wrote, or TREC run files of any system, which need `qrels`.
         baseline: Name of the baseline, the last part of its path; by default the first run.
         split: Which queries of run directories: "test", "validation" or "train".
-        full: Whether to compare full retrieval instead of candidate lists, of run directories.
+        full: Whether to compare full retrieval, not candidate lists, of run directories.
         qrels: TREC qrels of the runs that are files.
-        metrics: Which of the seven metrics to compare by.
+        measures: What to compare by: some of the default, or any of `ir_measures` by its name,
+            such as ["nDCG@20", "RR"].
         samples: Random sign patterns that the randomisation test draws.
         seed: Seed of the randomisation test and of the bootstrap.
 
@@ -57,13 +58,14 @@ def compare(
     if qrels and all(are_directories):
         reason = "every run is a directory, which holds its own judgments"
         raise input_error(f"--qrels={qrels}", reason, "Leave it out")
-    for flag, is_given in (("--full", full), ("--split", split != "test")):
+    for flag, is_given in (("--nofull", not full), ("--split", split != "test")):
         if is_given and not any(are_directories):
             raise input_error(flag, "every run is a file", "Leave it out")
     files = {name: _files(path, split, full, qrels) for name, path in zip(names, paths)}
-    systems, best_grade = comparing.read_systems(files)
+    further = [name for name in measures if name not in COMPARED]
+    systems, best_grade = comparing.read_systems(files, further)
     rows = comparing.compare(
-        systems, baseline=baseline, metrics=metrics, seed=seed, samples=samples
+        systems, baseline=baseline, metrics=measures, seed=seed, samples=samples
     )
     rules = legend(
         rows, systems, baseline=baseline, best_grade=best_grade, seed=seed, samples=samples
@@ -86,6 +88,7 @@ def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Pa
         raise input_error(
             path,
             f"it has no {run.name} of the {split} split",
-            f"Finish the training, or run smoothclir-evaluate --run_dir={path} --split={split}",
+            f"Finish the training, run smoothclir-evaluate --run_dir={path} --split={split}, or"
+            " give --nofull for candidate lists",
         )
     return run, directory / f"{prefix}qrels.trec"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from tf_smoothclir.training.evaluated_sets import (
 from tf_smoothclir.utils.errors import input_error
 
 
-def evaluate_on(models: ExportedModels, given: GivenSet, split: str, negatives: int) -> Evaluation:
+def evaluate_on(
+    models: ExportedModels, given: GivenSet, split: str, negatives: int, measures: Sequence[str]
+) -> Evaluation:
     """Measures a model."""
     if split and split not in SPLITS:
         remedy = f"Give one of {', '.join(SPLITS)}"
@@ -50,7 +53,7 @@ def evaluate_on(models: ExportedModels, given: GivenSet, split: str, negatives: 
         warn_of_figures(trained_on, num_grades, retrieval_set, split)
     *_, last = models
     retriever = family(last).retriever_over(models, retrieval_set)
-    found = evaluate_split(retrieval_set, retriever, split, negatives=negatives)
+    found = evaluate_split(retrieval_set, retriever, split, negatives=negatives, measures=measures)
     same_grades = num_grades == retrieval_set.num_grades
     return found.graded(manifest.cut_points) if same_grades else found
 

@@ -1,189 +1,29 @@
-"""Ranking metrics: of anybody's rankings, and as Keras metrics.
+"""Ranking metrics as Keras metrics, of candidate lists.
 
-The functions take rankings of any system and judgments:
-
-* rankings: query id -> document ids or search hits, best first; or query id -> document id ->
-  score, or pairs of id and score, where equal scores are ordered by a hash of the document id,
-  never in favour of a relevant document;
-* judgments: as `train` takes them; a negative grade counts as 0, as in trec_eval.
-
-Each returns the mean over the judged queries that have a relevant document (grade 1 or more); those
-without a ranking count as 0. Gains are the grades themselves; the discount is log2(1 + rank).
-
-The classes are Keras metrics of candidate lists, for a model whose output is `[lists, list_size]`
-scores, or a `TwoTower` that is fitted on candidate lists ("list_lengths"), which then has no other
-metrics: `model.compile(metrics=[sc.metrics.NDCG(5)])`. `y_true` are grades of the same shape, of
-which a negative one is padding. Lists without a relevant document are left out. Of equal scores,
-the lower grade counts as ranked first. Scores of another shape are a `ValueError`; a score that is
-not a number makes the mean NaN.
+They are for a model whose output is `[lists, list_size]` scores, or a `TwoTower` that is fitted on
+candidate lists ("list_lengths"), which then has no other metrics:
+`model.compile(metrics=[sc.metrics.NDCG(5)])`. `y_true` are grades of the same shape, of which a
+negative one is padding. Lists without a relevant document are left out. Of equal scores, the lower
+grade counts as ranked first. Scores of another shape are a `ValueError`; a score that is not a
+number makes the mean NaN.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.lists import list_metric
-from tf_smoothclir.api.given import Judgments, judgments_of, whole_number
-from tf_smoothclir.evaluation.metrics import ranked_metric
-from tf_smoothclir.evaluation.trec_files import MAX_GRADE, found_grades, missed_grades
+from tf_smoothclir.api.given import whole_number
 from tf_smoothclir.losses.labels import (
     broadcast_weights,
     given_labels,
     keras_mask,
     weights_of_lists,
 )
-from tf_smoothclir.utils.errors import input_error
-
-Rankings = Mapping[Any, Sequence[Any] | Mapping[Any, float]]
-_REMEDY = 'Give a dictionary such as {"q1": ["d3", "d1"]} or {"q1": {"d3": 0.9, "d1": 0.2}}'
-
-
-def ndcg(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
-    """Returns the mean normalised discounted cumulative gain of the first `k` documents.
-
-    Järvelin and Kekäläinen 2002, with gains linear in the grade.
-
-    Args:
-        rankings: Query id -> document ids, best first, or query id -> document id -> score.
-        judgments: As for `train`, such as triples of query id, document id and grade.
-        k: How many documents count from the top.
-
-    Returns:
-        From 0 to 1.
-
-    Raises:
-        InputError: An argument has the wrong type, or no query has a relevant document.
-    """
-    depth = whole_number(k, "k")
-    found, missed = _graded(rankings, judgments)
-    depth = min(depth, found.shape[1] + missed.shape[1])  # deeper, nothing changes
-    # Missed documents are below the cut: they only enter the ideal ranking.
-    below = np.pad(found, [(0, 0), (0, max(0, depth - found.shape[1]))])
-    return _mean(ranked_metric("ndcg", np.hstack([below, missed]), depth))
-
-
-def precision(rankings: Rankings, judgments: Judgments, k: int = 10) -> float:
-    """Returns the mean share of relevant documents among the first `k` places, from 0 to 1.
-
-    A ranking that is shorter than `k` counts as if documents that are not relevant followed. See
-    `ndcg` for the arguments and errors.
-    """
-    depth = whole_number(k, "k")
-    found, _ = _graded(rankings, judgments)
-    return _mean(_relevant(found[:, :depth]) / depth)
-
-
-def recall(rankings: Rankings, judgments: Judgments, k: int = 100) -> float:
-    """Returns the mean share of the relevant documents that are among the first `k`, from 0 to 1.
-
-    See `ndcg` for the arguments and errors.
-    """
-    depth = whole_number(k, "k")
-    found, missed = _graded(rankings, judgments)
-    return _mean(_relevant(found[:, :depth]) / (_relevant(found) + _relevant(missed)))
-
-
-def mrr(rankings: Rankings, judgments: Judgments, k: int | None = None) -> float:
-    """Returns the mean of 1 / rank of the first relevant document; 0 beyond rank `k`.
-
-    See `ndcg` for the arguments and errors; `k` None is no limit.
-    """
-    depth = None if k is None else whole_number(k, "k")
-    found, _ = _graded(rankings, judgments)
-    return _mean(ranked_metric("reciprocal_rank", found, depth))
-
-
-def mean_average_precision(rankings: Rankings, judgments: Judgments) -> float:
-    """Returns the mean of the precision at the rank of each relevant document, from 0 to 1.
-
-    A relevant document that is not ranked has precision 0. See `ndcg` for the arguments and errors.
-    """
-    found, missed = _graded(rankings, judgments)
-    of_found = ranked_metric("average_precision", found)
-    return _mean(of_found * _relevant(found) / (_relevant(found) + _relevant(missed)))
-
-
-def _relevant(grades: np.ndarray) -> np.ndarray:
-    return np.count_nonzero(grades > 0, axis=1)
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.mean(values, dtype=np.float64))
-
-
-def _graded(rankings: Rankings, judgments: Judgments) -> tuple[np.ndarray, np.ndarray]:
-    """The grades of what was found, best first, and of what was missed, `[queries, ...]` each."""
-    if not isinstance(rankings, Mapping):
-        raise input_error("rankings", f"it is a {type(rankings).__name__}", _REMEDY)
-    judged: dict[str, dict[str, int]] = {}
-    for query, document, grade in judgments_of(judgments):
-        grade = max(grade, 0)
-        other = judged.setdefault(query, {}).setdefault(document, grade)
-        if grade > MAX_GRADE or other != grade:
-            reason = f"{document!r} has grade {max(grade, other)} for query {query!r}"
-            reason += f", beyond {MAX_GRADE}" if grade > MAX_GRADE else ", and another grade too"
-            raise input_error("judgments", reason, "Give one grade such as 0, 1 or 2")
-    scores = {_id("rankings", query): _scores(query, found) for query, found in rankings.items()}
-    if len(scores) < len(rankings):
-        raise input_error("rankings", "a query is there twice, such as 1 and '1'", "Rank it once")
-    queries = [query for query, grades in judged.items() if max(grades.values()) > 0]
-    if not queries:
-        raise input_error("judgments", "no query has a relevant document", "Judge some with 1")
-    ranked, grades = [scores.get(query, {}) for query in queries], [judged[q] for q in queries]
-    return found_grades(ranked, grades, 1), missed_grades(ranked, grades)
-
-
-def _scores(query: object, found: Any) -> dict[str, float]:
-    """Document id -> score."""
-    where = f"rankings[{query!r}]"
-    if hasattr(found, "to_dict") and not hasattr(found, "columns"):  # a column of a data frame
-        has_ids = found.dtype.kind == "f" and all(isinstance(id_, str) for id_ in found.index)
-        found = found.to_dict() if has_ids else list(found)
-    unordered = isinstance(found, (str, bytes, set, frozenset)) or hasattr(found, "columns")
-    if unordered or not np.iterable(found):
-        raise input_error(where, f"it is a {type(found).__name__}", _REMEDY)
-    entries = list(found.items()) if isinstance(found, Mapping) else list(found)
-    if isinstance(found, Mapping) or (entries and all(map(_is_pair, entries))):
-        documents, scores = [one[0] for one in entries], [one[1] for one in entries]
-    else:
-        documents, scores = entries, list(range(0, -len(entries), -1))
-    ids = [_id(where, document) for document in documents]
-    if len(set(ids)) < len(ids):
-        twice = next(id_ for id_ in ids if ids.count(id_) > 1)
-        raise input_error(where, f"{twice!r} is there twice", "Rank it once")
-    return {id_: _score(where, id_, score) for id_, score in zip(ids, scores)}
-
-
-def _is_pair(entry: object) -> bool:
-    """Whether an entry of a ranking is an id and a score."""
-    kinds = (tuple, list, np.ndarray)
-    return isinstance(entry, kinds) and len(entry) == 2 and not isinstance(entry[1], str)
-
-
-def _id(where: str, document: Any) -> str:
-    """The id of a document: its own, or that of a search hit; 3.0, as data frames have it, is 3."""
-    document = getattr(document, "id", document)
-    if isinstance(document, (float, np.floating)) and float(document).is_integer():
-        return str(int(document))
-    if isinstance(document, bool) or not isinstance(document, (str, int, np.integer)):
-        raise input_error(where, f"an id is {document!r}, a {type(document).__name__}", _REMEDY)
-    return str(document)
-
-
-def _score(where: str, id_: str, score: Any) -> float:
-    try:
-        number = float(score)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if math.isnan(number):
-        raise input_error(where, f"the score of {id_!r} is {score!r}", "Give numbers")
-    return number
 
 
 class _ListMetric(keras.metrics.Metric):

@@ -15,7 +15,8 @@ from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
 from tf_smoothclir.api.evaluation import evaluate_on
 from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
-from tf_smoothclir.api.sets import Data, given_set
+from tf_smoothclir.api.sets import Data, GivenSet, given_set
+from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
 from tf_smoothclir.plugins import family
@@ -38,18 +39,16 @@ class Model:
         path: The run directory or the export directory.
     """
 
-    def __init__(self, path: PathText, *, held: tempfile.TemporaryDirectory[str] | None = None):
-        """Opens a run directory or an export directory; see `load`.
-
-        Args:
-            path: The directory.
-            held: Deleted with the model.
-
-        Raises:
-            InputError: It is neither.
-        """
+    def __init__(
+        self,
+        path: PathText,
+        *,
+        held: tempfile.TemporaryDirectory[str] | None = None,
+        tokenizer: Tokenizer | None = None,
+    ):
+        """Opens a run directory or an export directory, as `load` does; `held` goes with it."""
         self.path = Path(local_path(path))
-        self._held = held
+        self._held, self._tokenizer = held, tokenizer
         self._run: RunDirectory | None = None
         if RunDirectory(self.path).config.is_file():
             self._run = RunDirectory.load(self.path)
@@ -61,19 +60,14 @@ class Model:
 
     @property
     def settings(self) -> RunSettings:
-        """All settings of the run.
-
-        Raises:
-            InputError: It is an export, which has none.
-        """
+        """All settings of the run; an `InputError` of an export, which has none."""
         return self._of_run("settings").settings()
 
     @property
     def details(self) -> dict[str, Any]:
         """The content of `metrics.json`: metrics by split, intervals, counts, rules, history.
 
-        Raises:
-            InputError: It is an export, or a run that is not finished.
+        An `InputError` of an export, or a run that is not finished; so are the next two.
         """
         run = self._of_run("metrics")
         if not run.finished:
@@ -82,20 +76,12 @@ class Model:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Name -> value on the test queries of the set that the run was trained on.
-
-        Raises:
-            InputError: It is an export, or a run that is not finished.
-        """
+        """Name -> value on the test queries of the set that the run was trained on."""
         return self.details["test"]
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """For each epoch its number, losses and validation metrics; empty without towers.
-
-        Raises:
-            InputError: It is an export, or a run that is not finished.
-        """
+        """For each epoch its number, losses and validation metrics; empty without towers."""
         return self.details["history"]
 
     @property
@@ -121,7 +107,7 @@ class Model:
         Raises:
             InputError: The model has no towers, or `texts` is no list of strings.
         """
-        return self._models.vectors("query", strings(texts, "texts"))
+        return self._models.vectors("query", self._strings(texts, "texts"))
 
     @without_retracing_warnings()
     def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
@@ -129,7 +115,7 @@ class Model:
 
         Longer documents are cut as in training (`max_document_tokens`).
         """
-        return self._models.vectors("document", strings(texts, "texts"))
+        return self._models.vectors("document", self._strings(texts, "texts"))
 
     @without_retracing_warnings()
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
@@ -145,7 +131,7 @@ class Model:
         Raises:
             InputError: They are no lists of strings, or of different lengths.
         """
-        pairs = strings(queries, "queries"), strings(documents, "documents")
+        pairs = self._strings(queries, "queries"), self._strings(documents, "documents")
         if len(pairs[0]) != len(pairs[1]):
             raise input_error(
                 "score",
@@ -189,7 +175,7 @@ class Model:
             InputError: An argument has the wrong type, the index belongs to another model, or the
                 model lacks what the retriever needs.
         """
-        texts, depth = strings(queries, "queries"), whole_number(k, "k")
+        texts, depth = self._strings(queries, "queries"), whole_number(k, "k")
         if documents is not None and index is not None:
             raise input_error("search: documents", "index is given too", "Leave one of them out")
         searched = self._searches.opened(documents, index, retriever)
@@ -236,7 +222,7 @@ class Model:
         if role not in ROLES:
             remedy = f"Give {' or '.join(ROLES)}"
             raise input_error(f"role={role!r}", "there is no such role", remedy)
-        pair = one_string(query, "query"), one_string(document, "document")
+        pair = self._strings([one_string(query, "query"), one_string(document, "document")], "text")
         return family(self.retriever).explanation(self._models, *pair, role)
 
     @without_retracing_warnings()
@@ -251,6 +237,7 @@ class Model:
         pairs: Table | None = None,
         split: str = "test",
         negatives: int | None = None,
+        measures: Sequence[str] = (),
     ) -> Evaluation:
         """Measures the model on judged queries, as `smoothclir-evaluate` does.
 
@@ -262,10 +249,12 @@ class Model:
             queries: As for `train`, and so are the next four; all judged ones are evaluated.
             split: Which queries of `data`, or of its own set: "test", "validation" or "train".
             negatives: Sampled documents of grade 0 in each candidate list; None: as in training.
+            measures: Further ones of `ir_measures`, which must be installed, by their names, such
+                as ["nDCG@20", "RR"].
 
         Returns:
-            `metrics`, `intervals` and `counts` by the name of the metric, and more; `print` shows
-            them as a table. `full/...` rank all documents, the others candidate lists.
+            `metrics`, `intervals`, `counts` and `per_query` values by the name of the metric, and
+            more; `print` shows a table. `full/...` rank all documents, the others candidate lists.
 
         Raises:
             InputError: The data cannot be used.
@@ -274,11 +263,14 @@ class Model:
         parts = {"queries": queries, "documents": documents, "judgments": judgments}
         parts |= {"clicks": clicks, "pairs": pairs}
         found = given_set("evaluate", data, parts, trained_on)
+        if found != GivenSet():
+            found = found.read_by(self._tokenizer, trained_on.of_another_set())
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
         if data is None and found.source is not None:
             split = ""
-        return evaluate_on(self._models, found, split, whole_number(negatives, "negatives", 0))
+        negatives = whole_number(negatives, "negatives", 0)
+        return evaluate_on(self._models, found, split, negatives, strings(measures, "measures"))
 
     @without_retracing_warnings()
     def export(
@@ -309,7 +301,8 @@ class Model:
 
         run = self._of_run("export", "it is an export already", "Copy its directory")
         path = make_directory(directory, "export: directory")
-        collection, depth = documents_of(documents), whole_number(depth, "depth")
+        collection = documents_of(documents, self._tokenizer)
+        depth = whole_number(depth, "depth")
         export_run(run, path, search_model=search_model, search_depth=depth, collection=collection)
         return path
 
@@ -319,7 +312,10 @@ class Model:
 
     @functools.cached_property
     def _searches(self) -> Searches:
-        return Searches(self._models, self.path / "index")
+        return Searches(self._models, self.path / "index", self._tokenizer)
+
+    def _strings(self, given: Sequence[str], argument: str) -> list[str]:
+        return [segmented(text, self._tokenizer) for text in strings(given, argument)]
 
     def _of_run(
         self,
@@ -332,13 +328,14 @@ class Model:
         return self._run
 
 
-def load(path: PathText) -> Model:
+def load(path: PathText, *, tokenizer: Tokenizer | None = None) -> Model:
     """Opens a trained model.
 
     Args:
         path: A run directory (of `train` or `smoothclir-train`), or a directory that `Model.export`
             or `smoothclir-export` wrote to. A run directory that also holds exports is opened as
             the run.
+        tokenizer: The one that `train` was given, for texts that are given to the model.
 
     Raises:
         InputError: There is neither.
@@ -346,4 +343,4 @@ def load(path: PathText) -> Model:
     if not isinstance(path, (str, os.PathLike)):
         remedy = "Give the path of a run or an export"
         raise input_error("load: path", f"it is a {type(path).__name__}", remedy)
-    return Model(path)
+    return Model(path, tokenizer=tokenizer)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
 from tf_smoothclir.data.judgments import known_judgments
 from tf_smoothclir.data.sources.cells import text_of
-from tf_smoothclir.data.sources.memory import MemorySource
-from tf_smoothclir.data.sources.opening import columns_of
+from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
+from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.pairs import (
     DOCUMENT,
     QUERY,
@@ -64,6 +64,19 @@ class GivenSet:
     directory: str | None = None
     source: Source | None = None
     splits: dict[str, str] | None = None
+
+    def read_by(
+        self, tokenizer: Tokenizer | None, settings: DataSettings, parallel: str = ""
+    ) -> GivenSet:
+        """The set in memory with its texts split into words, if there is a tokenizer."""
+        if tokenizer is None:
+            return self
+        named = dataclasses.replace(settings, parallel=parallel)
+        if self.directory is not None:
+            named = dataclasses.replace(named, data_dir=self.directory)
+        source = source_of(named) if self.source is None else self.source
+        splits = source.splits() if self.splits is None else self.splits
+        return GivenSet(source=segmented_set(source, tokenizer), splits=splits)
 
 
 def given_set(

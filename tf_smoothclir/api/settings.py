@@ -44,6 +44,7 @@ _ARGUMENTS = (
         "query_tower",
         "document_tower",
         "callbacks",
+        "tokenizer",
         "max_trials",
         "folds",
     ),
@@ -109,6 +110,9 @@ def settings_with_data(
         **beside: As for `settings.presets.changed`.
     """
     given = with_objects(where, keywords)
+    tokenizer = given.pop("tokenizer", None)
+    if tokenizer is not None:
+        given["pretokenized"] = True
     parts = {name: given.pop(name, None) for name in PARTS}
     parallel = ""  # not that of a run to begin with
     if isinstance(parts["parallel"], (str, os.PathLike)):
@@ -116,7 +120,7 @@ def settings_with_data(
         parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
     chosen = run_settings(preset, given, **beside)
     check(chosen)
-    found = given_set(where, data, parts, chosen.data)
+    found = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
     source = found.source
     if found.directory is not None and os.path.exists(found.directory):
         source = source_of(

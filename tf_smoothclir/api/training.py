@@ -12,6 +12,7 @@ from tf_smoothclir.api.given import Judgments, Table, Texts
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.sets import Data
 from tf_smoothclir.api.settings import settings_with_data
+from tf_smoothclir.data.sources.memory import Tokenizer
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.paths import PathText, local_path
@@ -38,6 +39,8 @@ def train(
     query_tower: keras.layers.Layer | None = None,
     document_tower: keras.layers.Layer | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    tokenizer: Tokenizer | None = None,
+    folds: int = 0,
     **settings: Any,
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
@@ -87,6 +90,12 @@ def train(
         document_tower: The same for documents.
         callbacks: Keras callbacks, called at the beginning and the end of training and of each
             epoch; `EarlyStopping` and others that set `model.stop_training` work.
+        tokenizer: A function from a text to its words, in the place of the tokenizer of this
+            package. The run keeps texts as it splits them, and its exported models split at white
+            space alone (`pretokenized`). The model that is returned applies it to what it is given,
+            and so does `load(path, tokenizer=tokenizer)`.
+        folds: From 3 on, measures by cross-validation too: each judged query is a test query once
+            (`Model.details["cross-validation"]`). It takes as many trainings.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
             `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
             Without `thresholds`, a set gets as many as its grades need. `loss` may also be a Keras
@@ -108,11 +117,11 @@ def train(
     of_set = {"queries": queries, "documents": documents, "judgments": judgments, "splits": splits}
     of_texts = {"clicks": clicks, "pairs": pairs, "parallel": parallel}
     towers = {"query_tower": query_tower, "document_tower": document_tower}
-    keywords = {**of_set, **of_texts, **towers, **settings}
+    keywords = {**of_set, **of_texts, **towers, "tokenizer": tokenizer, **settings}
     chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
     with progress_shown(progress), without_retracing_warnings():
         try:
-            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks)
+            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks, folds=folds)
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {path}") from None
-    return Model(path, held=temporary)
+    return Model(path, held=temporary, tokenizer=tokenizer)

@@ -11,8 +11,7 @@ def define_engine_flags(*, searches: bool) -> None:
         "engine",
         "embedded",
         "Where the documents are. embedded: in the index in --index_dir. milvus: in Milvus at"
-        " --uri, where documents can be added, replaced and removed. docs/scale.md says when that"
-        " pays.",
+        " --uri, where documents can be added, replaced and removed (docs/milvus.md).",
         choices=("embedded", "milvus"),
     )
     define_path(

@@ -9,6 +9,7 @@ from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 
 FLAGS = flags.FLAGS
+_RUN_FLAGS = ("retriever", "dim", "rerank_depth", "output_dir", "measures")
 
 
 def evaluate_by_flags() -> None:
@@ -18,7 +19,7 @@ def evaluate_by_flags() -> None:
     from tf_smoothclir.evaluation.report import print_results
 
     print_results(content, FLAGS.split)
-    print(f"Metrics: {path}/metrics.json; TREC files: {path}/<split>/")
+    print(f"Metrics: {path}/metrics.json; TREC files and per_query.tsv: {path}/<split>/")
 
 
 def _evaluate_run():
@@ -29,7 +30,7 @@ def _evaluate_run():
     from tf_smoothclir.training.run_evaluation import evaluate_run
 
     data = setting_flags.data_like(run.settings().data)
-    more = {name: FLAGS[name].value for name in ("retriever", "dim", "rerank_depth", "output_dir")}
+    more = {name: FLAGS[name].value for name in _RUN_FLAGS}
     return evaluate_run(run, data, FLAGS.split, first_stage=first, **more)
 
 
@@ -38,4 +39,5 @@ def _evaluate_encoder():
 
     encoder = setting_flags.group_from_flags(EncoderSettings)
     data = setting_flags.settings_from_flags().data
-    return evaluate_encoder(encoder, data, FLAGS.split, output_dir=FLAGS.output_dir)
+    more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
+    return evaluate_encoder(encoder, data, FLAGS.split, **more)

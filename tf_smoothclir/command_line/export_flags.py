@@ -42,8 +42,8 @@ def define_export_flags() -> None:
     flag(
         "dim",
         0,
-        "Exports the first so many numbers of the vectors, one of the --matryoshka_dims of the run:"
-        " a smaller and faster model that ranks a little worse. 0: all.",
+        "Cuts the vectors to this length, one of the --matryoshka_dims of the run: a smaller and"
+        " faster model that ranks a little worse. 0: not cut.",
         minimum=0,
     )
     flag(
@@ -51,7 +51,7 @@ def define_export_flags() -> None:
         "float32",
         "How the tables of word vectors are stored. int8 makes the models four times smaller."
         " What that costs is measured on the validation queries, printed, and written to the"
-        " manifests; it is seldom anything.",
+        " manifests; usually it is nothing.",
         choices=("float32", "int8"),
     )
     define_retriever()

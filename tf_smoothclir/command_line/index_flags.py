@@ -20,8 +20,8 @@ def define_building_flags() -> None:
     define_path(
         "collection",
         "",
-        "Documents to index: a file .tsv (id, text), .documents (id, title, text), .jsonl or"
-        " .parquet (id, text and optionally title), or a directory of such files.",
+        "Documents to index: a file .tsv, .csv, .jsonl or .parquet (id, text and optionally title)"
+        " or .documents (id, title, text), or a directory of such files.",
     )
     flag(
         "index_type",

@@ -12,7 +12,7 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
 from tf_smoothclir.index.halves import export_halves
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 
 
 def index_by_flags(index_dir: Path) -> str:

@@ -21,7 +21,8 @@ from tf_smoothclir.utils.tables import print_table
 
 def train_export_search(settings: RunSettings, output_dir: str, *, overwrite: bool) -> None:
     """Prints metrics of the test split, and hits for some of its queries; needs the toy world."""
-    print_table(*metrics_cells(train(settings, output_dir, overwrite=overwrite), ["test"]))
+    for table in metrics_cells(train(settings, output_dir, overwrite=overwrite), ["test"]):
+        print_table(*table)
     if overwrite or not exported_versions(output_dir, "query"):
         shutil.rmtree(Path(output_dir, "index"), ignore_errors=True)  # made with other towers
         export_run(RunDirectory.load(output_dir), output_dir)

@@ -61,16 +61,13 @@ def define_run_settings() -> None:
     flag(
         "preset",
         "best",
-        "What the flags are that you do not give. best: the towers of dense and a translation table"
-        " in one ranking (--retriever=hybrid); without --preset, where your flags do not go with"
-        " these towers, such as --tower=lstm, those of fast. dense: the towers that rank best here,"
-        " alone: shared vocabulary, character n-grams, bilingual initial vectors, learned weights"
-        " of words and positions, --loss=ordinal_softmax, in-batch and hard negatives, 512"
-        " dimensions. lexical: the table alone, in seconds. fast: the paper's towers, loss and"
-        " sizes (--retriever=dense --tower=average_pooling --dim=64 --loss=sosl --batching=pairs"
-        " --batch_size=128 --epochs=30), with Adam without momentum, all queries, and every --tower"
-        " trained alike. paper: as the paper and its authors' code train: Adam, their cnn and lstm,"
-        " 25,000 queries, and the paper's learning rate, batches and epochs for each --tower.",
+        "Sets the flags that you do not give. best: a translation table, and the towers of dense"
+        " where they help; without --preset, flags that do not go with these towers, such as"
+        " --tower=lstm, take those of fast. dense: the towers that rank best here, alone. lexical:"
+        " the table alone, in seconds. fast: the paper's towers, loss and sizes, with Adam without"
+        " momentum, all queries, and every --tower trained alike. paper: as the paper and its"
+        " authors' code train: Adam, their cnn and lstm, 25,000 queries, and the paper's learning"
+        " rate, batches and epochs for each --tower.",
         choices=PRESETS,
     )
     for name, value in PRESETS[FLAGS["preset"].value].items():
@@ -168,7 +165,7 @@ def define_retriever() -> flags.FlagHolder:
     return flag(
         "retriever",
         "auto",
-        "What ranks the documents. auto: what the run was trained to. Of a hybrid, dense uses"
+        "What ranks the documents. auto: as the run was trained. Of a hybrid, dense uses"
         " the vectors alone, and lexical the words alone. All but auto and reranked leave"
         " the re-ranker out.",
         choices=SEARCHED_BY,

@@ -15,6 +15,7 @@ from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 
+_PRINTED = ("cross-validation", "test")
 _SECONDS_BEFORE_NEXT_TRY = 1.0  # if another process is lost again at once
 
 
@@ -36,11 +37,11 @@ def train_by_flags(settings: RunSettings) -> None:
     if reads_set and not (FLAGS["thresholds"].present or settings.training.init_from):
         settings = with_grades_of_set(settings, FLAGS.output_dir, overwrite=FLAGS.overwrite)
     try:
-        result = train(settings, FLAGS.output_dir, overwrite=FLAGS.overwrite)
+        result = train(settings, FLAGS.output_dir, overwrite=FLAGS.overwrite, folds=FLAGS.folds)
     except ProcessLost as lost:
         logging.warning("%s", lost)
         time.sleep(_SECONDS_BEFORE_NEXT_TRY)
         command.restart("--nooverwrite")
     if result:
-        print_results(result, ["test"])
+        print_results(result, [split for split in _PRINTED if split in result])
         print(f"Report: {FLAGS.output_dir}/report.md")

@@ -64,8 +64,7 @@ def tokenize_set(
         vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
         if not is_usable(vocabulary_dir):
             directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
-            found = TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
-            return _with_share_logged(found, settings)
+            return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
     vocabulary_dir = Path(vocabulary_dir)
     directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
     if is_usable(directory):
@@ -74,12 +73,20 @@ def tokenize_set(
         _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
     else:
         _encode(retrieval_set, settings, directory, vocabulary_dir)
-    found = TokenizedSet(retrieval_set, directory, vocabulary_dir, has_ngrams)
-    return _with_share_logged(found, settings)
+    return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
 
 
-def _with_share_logged(found: TokenizedSet, settings: TextSettings) -> TokenizedSet:
+def _tokenized(
+    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
+) -> TokenizedSet:
     """The set, once the log says how much of its documents is read."""
+    found = TokenizedSet(
+        retrieval_set,
+        directory,
+        vocabulary_dir,
+        has_ngrams=settings.ngram_buckets > 0,
+        pretokenized=settings.pretokenized,
+    )
     lengths, most = found.tokens("document").lengths, settings.max_document_tokens
     if settings.passage_words:
         words = max(1, found.whole_documents().offsets[-1])
@@ -116,7 +123,9 @@ def encode_role(
     vocabulary_dir: Path,
 ) -> None:
     """Writes the token store of a role into a directory, with existing vocabularies."""
-    encoder = TextEncoder(vocabulary_dir / f"{role}.txt", settings.read_tokens(role))
+    encoder = TextEncoder(
+        vocabulary_dir / f"{role}.txt", settings.read_tokens(role), settings.pretokenized
+    )
     batches = map(tf.constant, _batches(retrieval_set, role, settings))
     with RaggedWriter(directory, role, "<i4") as writer:
         for encoded in map_in_threads(on_the_cpu(encoder), batches):
@@ -132,7 +141,8 @@ def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory
     if settings.reads_titles:
         most, lengths = settings.read_tokens("document"), [np.zeros(0, np.int64)]
         for batch in text_batches(text.title for text in retrieval_set.source.documents()):
-            lengths.append(tokenize(tf.constant(batch), most).row_lengths().numpy())
+            tokens = tokenize(tf.constant(batch), most, settings.pretokenized)
+            lengths.append(tokens.row_lengths().numpy())
         titles = np.concatenate(lengths)
         with open_to_write(directory / TITLES) as file:
             write_array(file, titles, "<i8")
@@ -147,7 +157,7 @@ def _count_and_encode(
     The pass stores provisional numbers, which become ids once the vocabulary is known. Returns the
     directory of the stores.
     """
-    counters = {role: TokenCounter() for role in ROLES}
+    counters = {role: TokenCounter(settings.pretokenized) for role in ROLES}
     if settings.shared_vocabulary:
         counters["document"] = counters["query"]
     with scratch_directory(cache, _NUMBERS) as numbers:
@@ -192,7 +202,8 @@ def _vocabulary(counter: TokenCounter, settings: TextSettings, role: str) -> lis
     limits = {"max_size": settings.vocabulary_size, "min_count": settings.min_count}
     given = settings.given_vocabulary(role)
     if given:
-        return given_vocabulary(given, counter.counts(), **limits)
+        as_is = settings.pretokenized
+        return given_vocabulary(given, counter.counts(), **limits, pretokenized=as_is)
     return counter.vocabulary(role="shared" if settings.shared_vocabulary else role, **limits)
 
 

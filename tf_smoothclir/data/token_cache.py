@@ -27,7 +27,7 @@ from tf_smoothclir.text.given_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.paths import local_path
 
 _CACHED = "cached"  # the kind of its folders
-_FORMAT = 2  # part of every digest; increase it when the tokeniser or the files change
+_FORMAT = 3  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 
@@ -69,8 +69,9 @@ def token_directory(
 
 
 def _documents_read(settings: TextSettings) -> list:
-    """What is read of documents besides their first words."""
-    return ["whole"] * bool(settings.passage_words) + ["titles"] * settings.reads_titles
+    """What is read of documents besides their first words, and how."""
+    read = ["whole"] * bool(settings.passage_words) + ["titles"] * settings.reads_titles
+    return read + ["pretokenized"] * settings.pretokenized
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ class TokenizedSet:
     # Whether every distinct word has an id. Words outside the vocabulary then have the ids after
     # it, and `ngrams` stands for their spelling.
     has_ngrams: bool = False
+    pretokenized: bool = False  # whether words are what stands between white space
     query_directory: Path | None = None  # contains the store `query` if it is not in `directory`
 
     def tokens(self, role: str) -> RaggedStore:

@@ -63,6 +63,7 @@ class TowerDescription:
         part_begins: First position of each of the parts of a text that `position_weights` weigh.
         pace: See `arrays`.
         ngrams: None for words alone.
+        pretokenized: Whether words are what stands between white space.
     """
 
     vocabulary: str
@@ -72,6 +73,7 @@ class TowerDescription:
     part_begins: tuple[int, ...]
     pace: float
     ngrams: Ngrams | None
+    pretokenized: bool = False
 
     def write(self, directory: Path) -> None:
         """Writes the description into the directory of a SavedModel, which is not published yet."""

@@ -129,7 +129,7 @@ class Encoder:
             raw = self._arrays.pop("token_weights")[:, 0]
             self._token_weights = np.logaddexp(0, np.float32(tower.pace) * raw)
         self._profile = _profile(tower, self._arrays.pop("position_weights", None))
-        self._chunks = _Chunks()
+        self._chunks = _Chunks(tower.pretokenized)
         self.dim = self._arrays["embeddings"].shape[1]
 
     def encode(self, texts: Iterable[Text]) -> np.ndarray:
@@ -158,7 +158,8 @@ class Encoder:
             texts: Any texts.
         """
         most, read = self._tower.max_tokens, self._evidence.of_tokens
-        return [read(tokens_of(_characters(text))[:most]) for text in texts]
+        as_is = self._tower.pretokenized
+        return [read(tokens_of(_characters(text), as_is)[:most]) for text in texts]
 
     def token_vectors(self, texts: Iterable[Text]) -> list[TokenVectors]:
         """Returns the tokens of each text with their vectors; `explain` is made of them.
@@ -262,8 +263,12 @@ class _Ids(dict):
 class _Chunks(dict):
     """Chunk -> its tokens, which are found when they are first asked for."""
 
+    def __init__(self, pretokenized: bool):
+        super().__init__()
+        self._pretokenized = pretokenized
+
     def __missing__(self, chunk: str) -> list[str]:
-        self[chunk] = tokens_of(chunk)
+        self[chunk] = tokens_of(chunk, self._pretokenized)
         return self[chunk]
 
 

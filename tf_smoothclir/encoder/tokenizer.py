@@ -10,27 +10,29 @@ import functools
 import itertools
 import re
 import tomllib
+from collections.abc import Container, Iterator
 from importlib import resources
 
 from tf_smoothclir.utils.composition import compose, has_marks
 
-_CAPITAL_SIGMA, _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c3", "\u03c2"
-_REPLACEMENT = "\ufffd"
+_REPLACEMENT, _LONE = "\ufffd", re.compile("[\ud800-\udfff]")  # no characters
 
 
-def tokens_of(text: str) -> list[str]:
+def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
     """The tokens of a text; of a text of several words, they are those of its words."""
+    if pretokenized:
+        return _LONE.sub(_REPLACEMENT, _space().sub(" ", text)).split()
     if text.isascii():
         return text.translate(_replacements()).split()
     if has_marks(text):  # invisible characters may stand before a mark
         text = compose(_invisible().sub("", text))
-    if _CAPITAL_SIGMA in text:
-        text = "".join(_lower_sigmas(text))
     text = text.translate(_replacements())
     return _unspaced().sub(r" \g<0> ", text).split()
 
 
-def passage_text(text: str, number: int, longest: int, title: str = "") -> str:
+def passage_text(
+    text: str, number: int, longest: int, title: str = "", pretokenized: bool = False
+) -> str:
     """A passage of a text, as `lexical.words.Words.passages` cuts it, in whole words.
 
     Args:
@@ -38,13 +40,26 @@ def passage_text(text: str, number: int, longest: int, title: str = "") -> str:
         longest: Tokens of a passage.
         title: What stands before the text, and is counted too.
     """
-    words = list(_word().finditer(text))
-    first = len(tokens_of(title))
-    ends = list(itertools.accumulate((len(tokens_of(word[0])) for word in words), initial=first))
+    tokens = functools.partial(tokens_of, pretokenized=pretokenized)
+    words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
+    first = len(tokens(title))
+    ends = list(itertools.accumulate((len(tokens(word[0])) for word in words), initial=first))
     begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
     own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
     own = words[max(0, own.start) : own.stop]
     return text[own[0].start() : own[-1].end()] if own else text
+
+
+def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, int, str]]:
+    """Yields begin, end and token of each place where a text has one of some tokens."""
+    for chunk in re.finditer(r"\S+", text):
+        if chunk[0] in words:  # as users split them, too
+            yield *chunk.span(), chunk[0]
+            continue
+        for piece in _piece().finditer(chunk[0]):
+            found = tokens_of(piece[0])
+            if len(found) == 1 and found[0] in words:
+                yield chunk.start() + piece.start(), chunk.start() + piece.end(), found[0]
 
 
 def has_letters(token: str) -> bool:
@@ -143,34 +158,22 @@ def _unspaced() -> re.Pattern:
 
 
 @functools.cache
+def _piece() -> re.Pattern:
+    """What becomes one token, or none: an unspaced character, a word, or any other character."""
+    others = "".join(_class(name).pattern()[1:-1] for name in ("single", "space", "unspaced"))
+    return re.compile(rf"{_unspaced().pattern}|[^{others}]+|.", re.DOTALL)
+
+
+@functools.cache
 def _word() -> re.Pattern:
     return re.compile(rf"{_unspaced().pattern}|(?:(?!{_class('unspaced').pattern()})\S)+")
 
 
 @functools.cache
+def _space() -> re.Pattern:
+    return re.compile(_class("space").pattern())
+
+
+@functools.cache
 def _invisible() -> re.Pattern:
     return re.compile(_class("invisible").pattern())
-
-
-def _lower_sigmas(text: str):
-    """Yields the characters of a text with its capital sigmas in lower case.
-
-    A sigma is final if a cased letter stands before it and none after it; ignorable characters
-    between them do not matter (Unicode standard, section 3.13, Final_Sigma).
-    """
-    for place, character in enumerate(text):
-        if character != _CAPITAL_SIGMA:
-            yield character
-            continue
-        before = _next_to_cased(text, range(place - 1, -1, -1))
-        final = before and not _next_to_cased(text, range(place + 1, len(text)))
-        yield _FINAL_SIGMA if final else _SIGMA
-
-
-def _next_to_cased(text: str, places: range) -> bool:
-    ignorable = _class("ignorable")
-    for place in places:
-        code = ord(text[place])
-        if code not in ignorable:
-            return code in _class("cased")
-    return False

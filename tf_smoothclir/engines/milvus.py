@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error

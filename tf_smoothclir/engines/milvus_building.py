@@ -14,7 +14,7 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.engines.milvus_fields import field_values
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.halves import Half
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import in_batches, text_batches

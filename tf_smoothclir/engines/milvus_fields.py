@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 

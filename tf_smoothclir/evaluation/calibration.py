@@ -6,7 +6,7 @@ macro-averaged accuracy: the mean, over the grades, of the share of the document
 are predicted right. Each grade counts alike, so the number of sampled documents does not matter.
 
 By the score of a hit, a grade is predicted where it is probable: a logistic regression over the
-first hits of whole and shortened queries gives the probability of at least that grade.
+first hits of shortened queries gives the probability of at least that grade.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy import optimize
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
 from tf_smoothclir.protocols.cut_points import CutPoints
 
-PROBABLE = 0.6  # so that about four of five first hits of three words that are called relevant are
+PROBABLE = 0.55  # so that about four of five first hits of three words called relevant are
 
 
 def calibrated(
@@ -31,7 +31,7 @@ def calibrated(
     """Cut points for the candidate lists and the hits of a split.
 
     Args:
-        of_short: Hits of queries of any length; None for a scorer that ranks no collection.
+        of_short: Hits of short queries; None for a scorer that ranks no collection.
         alone: As `Evaluation.scores_by_grade`, by scores without a collection.
     """
     lists = best_cut_points(validation.scores_by_grade)

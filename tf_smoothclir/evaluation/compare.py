@@ -157,8 +157,10 @@ def _difference(
     )
 
 
-def read_systems(files: Mapping[str, tuple[Path, Path]]) -> tuple[dict[str, RunMetrics], int]:
-    """Reads runs, and measures them by the judgments that they share."""
+def read_systems(
+    files: Mapping[str, tuple[Path, Path]], measures: Sequence[str] = ()
+) -> tuple[dict[str, RunMetrics], int]:
+    """Reads runs, and measures them by the judgments that they share, by further measures too."""
     systems, read = {}, {}
     with progress_bar(len(files), "Read rankings", "runs") as bar:
         for name, (run_path, qrels_path) in files.items():
@@ -166,7 +168,7 @@ def read_systems(files: Mapping[str, tuple[Path, Path]]) -> tuple[dict[str, RunM
                 read[qrels_path] = read_qrels(qrels_path)
                 _check_same_judgments(read, qrels_path)
             qrels = read[qrels_path]
-            systems[name] = run_metrics(read_run(run_path), qrels)
+            systems[name] = run_metrics(read_run(run_path), qrels, measures)
             if systems[name].missing_queries == len(qrels):
                 remedy = "Give the qrels of its queries"
                 raise input_error(run_path, f"it answers no query of {qrels_path}", remedy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from tf_smoothclir.evaluation.metrics import (
     mean_metrics,
     retrieval_metrics,
 )
+from tf_smoothclir.evaluation.named_measures import named_measures
 from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, hit_shares
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
@@ -45,12 +47,15 @@ class Hits:
 
     scores: np.ndarray  # `[queries, HITS]` float32, fewer for a smaller collection
     grades: np.ndarray  # the same shape, int; 0 where nobody judged
+    query_rows: np.ndarray | None = None  # `[queries]` int
+    document_rows: np.ndarray | None = None  # the shape of the scores, int
 
     @classmethod
     def of(cls, ranking: Ranking, retrieval_set: RetrievalSet) -> Hits:
         """The first hits of rankings."""
         grades = ranking.grades(retrieval_set)[:, :HITS]
-        return cls(ranking.scores[:, :HITS], grades)
+        rows = ranking.query_rows, ranking.document_rows[:, :HITS]
+        return cls(ranking.scores[:, :HITS], grades, *rows)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Evaluation:
         hits: The first documents of full retrieval; None without it.
         confusion: `[K, K]` counts of the candidate lists, true grade by predicted grade; None as
             long as no grades are predicted.
+        per_query: Metric -> `[queries]` float64, NaN where a query has no relevant document.
         languages: Figures by language, of `language_figures`; empty for a set of one.
     """
 
@@ -75,7 +81,30 @@ class Evaluation:
     hits: Hits | None = None
     confusion: np.ndarray | None = None
     hit_confusion: np.ndarray | None = None
+    per_query: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     languages: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of_queries(cls, per_query: dict[str, np.ndarray], **others: Any) -> Evaluation:
+        """The means and intervals of the values of queries."""
+        return cls(
+            metrics=mean_metrics(per_query),
+            intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
+            counts=counts(per_query),
+            per_query=per_query,
+            **others,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """The evaluation of the queries of several, each of which another model ranks."""
+        return cls.of_queries(
+            {
+                name: np.concatenate([part.per_query[name] for part in parts])
+                for name in parts[0].per_query
+            },
+            scores_by_grade=[],
+        )
 
     def __str__(self):
         return "\n".join(
@@ -118,8 +147,9 @@ def evaluate_splits(
     *,
     negatives: int,
     trec_dir: Path,
+    measures: Sequence[str] = (),
 ) -> dict[str, Evaluation]:
-    """Evaluates several splits; the TREC files of each go to `trec_dir/<split>/`."""
+    """Evaluates several splits; the files of each go to `trec_dir/<split>/`."""
     return {
         split: evaluate_split(
             retrieval_set,
@@ -127,6 +157,7 @@ def evaluate_splits(
             split,
             negatives=negatives,
             trec_dir=trec_dir / split,
+            measures=measures,
         )
         for split in splits
     }
@@ -139,11 +170,15 @@ def evaluate_split(
     *,
     negatives: int,
     trec_dir: Path | None = None,
+    measures: Sequence[str] = (),
 ) -> Evaluation:
     """Measures the ranking of candidate lists and, of a retriever, full retrieval.
 
     To evaluate a scorer that is no retriever over the top ranks of a first stage, pass both as a
     `TwoStageRetriever`.
+
+    Args:
+        measures: Names for `named_measures` of full retrieval.
     """
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     ranking, hits, languages = None, None, {}
@@ -153,19 +188,39 @@ def evaluate_split(
         scores = scorer.score(lists)
     per_query = list_metrics(retrieval_set, lists, scores)
     if ranking is not None:
-        per_query |= retrieval_metrics(retrieval_set, ranking)
+        further = _named(measures, retrieval_set, ranking)
+        per_query = retrieval_metrics(retrieval_set, ranking) | further | per_query
         hits = Hits.of(ranking, retrieval_set)
         languages = language_figures(retrieval_set, ranking)
     if trec_dir is not None:
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)
-    return Evaluation(
-        metrics=mean_metrics(per_query),
-        intervals={name: bootstrap_interval(v, seed=13) for name, v in per_query.items()},
-        counts=counts(per_query),
+        ids = [retrieval_set.query_ids[row] for row in lists.query_rows]
+        trec.write_per_query(trec_dir / "per_query.tsv", ids, per_query)
+    return Evaluation.of_queries(
+        per_query,
         scores_by_grade=by_grade(scores, lists.grades, retrieval_set.num_grades),
         hits=hits,
         languages=languages,
     )
+
+
+def _named(
+    names: Sequence[str], retrieval_set: RetrievalSet, ranking: Ranking
+) -> dict[str, np.ndarray]:
+    """Measures of `ir_measures`, by `full/` and the name of each."""
+    query_ids, document_ids = retrieval_set.query_ids, retrieval_set.document_ids
+    ids = [query_ids[row] for row in ranking.query_rows]
+    run = {
+        query: {document_ids[row]: score for row, score in zip(rows, scores)}
+        for query, rows, scores in zip(ids, ranking.document_rows, ranking.scores.tolist())
+    }
+    qrels: dict[str, dict[str, int]] = {query: {} for query in ids}
+    judged = retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades.tolist()
+    for query, document, grade in zip(*judged):
+        if (own := qrels.get(query_ids[query])) is not None:
+            own[document_ids[document]] = grade
+    found = named_measures(dict(zip(names, names)), run, qrels, ids)
+    return {f"full/{name}": values for name, values in found.items()}
 
 
 def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:
@@ -213,12 +268,12 @@ def metrics_content(
 def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, str]:
     """Rules of all metrics, for reports; `full` adds those of full retrieval."""
     of_full = (
-        f"full/...: {ranking or 'ranking of the whole collection'}, relevant is the highest grade,"
-        f" {DEPTH} documents deep"
+        f"{ranking or 'ranking of the whole collection'}, {DEPTH} documents deep; nDCG@10: the gain"
+        " is the grade; MAP: relevant is grade 1 or more; MRR@10 and Recall: the highest grade"
     )
     return {
         **RULES,
-        "lists": f"candidate lists: the judged documents and {negatives} sampled ones of grade 0,"
+        "lists": f"the judged documents and {negatives} sampled ones of grade 0,"
         f" drawn with seed {NEGATIVES_SEED}",
         **({"full": of_full} if full else {}),
         "intervals": "95% percentile bootstrap over queries, 1,000 resamples",

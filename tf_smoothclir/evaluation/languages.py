@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation.metrics import DEPTH
+from tf_smoothclir.evaluation.metrics import DEPTH, collection_metrics, grades_by_query
 from tf_smoothclir.protocols.scorer import Ranking
 
 LANGUAGES = (
@@ -37,16 +37,20 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
     def figures(languages: np.ndarray, rows: np.ndarray) -> dict[str, float]:
         """Means over some queries of documents of some languages."""
         own = np.isin(of_documents.rows[documents], languages)
-        ideal = np.zeros((len(ranked), np.bincount(queries, minlength=1).max()), np.int32)
-        order = np.lexsort((-grades[own], queries[own]))
-        of_query = queries[own][order]
-        place = np.arange(len(of_query)) - np.searchsorted(of_query, of_query)
-        ideal[of_query, place] = grades[own][order]
+        ideal = grades_by_query(queries[own], grades[own], len(ranked))
         # What is of other languages leaves the ranking; the others keep their order.
         kept = np.isin(there, languages)
         closed = np.argsort(~kept, axis=1, kind="stable")
         graded = np.where(kept, ranked, 0)
-        per_query = _metrics(np.take_along_axis(graded, closed, axis=1), ideal, retrieval_set)
+        closed_up, highest = (
+            np.take_along_axis(graded, closed, axis=1),
+            retrieval_set.num_grades - 1,
+        )
+        per_query = collection_metrics(closed_up, ideal, highest, cut=_CUT)
+        number = (ideal > 0).sum(axis=1)
+        of_relevant = (closed_up > 0).sum(axis=1) / np.where(number > 0, number, np.nan)
+        per_query = {name: per_query[name] for name in ("MRR@10", f"nDCG@{_CUT}", "MAP")}
+        per_query[f"Recall@{DEPTH}"] = of_relevant
         means = {name: values[rows] for name, values in per_query.items()}
         known = np.isfinite(means["MAP"])
         return {"queries": int(known.sum())} | {
@@ -68,31 +72,3 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
             rows = np.flatnonzero(of_queries.rows[ranking.query_rows] == number)
             found[f"queries {code or 'unknown'}"] = figures(everything[0], rows)
     return found
-
-
-def _metrics(
-    ranked: np.ndarray, ideal: np.ndarray, retrieval_set: RetrievalSet
-) -> dict[str, np.ndarray]:
-    """Metric -> `[queries]` float64; NaN for a query without a relevant document.
-
-    Args:
-        ranked: `[queries, depth]` int, grades of a ranking.
-        ideal: `[queries, most]` int, grades of all judged documents, the highest first.
-    """
-    highest = retrieval_set.num_grades - 1
-    ranks = np.arange(1, ranked.shape[1] + 1)
-    best, hits = ranked[:, :_FIRST] == highest, ranked > 0
-    number = (ideal > 0).sum(axis=1)
-    counted = np.where(number > 0, number, np.nan)
-    first = np.where(best.any(axis=1), 1 / (best.argmax(axis=1) + 1.0), 0.0)
-    precision = np.cumsum(hits, axis=1) / ranks
-    gains, most = (
-        (grades[:, :_CUT] / np.log2(1 + np.arange(1, grades[:, :_CUT].shape[1] + 1))).sum(axis=1)
-        for grades in (ranked, ideal)
-    )
-    return {
-        "MRR@10": np.where((ideal == highest).any(axis=1), first, np.nan),
-        f"nDCG@{_CUT}": gains / np.where(most > 0, most, np.nan),
-        "MAP": (precision * hits).sum(axis=1) / counted,
-        f"Recall@{DEPTH}": hits.sum(axis=1) / counted,
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,7 @@ from tf_smoothclir.storage.files import write_bytes
 
 # Okabe and Ito (2008): colour-blind readers can tell them apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
-_MARKERS = "os^vDPX"
-_BARS = 10
+_MARKERS = "os^vDPX*<>"
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.9, 0.15, 0.55, 0.4  # margins, in inches
 
 
@@ -30,12 +30,19 @@ def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
     left.plot(epochs, [record["loss"] for record in history], "o-", color=COLOURS[0])
     left.set(title="Training loss", xlabel="epoch", ylabel="mean loss of a pair")
     left.set_ylim(bottom=0)
-    metrics = [name for name in history[0]["validation"] if not name.startswith("full/")]
-    for name, colour, marker in zip(metrics, COLOURS, _MARKERS):
-        values = [record["validation"][name] for record in history]
-        right.plot(epochs, values, color=colour, marker=marker, markersize=4, label=name)
-    right.set(title="Validation", xlabel="epoch", ylabel="mean over queries", ylim=(0, 1))
-    right.legend(loc="lower right", fontsize="small", ncols=2)
+    curves: dict[tuple[float, ...], list[str]] = {}  # equal curves are one
+    for name in history[0]["validation"]:
+        values = tuple(round(record["validation"][name], 3) for record in history)
+        curves.setdefault(values, []).append(name)
+    for (values, names), colour, marker in zip(curves.items(), itertools.cycle(COLOURS), _MARKERS):
+        label = "\n".join(
+            map(", ".join, (names[place : place + 3] for place in range(0, len(names), 3)))
+        )
+        right.plot(epochs, values, color=colour, marker=marker, markersize=5, label=label)
+    lowest = min(map(min, curves))
+    right.set(title="Validation", xlabel="epoch", ylabel="mean over queries")
+    right.set_ylim(max(0, lowest - 0.1 - 0.5 * (1 - lowest)), 1.02)
+    right.legend(loc="lower center", fontsize="small", ncols=2)
     for axes in (left, right):
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
@@ -73,76 +80,19 @@ def score_density(
     save_png(figure, path)
 
 
-def confusion(path: str | os.PathLike, counts: np.ndarray) -> None:
-    """Draws shares of each true grade, given `[K, K]` pairs with a row for each true grade."""
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    figure, axes = _panels(4.6, 4)
-    image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
-    for (row, column), share in np.ndenumerate(shares):
-        axes.text(
-            column,
-            row,
-            f"{share:.0%}\n{counts[row, column]:,}",
-            ha="center",
-            va="center",
-            color="white" if share < 0.55 else "black",
-        )
-    grades = range(len(counts))
-    axes.set(title="Grades", xlabel="predicted grade", ylabel="true grade")
-    axes.set_xticks(grades)
-    axes.set_yticks(grades)
-    figure.colorbar(image, label="share of the true grade")
-    save_png(figure, path)
-
-
-def grades_of_hits(
-    path: str | os.PathLike, shares_by_grade: Sequence[np.ndarray], cut_points: Sequence[float]
-) -> None:
-    """Draws which grades hits have whose scores are alike: how far to trust a predicted grade.
-
-    Each bar is about a tenth of the hits. In it, each grade has its share. Perfect cut points would
-    stand between bars of one colour.
-    """
-    edges = np.unique(np.quantile(np.concatenate(shares_by_grade), np.linspace(0, 1, _BARS + 1)))
-    if len(edges) == 1:
-        edges = np.array([edges[0] - 0.5, edges[0] + 0.5])
-    counts = np.stack([np.histogram(own, edges)[0] for own in shares_by_grade])
-    shares = counts / np.maximum(counts.sum(axis=0), 1)
-    figure, axes = _panels(6, 4)
-    bottom = np.zeros(len(edges) - 1)
-    for grade, own in enumerate(shares):
-        axes.bar(
-            edges[:-1],
-            own,
-            np.diff(edges),
-            bottom,
-            align="edge",
-            color=COLOURS[grade % len(COLOURS)],
-            edgecolor="white",
-            label=f"grade {grade}",
-        )
-        bottom += own
-    for cut_point in cut_points:
-        axes.axvline(cut_point, color="black", linestyle="--", lw=1.2)
-    axes.set(
-        title="Grades of hits",
-        xlabel="score, as a share of the score of the first hit",
-        ylabel="share of the hits",
-        ylim=(0, 1),
-    )
-    axes.legend(loc="lower left", fontsize="small")
-    save_png(figure, path)
-
-
 def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray]) -> None:
-    """Draws weights by position, given label -> `[positions]` weights from the first one on."""
+    """Draws weights by position, given label -> `[positions]` weights from the first one on.
+
+    The largest weight of each is 1, so that profiles of any size share an axis.
+    """
     figure, axes = _panels(6, 4)
     for (label, weights), colour in zip(profiles.items(), COLOURS):
-        axes.plot(np.arange(1, len(weights) + 1), weights, color=colour, lw=1.8, label=label)
-    axes.set(title="Positions in a text", xlabel="position", ylabel="weight of a word")
-    axes.set_ylim(bottom=0)
+        shares = weights / weights.max()
+        axes.plot(np.arange(1, len(weights) + 1), shares, color=colour, lw=1.8, label=label)
+    axes.set(title="Positions in a text", xlabel="position", ylabel="weight / largest weight")
+    axes.set_ylim(0, 1.03)
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper right", fontsize="small")
+    axes.legend(loc="center right", fontsize="small")
     save_png(figure, path)
 
 

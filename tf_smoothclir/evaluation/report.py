@@ -19,32 +19,40 @@ Cells = tuple[list[str], list[list[str]]]  # of a table: header, rows
 NOTHING = "none"  # in the place of the mean of no query
 # What the rules in `metrics.json` are about, for people.
 RULE_NAMES = {
+    "full": "Whole collection",
+    "lists": "Candidate lists",
     "gain": "NDCG",
     "relevance": "Relevant",
     "ties": "Ties",
     "left_out": "Left out",
-    "lists": "Metrics without full/",
-    "full": "Metrics with full/",
     "intervals": "Intervals",
     "grades": "Predicted grades",
     "languages": "Languages",
 }
 
 
-def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
-    """A table with a row per metric and a column per split."""
-    header = ["metric", *(f"{split} (95% interval)" for split in splits), "queries"]
-    rows = []
-    for name in content[splits[0]]:
-        counts = [content["counts"][split][name] for split in splits]
-        cells = [_mean(content, split, name) for split in splits]
-        rows.append([name, *cells, " / ".join(f"{count:,}" for count in counts)])
-    return header, rows
+def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cells]:
+    """Tables of the whole collection, then of candidate lists: a row per metric, columns by split.
+
+    There is none where nothing was measured.
+    """
+    tables = []
+    for title, prefix in (("whole collection", "full/"), ("candidate lists", "")):
+        header = [title, *(f"{split} (95% interval)" for split in splits), "queries"]
+        rows = []
+        for name in content[splits[0]]:
+            if name.startswith("full/") == bool(prefix):
+                counts = [content["counts"][split][name] for split in splits]
+                cells = [_mean(content, split, name) for split in splits]
+                cells.append(" / ".join(f"{count:,}" for count in counts))
+                rows.append([name.removeprefix(prefix), *cells])
+        tables += [(header, rows)] * bool(rows)
+    return tables
 
 
 def metrics_table(content: Mapping[str, Any], splits: Sequence[str]) -> list[str]:
-    """The same as Markdown; nothing where nothing was measured."""
-    return [markdown_table(*metrics_cells(content, splits))] if content[splits[0]] else []
+    """The same as Markdown."""
+    return [markdown_table(*cells) for cells in metrics_cells(content, splits)]
 
 
 def _mean(content: Mapping[str, Any], split: str, name: str) -> str:
@@ -71,7 +79,8 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
 
 def rules_list(rules: Mapping[str, str]) -> str:
     """A Markdown list of what metrics depend on, as `metrics.json` says it."""
-    return "\n".join(f"* {RULE_NAMES.get(name, name)}: {text}." for name, text in rules.items())
+    order = sorted(rules, key=lambda name: [*RULE_NAMES, name].index(name))
+    return "\n".join(f"* {RULE_NAMES.get(name, name)}: {rules[name]}." for name in order)
 
 
 def grades_cells(content: Mapping[str, Any], splits: Sequence[str]) -> Cells:
@@ -117,8 +126,8 @@ def _share(row, grade) -> str:
 
 def print_results(content: Mapping[str, Any], splits: Sequence[str]) -> None:
     """Prints what `metrics.json` says of some splits: metrics, and how grades are predicted."""
-    if content[splits[0]]:
-        print_table(*metrics_cells(content, splits))
+    for header, rows in metrics_cells(content, splits):
+        print_table(header, rows)
     for sentence in without_queries(content, splits):
         print(f"{visible(sentence)}\n")
     for header, rows in _tables(content, splits):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -57,6 +57,18 @@ def write_run(
         for rank, (document_id, score) in enumerate(ranked, start=1):
             lines.append(f"{query_id} Q0 {document_id} {rank} {score:.9g} {tag}\n")
     write_text(path, "".join(lines))
+
+
+def write_per_query(
+    path: str | os.PathLike, query_ids: Sequence[str], per_query: Mapping[str, np.ndarray]
+) -> None:
+    """Writes a table of the metrics of each query, `[queries]`; empty where it has none."""
+    rows = zip(query_ids, *(values.tolist() for values in per_query.values()))
+    lines = [
+        "\t".join([query, *("" if value != value else f"{value:.6g}" for value in values)])
+        for query, *values in rows
+    ]
+    write_text(path, "\n".join(["\t".join(["query_id", *per_query]), *lines, ""]))
 
 
 def write_list_qrels(

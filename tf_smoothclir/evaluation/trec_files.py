@@ -1,4 +1,4 @@
-"""TREC run and qrels files of any system: reading them, and the seven metrics of a run."""
+"""TREC run and qrels files of any system: reading them, and the metrics of a run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import grade_of, in_file
 from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
-from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.evaluation.named_measures import named_measures
+from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.utils.errors import input_error
 
 MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
-_QUERIES_PER_CHUNK = 256
-_CUT = 5  # the deepest cut of a metric
 # Numbers as C reads them. Python's float also takes 1_0 and the digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE)
 
@@ -74,21 +71,16 @@ def highest_grade(qrels: Qrels) -> int:
     return max(max(judged.values()) for judged in qrels.values())
 
 
-def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
-    """Computes the seven metrics of each judged query as trec_eval does.
+def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetrics:
+    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does.
 
     Relevant documents that the run lacks count as not retrieved, in the ideal ranking of NDCG and
     in the divisor of MAP. Equal scores are ordered by the hash of the document id.
     """
-    query_ids, num_grades = tuple(sorted(qrels)), highest_grade(qrels) + 1
-    chunks = []
-    for begin in range(0, len(query_ids), _QUERIES_PER_CHUNK):
-        some = query_ids[begin : begin + _QUERIES_PER_CHUNK]
-        rankings, judged = [run.get(query, {}) for query in some], [qrels[query] for query in some]
-        chunks.append(_chunk_metrics(rankings, judged, num_grades))
+    query_ids, names = tuple(sorted(qrels)), dict(zip(measures, measures))
     return RunMetrics(
         query_ids,
-        {name: np.concatenate([chunk[name] for chunk in chunks]) for name in METRICS},
+        named_measures(names | _compared(highest_grade(qrels)), run, qrels, query_ids),
         missing_queries=len(qrels.keys() - run.keys()),
         unjudged_queries=len(run.keys() - qrels.keys()),
         unjudged_documents=sum(
@@ -97,50 +89,11 @@ def run_metrics(run: Run, qrels: Qrels) -> RunMetrics:
     )
 
 
-def _chunk_metrics(
-    rankings: Sequence[Mapping], judged: Sequence[Mapping], num_grades: int
-) -> dict[str, np.ndarray]:
-    found, missed = found_grades(rankings, judged, _CUT), missed_grades(rankings, judged)
-    # Missed documents are below every cut: they only enter the ideal ranking.
-    whole = np.hstack([found, missed])
-    values = per_query_metrics(whole, num_grades)
-    alone = per_query_metrics(found, num_grades)
-    share = (found >= 1).sum(axis=1) / np.maximum((whole >= 1).sum(axis=1), 1)
-    alone["MAP"] = alone["MAP"] * share
-    # These have no cut, so that the ranks of missed documents would count.
-    for name in ("MAP", "MRR_mr", "MRR_r"):
-        defined = np.isfinite(values[name])
-        values[name] = np.where(defined, np.nan_to_num(alone[name]), np.nan)
-    return values
-
-
-def found_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping], least: int) -> np.ndarray:
-    """`[queries, at least least]` int32 grades by score, then by the id's hash, padded with 0."""
-    documents = [document for ranking in rankings for document in ranking]
-    scores = [score for ranking in rankings for score in ranking.values()]
-    grades = [
-        grade_of.get(document, 0)
-        for ranking, grade_of in zip(rankings, judged)
-        for document in ranking
-    ]
-    offsets = np.cumsum([0, *map(len, rankings)])
-    ranked = ranked_grades(
-        np.array(scores, np.float64), np.array(grades, np.int32), offsets, hash_ids(documents)
-    )
-    fill = max(0, least - ranked.shape[1])
-    return np.pad(np.maximum(ranked, 0), [(0, 0), (0, fill)])
-
-
-def missed_grades(rankings: Sequence[Mapping], judged: Sequence[Mapping]) -> np.ndarray:
-    """`[queries, most missed]` int32 grades of the judged documents that were missed."""
-    missed = [
-        [max(grade, 0) for document, grade in grade_of.items() if document not in ranking]
-        for ranking, grade_of in zip(rankings, judged)
-    ]
-    grades = np.zeros((len(missed), max(map(len, missed))), np.int32)
-    for row, values in zip(grades, missed):
-        row[: len(values)] = values
-    return grades
+def _compared(best: int) -> dict[str, str]:
+    """The names of `COMPARED` for `ir_measures`, in a set of this highest grade."""
+    rel = f"(rel={max(best, 1)})"
+    names = ("nDCG@10", f"RR{rel}@10", f"R{rel}@100", f"P{rel}@1", f"Success{rel}@5", "P@5")
+    return dict(zip(COMPARED, (*names, "nDCG@5", "AP", f"RR{rel}", "RR")))
 
 
 def _read_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.source import Source
     from tf_smoothclir.index.halves import Half
-    from tf_smoothclir.index.vector_index import IndexSettings
+    from tf_smoothclir.index.index_settings import IndexSettings
     from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.publishing.export import Publication

@@ -170,7 +170,8 @@ def read_dictionary(settings: RunSettings) -> Dictionary | None:
     retrieval = settings.retrieval
     if not retrieval.dictionary:
         return None
-    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction)
+    as_is = settings.text.pretokenized
+    return Dictionary.read(retrieval.dictionary, retrieval.dictionary_direction, as_is)
 
 
 def texts_of(over: ModelsOverSet) -> LexicalTexts:
@@ -248,9 +249,10 @@ def word_ranker(
 ) -> HitRanker:
     """What a family ranks by: words, and `vectors` where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex
-    from tf_smoothclir.search.engine_ranker import EngineRanker
     from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
         return WordRanker(name, index, parts, encode, vectors)
+    from tf_smoothclir.search.engine_ranker import EngineRanker
+
     return EngineRanker(index, parts, encode)

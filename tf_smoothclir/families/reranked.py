@@ -72,7 +72,9 @@ class Reranked(Family):
             document_length=min(choices.document_length, text.max_document_tokens),
         )
         depth = publication.settings.retrieval.rerank_depth
-        return SecondStage(reranker, run.vocabulary, StageSettings(depth, cut_points))
+        return SecondStage(
+            reranker, run.vocabulary, StageSettings(depth, cut_points, text.pretokenized)
+        )
 
     def exported_parts(self, published, others):
         from tf_smoothclir.publishing.exported_reranker import ExportedReranker

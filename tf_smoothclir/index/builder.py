@@ -18,7 +18,7 @@ from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.halves import Half
-from tf_smoothclir.index.manifest import INDEX, IndexManifest
+from tf_smoothclir.index.manifest import INDEX, IndexManifest, state_of_data
 from tf_smoothclir.index.metadata import METADATA, write_metadata
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
@@ -99,6 +99,7 @@ def _written(
         fingerprint=collection.fingerprint(),
         collection_name=collection.name,
         data=data,
+        state=state_of_data(data),
         documents=len(documents),
         halves={half.name: half.finish(directory / half.name, documents) for half in halves},
     )

@@ -20,13 +20,9 @@ from absl import logging
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
+from tf_smoothclir.index.index_settings import OF_INT8, SCANNED, IndexSettings
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import (
-    OF_INT8,
-    SCANNED,
-    IndexSettings,
-    VectorIndex,
-)
+from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.records import record_from_json

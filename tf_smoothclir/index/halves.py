@@ -17,7 +17,7 @@ import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.vector_index import IndexSettings
+from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.publishing.manifest import ExportManifest

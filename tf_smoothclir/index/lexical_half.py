@@ -128,7 +128,7 @@ class LexicalHalf:
         impacts = open_rows(directory, _IMPACT_ROWS)
         lengths = column_lengths(impacts, words)
         logging.info(
-            "Indexing %d documents, read up to %d words, in %d passages: %d impacts",
+            "Indexing %d documents, at most %d words of each, in %d passages: %d impacts",
             len(documents),
             self._parts.text.read_tokens("document"),
             len(impacts),

@@ -9,7 +9,9 @@ from typing import ClassVar
 from tf_smoothclir.plugins import check_loaded
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.digests import state_of_files
 from tf_smoothclir.storage.folder import Folder
+from tf_smoothclir.utils.paths import local_path
 
 INDEX = "index"  # the kind of its folder
 REMEDY = "Build the index again with smoothclir-index --overwrite"
@@ -23,6 +25,7 @@ class IndexManifest:
         version: Version of the export that it belongs to.
         pair_id: The `pair_id` of this export.
         data: Finds the collection again if it is a retrieval set; None for files of documents.
+        state: `state_of_files` of the set; "" where it has no files.
         cut_points: Those of what `retriever` ranks with; None for one half of a hybrid.
         retriever: The family that ranks it, without a re-ranker.
         plugins: Modules that have it.
@@ -40,6 +43,7 @@ class IndexManifest:
     cut_points: CutPoints | None
     parts: tuple[str, ...]
     halves: dict[str, dict]
+    state: str = ""
     retriever: str = "dense"
     plugins: tuple[str, ...] = ()
     role: ClassVar[str] = INDEX
@@ -59,3 +63,9 @@ class IndexManifest:
     def __str__(self):
         halves = (half["summary"] for half in self.halves.values())
         return "; ".join([f"{self.documents} documents", *halves])
+
+
+def state_of_data(data: DataSettings | None) -> str:
+    """`state_of_files` of a set; "" for one that is not of one's own files."""
+    path = Path(local_path(data.data_dir)) if data is not None and data.data_dir else None
+    return state_of_files(path) if path is not None and path.exists() else ""

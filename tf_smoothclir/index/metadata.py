@@ -131,14 +131,17 @@ class Metadata:
             return None
         from pyarrow import parquet
 
-        return parquet.read_table(self._file)
+        # In this thread alone: one of Arrow's that still holds the file of Python when the process
+        # ends would abort it.
+        return parquet.ParquetFile(self._file, pre_buffer=False).read(use_threads=False)
 
     def rows(self, positions: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yields the values of documents, column -> value, without those that are missing."""
         if self._table is None:
             yield from ({} for _ in positions)
             return
-        for row in self._table.take(list(positions)).to_pylist():
+        for position in positions:  # `take` would load pandas
+            (row,) = self._table.slice(position, 1).to_pylist()
             yield {name: value for name, value in row.items() if value is not None}
 
     @functools.cached_property

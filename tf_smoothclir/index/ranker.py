@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.errors import input_error
+
+if TYPE_CHECKING:
+    from tf_smoothclir.index.vector_index import VectorIndex
 
 _QUERIES_PER_CALL = 256
 _VECTORS_PER_CALL = 1 << 16

@@ -16,6 +16,7 @@ are left out and counted, as are the empty words of aligners, "NULL" and "<eps>"
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import os
@@ -50,10 +51,15 @@ class Dictionary:
     from_queries: bool  # whether the first column has the words of queries
 
     @classmethod
-    def read(cls, path: str | os.PathLike, direction: str) -> Dictionary:
+    def read(
+        cls, path: str | os.PathLike, direction: str, pretokenized: bool = False
+    ) -> Dictionary:
         """Reads a file in one of the formats of this module."""
         lines, words, values = _columns(Path(path))
-        tokens = [map(_tokens, column, tokenized_lines(column, _MOST_TOKENS)) for column in words]
+        read = functools.partial(
+            tokenized_lines, max_tokens=_MOST_TOKENS, pretokenized=pretokenized
+        )
+        tokens = [map(_tokens, column, read(column)) for column in words]
         numbers = _probabilities(path, lines, values)
         entries: dict[tuple[str, str], float] = {}
         left = 0

@@ -21,8 +21,8 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
 class PlainReader:
     """Numbers words by one vocabulary, or by the first of several that has the word."""
 
-    def __init__(self, vocabularies: Sequence[Path], max_tokens: int):
-        self._max_tokens = max_tokens
+    def __init__(self, vocabularies: Sequence[Path], max_tokens: int, pretokenized: bool = False):
+        self._max_tokens, self._pretokenized = max_tokens, pretokenized
         self._ids: dict[str, int] = {}
         self._own_size = self.size = 0
         for path in vocabularies:
@@ -42,7 +42,7 @@ class PlainReader:
         return self._words(tokens), [self._reading(own) for own in tokens]
 
     def _tokens(self, text: str) -> list[str]:
-        return tokens_of(text)[: self._max_tokens]
+        return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
     def _words(self, tokens: list[list[str]]) -> Words:
         ids = [self._ids.get(token, NO_WORD) for own in tokens for token in own]

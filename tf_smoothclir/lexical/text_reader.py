@@ -16,7 +16,6 @@ from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.evidence import Evidence, evidence_of
 from tf_smoothclir.text.evidence_levels import NOTHING, SPELLING, WORDS
-from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.text.word_encoder import TextEncoder
@@ -54,27 +53,30 @@ class TextReader(tf.Module):
 class DocumentReader(TextReader):
     """Reads documents: ids of the document vocabulary."""
 
-    def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
+    def __init__(
+        self, vocabulary_dir: str | os.PathLike, max_tokens: int, pretokenized: bool = False
+    ):
         super().__init__(name="document_reader")
-        self._max_tokens = max_tokens
-        self._encoder = TextEncoder(Path(vocabulary_dir, "document.txt"), max_tokens)
+        self._encoder = TextEncoder(Path(vocabulary_dir, "document.txt"), max_tokens, pretokenized)
         self.size = self._encoder.size
 
     @tf.function(autograph=False, input_signature=_TEXTS)
     def __call__(self, texts: tf.Tensor) -> Tokens:
         """See `TextReader`."""
-        words = tokenize(texts, self._max_tokens)
+        words = self._encoder.words(texts)
         return _tokens(words, _known_ids(self._encoder, words))
 
 
 class QueryReader(TextReader):
     """Reads queries: ids of the query vocabulary, and of words that only documents have."""
 
-    def __init__(self, vocabulary_dir: str | os.PathLike, max_tokens: int):
+    def __init__(
+        self, vocabulary_dir: str | os.PathLike, max_tokens: int, pretokenized: bool = False
+    ):
         super().__init__(name="query_reader")
-        self.max_tokens = max_tokens
+        self.max_tokens, self.pretokenized = max_tokens, pretokenized
         self._own, self._spelled = (
-            TextEncoder(Path(vocabulary_dir, f"{role}.txt"), max_tokens)
+            TextEncoder(Path(vocabulary_dir, f"{role}.txt"), max_tokens, pretokenized)
             for role in ("query", "document")
         )
         self._own_size = self._own.size
@@ -83,7 +85,7 @@ class QueryReader(TextReader):
     @tf.function(autograph=False, input_signature=_TEXTS)
     def __call__(self, texts: tf.Tensor) -> Tokens:
         """See `TextReader`."""
-        words = tokenize(texts, self.max_tokens)
+        words = self._own.words(texts)
         return _tokens(words, self._ids(words))
 
     def read(self, words: tf.RaggedTensor) -> tuple[Tokens, Evidence]:

@@ -26,6 +26,9 @@ class LexicalTexts:
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
+        self._reader = QueryReader(
+            self.vocabulary_dir, self.max_query_tokens, tokenized_set.pretokenized
+        )
         self._read_queries(tokenized_set.retrieval_set)
         self.documents: Words = document_words(tokenized_set)
         # `[document words, query words]`, of `same_spelling`.
@@ -36,9 +39,8 @@ class LexicalTexts:
 
     def _read_queries(self, retrieval_set: RetrievalSet) -> None:
         self.retrieval_set = retrieval_set
-        reader = QueryReader(self.vocabulary_dir, self.max_query_tokens)
         texts = (text.text for text in retrieval_set.source.queries())
-        self.queries: sp.csr_array = reader.words(texts).matrix()  # `[queries, query words]`
+        self.queries: sp.csr_array = self._reader.words(texts).matrix()  # `[queries, query words]`
 
     def with_queries_of(self, retrieval_set: RetrievalSet) -> LexicalTexts:
         """The same documents with the queries of another set."""

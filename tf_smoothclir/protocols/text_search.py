@@ -30,6 +30,8 @@ class SearchHit:
         text: Of the document.
         passage: The passage of the text that matched best; None where the text is one passage, or
             where only vectors rank.
+        constant: The part of the score that feedback adds to the first hits of a query alike: it
+            says nothing about a document, and is not shown to people.
         metadata: Its other columns, column -> value; without those that it has no value of.
     """
 
@@ -41,6 +43,12 @@ class SearchHit:
     text: str
     passage: str | None = None
     metadata: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    constant: float = 0.0
+
+    @property
+    def shown_score(self) -> float:
+        """The score without what is the same for the first hits."""
+        return self.score - self.constant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +146,11 @@ class Explanation:
     def of_words(self) -> float:
         """The score without what towers, feedback and a re-ranker add."""
         return self.score - self.towers - self.feedback - self.reranker
+
+    def without(self, constant: float) -> Explanation:
+        """The explanation of the score of a hit as it is shown."""
+        less = {"score": self.score - constant, "feedback": self.feedback - constant}
+        return dataclasses.replace(self, **less)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -63,24 +63,28 @@ class LexicalParts:
         """Reads queries."""
         from tf_smoothclir.lexical.text_reader import QueryReader
 
-        return QueryReader(self.vocabulary_dir, self.text.max_query_tokens)
+        return QueryReader(self.vocabulary_dir, self.text.max_query_tokens, self.text.pretokenized)
 
     @functools.cached_property
     def document_reader(self) -> DocumentReader:
         """Reads documents."""
         from tf_smoothclir.lexical.text_reader import DocumentReader
 
-        return DocumentReader(self.vocabulary_dir, self.text.read_tokens("document"))
+        return DocumentReader(
+            self.vocabulary_dir, self.text.read_tokens("document"), self.text.pretokenized
+        )
 
     @functools.cached_property
     def plain_query_reader(self) -> PlainReader:
         """Reads a few queries, as `query_reader` does."""
-        return PlainReader(self._vocabularies, self.text.max_query_tokens)
+        return PlainReader(self._vocabularies, self.text.max_query_tokens, self.text.pretokenized)
 
     @functools.cached_property
     def plain_document_reader(self) -> PlainReader:
         """Reads a few documents, as `document_reader` does."""
-        return PlainReader(self._vocabularies[1:], self.text.read_tokens("document"))
+        return PlainReader(
+            self._vocabularies[1:], self.text.read_tokens("document"), self.text.pretokenized
+        )
 
     def document_words(self, documents: Sequence[Text]) -> Words:
         """The words of documents, after those of titles where these are read."""

@@ -47,6 +47,7 @@ class StageSettings:
 
     depth: int  # documents of each query that it orders again
     cut_points: CutPoints  # what the sums of both scores say about grades
+    pretokenized: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +64,9 @@ class SecondStage:
         choices = self.reranker.choices
         lengths = choices.query_length, choices.document_length
         return {
-            role: TextEncoder(self.vocabulary_dir / f"{role}.txt", length)
+            role: TextEncoder(
+                self.vocabulary_dir / f"{role}.txt", length, self.settings.pretokenized
+            )
             for role, length in zip(ROLES, lengths)
         }
 

@@ -20,7 +20,6 @@ from tf_smoothclir.publishing.request_bounds import (
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
-from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
@@ -174,7 +173,7 @@ class ExportedTower(tf.Module):
         """
         tokens = self.encoder(text)
         return {
-            "words": tokenize(text, self.encoder.max_tokens).flat_values,
+            "words": self.encoder.words(text).flat_values,
             "lengths": tokens.lengths,
             "vectors": self._token_vectors(tokens),
         }
@@ -195,6 +194,7 @@ class ExportedTower(tf.Module):
             part_begins=PART_BEGINS,
             pace=PACE,
             ngrams=ngrams,
+            pretokenized=self.encoder.pretokenized,
         )
 
     def read(self, words: tf.RaggedTensor) -> tuple[tf.Tensor, Evidence]:
@@ -205,7 +205,7 @@ class ExportedTower(tf.Module):
         return in_pieces(self._read, bounded(text, self._dim), at_once=self._texts_at_once)
 
     def _read(self, text) -> dict[str, tf.Tensor]:
-        vectors, found = self.read(tokenize(text, self.encoder.max_tokens))
+        vectors, found = self.read(self.encoder.words(text))
         names = tf.gather(NAMES, found.levels)
         return {"vector": vectors, "evidence": names, "unknown": found.unknown}
 

@@ -43,7 +43,9 @@ class SearchedQueries(tf.Module):
         words = vectors = None
         levels = tf.fill([tf.size(queries)], NOTHING)
         readers = [self._reader, self._tower and self._tower.encoder]
-        tokens = tokenize(queries, max(reader.max_tokens for reader in readers if reader))
+        readers = list(filter(None, readers))
+        most = max(reader.max_tokens for reader in readers)
+        tokens = tokenize(queries, most, readers[0].pretokenized)
         if self._reader is not None:
             words, known = self._reader.read(tokens[:, : self._reader.max_tokens])
             levels = known.levels

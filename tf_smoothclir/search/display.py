@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Sequence
 
+from tf_smoothclir.encoder.tokenizer import has_letters, places_of
 from tf_smoothclir.protocols.text_search import (
     DOUBTS,
     Explanation,
@@ -13,7 +12,6 @@ from tf_smoothclir.protocols.text_search import (
     SearchHit,
     WordShare,
 )
-from tf_smoothclir.utils.scripts import is_unspaced
 from tf_smoothclir.utils.terminal import visible
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
@@ -46,9 +44,9 @@ def print_hits(
         if explanations and bold:
             shown = highlighted(shown, carrying_words(explanations[number]))
         grade = "-" if hit.grade is None else hit.grade
-        print(f"  {hit.rank:4}  {hit.score:6.3f}  {grade:>5}  {visible(hit.id)}  {shown}")
+        print(f"  {hit.rank:4}  {hit.shown_score:6.3f}  {grade:>5}  {visible(hit.id)}  {shown}")
         if explanations:
-            print(f"        {visible(shares(explanations[number]))}")
+            print(f"        {visible(shares(explanations[number].without(hit.constant)))}")
 
 
 def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
@@ -69,9 +67,7 @@ def carrying_words(explanation: Explanation) -> list[str]:
     They are at most six, with at least two fifths of the largest share, however long the text is
     and whatever else adds to its score. Punctuation is none of them.
     """
-    words = [
-        word for word in explanation.words if word.share > 0 and any(map(str.isalnum, word.word))
-    ]
+    words = [word for word in explanation.words if word.share > 0 and has_letters(word.word)]
     words = sorted(words, key=lambda word: -word.share)[:_MOST_CARRYING]
     return [word.word for word in words if word.share >= _CARRYING * words[0].share]
 
@@ -103,23 +99,9 @@ def _met(word: WordShare) -> str:
 
 
 def highlighted(text: str, words: Sequence[str]) -> str:
-    """A text with some words in bold for a terminal; their case does not matter."""
-    return word_pattern(tuple(words)).sub(lambda match: f"{_BOLD}{match[0]}{_PLAIN}", text)
-
-
-@functools.lru_cache(maxsize=64)
-def word_pattern(words: tuple[str, ...]) -> re.Pattern:
-    """A pattern that finds tokens in a text, the longest first; case does not matter.
-
-    A token matches whole words only, unless it is punctuation or of a script without spaces.
-    """
-    patterns = (
-        re.escape(word) if _stands_anywhere(word) else rf"(?<!\w){re.escape(word)}(?!\w)"
-        for word in sorted(words, key=len, reverse=True)
-    )
-    return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
-
-
-def _stands_anywhere(word: str) -> bool:
-    """Whether letters may stand next to a token."""
-    return not word[0].isalnum() or is_unspaced(word)
+    """A text with some tokens in bold for a terminal."""
+    parts, position = [], 0
+    for begin, end, _ in places_of(text, words):
+        parts += [text[position:begin], f"{_BOLD}{text[begin:end]}{_PLAIN}"]
+        position = end
+    return "".join([*parts, text[position:]])

@@ -28,8 +28,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tf_smoothclir.encoder.encoder import Encoder, TokenVectors
-from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.index.dense_half import encode_texts
+from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
 from tf_smoothclir.search.query_reading import EncodeQueries
 from tf_smoothclir.utils.errors import input_error
@@ -46,6 +45,8 @@ class SavedTower:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
+        from tf_smoothclir.index.dense_half import encode_texts  # here, as it loads FAISS
+
         return encode_texts(self._model.signatures["serving_default"], texts)
 
     def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -85,7 +86,9 @@ def explain(text: TokenVectors, other: np.ndarray, epsilon: float) -> Explanatio
     shares: dict[str, list[float]] = {}
     for word, share in zip(text.words, (vectors @ slope).tolist()):
         shares.setdefault(word, []).append(share)
-    words = [WordShare(word, math.fsum(values)) for word, values in shares.items()]
+    words = [
+        WordShare(word, math.fsum(values)) for word, values in shares.items() if has_letters(word)
+    ]
     words.sort(key=lambda word: -word.share)
     return Explanation(score, tuple(words), score - math.fsum(word.share for word in words))
 
@@ -117,7 +120,7 @@ def explain_by_leaving_out(
         score: The score in a collection; by default that of the two texts alone.
     """
     tokens = tokens_of(document if role == "document" else query)
-    words = list(dict.fromkeys(tokens))
+    words = list(dict.fromkeys(filter(has_letters, tokens)))
     texts = [document if role == "document" else query]
     texts += [" ".join(token for token in tokens if token != word) for word in words]
     if role == "document":  # each alone, as scores may depend on the others

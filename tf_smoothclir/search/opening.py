@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import logging
 
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.engines.milvus import Address, CollectionNote
-from tf_smoothclir.engines.milvus_collection import MilvusCollection
-from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import export_halves
-from tf_smoothclir.index.manifest import IndexManifest
+from tf_smoothclir.index.manifest import IndexManifest, state_of_data
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import SearchedCollection
 from tf_smoothclir.publishing.export_directory import latest_manifest
@@ -24,6 +20,10 @@ from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.utils.errors import InputError, input_error
+
+if TYPE_CHECKING:
+    from tf_smoothclir.engines.milvus import Address, CollectionNote
+    from tf_smoothclir.engines.milvus_collection import MilvusCollection
 
 AUTO = "auto"
 ChooseData = Callable[[DataSettings], DataSettings]
@@ -46,11 +46,19 @@ def open_search(
     """
     index: DocumentIndex | MilvusCollection
     index_dir = Path(index_dir or Path(export_dir, "index"))
+    # Imported where needed: a first answer waits for none of them.
     if engine is not None:
+        from tf_smoothclir.engines.milvus_collection import MilvusCollection
+
         index = MilvusCollection.at(engine)
     elif not index_dir.exists():
+        from tf_smoothclir.data.sources.opening import source_of
+        from tf_smoothclir.index.builder import build_index
+        from tf_smoothclir.index.halves import export_halves
+
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
+        logging.info("No index in %s: indexing the documents of the run", index_dir)
         build_index(index_dir, source_of(data), halves, manifest, data=data)
         index = DocumentIndex(index_dir, filter)
     else:
@@ -149,9 +157,11 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
     base = manifest.data or DataSettings()
     data = choose_data(base)
     remedy = "build it with smoothclir-index --overwrite, or choose another --index_dir"
+    if data == base and manifest.state in ("", state_of_data(data)):
+        return  # no flag asks for another collection, and there are no files, or the same
+    from tf_smoothclir.data.sources.opening import source_of
+
     try:
-        if manifest.data is None and data == base:
-            return  # an index of files, and no flag asks for another collection
         same = source_of(data).fingerprint() == manifest.fingerprint
     except InputError:
         if data != base:

@@ -15,7 +15,6 @@ from tf_smoothclir.protocols.text_search import Explanation, MatchedPair, Search
 from tf_smoothclir.publishing.exported_reranker import SecondStage
 from tf_smoothclir.search.query_reading import QueryBatch
 from tf_smoothclir.search.text_search import HitRanker
-from tf_smoothclir.text.tokenizer import tokenize
 
 _REMEMBERED = 100_000  # documents whose words are kept, in less than 1 kB each
 
@@ -99,8 +98,7 @@ class SecondStageRanker(HitRanker):
         ids, words = [], []
         for role, one in (("query", query), ("document", text)):
             ids += self._ids(role, [one])
-            length = self._stage.encoders[role].max_tokens
-            tokens = tokenize(tf.constant([one]), length).flat_values.numpy()
+            tokens = self._stage.encoders[role].words(tf.constant([one])).flat_values.numpy()
             words.append([token.decode() for token in tokens.tolist()])
         pairs = self._stage.reranker.network.explain(*ids)
         found = [

@@ -7,7 +7,8 @@ A query word w adds to the score of a document, over the fields f (profiles of p
 where o_w is (1 - α) / (α P(w)), and M(w | t) = (1 - β) T(w | t) + β [w is spelled like t] is the
 probability by which the document word t stands for w. Each t has the share of these logarithms that
 it has of P_f(w | d). A fusion makes something else of the lexical score, which all pairs of words
-have in the same proportions. Words that carry less than a hundredth are left to the remainder.
+have in the same proportions. To the remainder are left words that carry less than a hundredth, and
+what says nothing about a subject: punctuation, and words with P(w) above `_STOP_WORD`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.encoder.tokenizer import has_letters
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -30,6 +32,7 @@ _LEAST_SHARE = (
     0.01  # of what words add, that a word carries; dozens carry less, all together little
 )
 _MOST_MATCHES = 3  # of a word
+_STOP_WORD = 0.01  # the share of a text that a word has on average
 
 
 class WordExplainer:
@@ -58,6 +61,10 @@ class WordExplainer:
         fields, positions = self._lexical.model.fields, read.positions()
         of_query = [self._query_word(word) for word in words]
         of_texts = [self._vocabularies[1][word] for word in met]
+        is_stop_word = self._lexical.model.background[words] > _STOP_WORD
+        says_something = [np.array([*map(has_letters, own)], bool) for own in (of_query, of_texts)]
+        if (says_something[0] & ~is_stop_word).any():
+            says_something[0] &= ~is_stop_word
         explanations = []
         ends = np.cumsum(read.number_of_each())
         for number, (of_words, towers, feedback) in enumerate(parts.tolist()):
@@ -75,6 +82,7 @@ class WordExplainer:
                     best = shares, own, found
             shares, own, found = best
             shares *= of_words / (shares.sum() or 1.0)
+            shares *= np.outer(says_something[0], says_something[1][own])
             of_document = [of_texts[word] for word in own]
             if role == "query":
                 explained = _word_shares(of_query, of_document, shares, found)

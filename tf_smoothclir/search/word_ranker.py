@@ -92,14 +92,24 @@ class WordRanker(IndexRanker):
             yield Ranked(positions, scores)
 
     def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
-        if not (hits and self.lexical.has_passages):
+        if not hits:
             return hits
         latest, longest = self._answer(query), self._parts.model.passage_words
+        if latest.asked.constant:
+            hits = [dataclasses.replace(hit, constant=latest.asked.constant) for hit in hits]
+        if not self.lexical.has_passages:
+            return hits
         positions = self._positions(latest, hits)
         numbers = self.lexical.best_passages(latest.asked.words, positions)
-        titles = self._parts.text.reads_titles
+        text = self._parts.text
         passages = [
-            passage_text(hit.text, number, longest, hit.title if titles else "")
+            passage_text(
+                hit.text,
+                number,
+                longest,
+                hit.title if text.reads_titles else "",
+                text.pretokenized,
+            )
             for hit, number in zip(hits, numbers.tolist())
         ]
         return [
@@ -142,6 +152,11 @@ class AskedQuery:
         self._similar: np.ndarray | None = None
         if ranker.feedback is not None:
             self._similar = self._similarities(ranker.feedback)
+
+    @property
+    def constant(self) -> float:
+        """What feedback adds to each of the first documents."""
+        return 0.0 if self._similar is None else float(self._similar.max())
 
     def rank(self, depth: int, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The best documents, best first; equal scores by the hash of the id.

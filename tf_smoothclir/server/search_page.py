@@ -15,9 +15,10 @@ from importlib import resources
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.encoder.tokenizer import has_letters, places_of, tokens_of
 from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
-from tf_smoothclir.search.display import carrying_words, remarks, word_pattern
+from tf_smoothclir.search.display import carrying_words, remarks
 from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -178,15 +179,12 @@ def _results(hits: Sequence[SearchHit], explanations: Sequence[Explanation | Non
     carrying = [
         set(carrying_words(explained)) if explained else set() for explained in explanations
     ]
-    # One pattern for all texts: compiling one for each takes longer than searching them.
-    pattern = word_pattern(tuple(sorted(set().union(*carrying))))
-    return [_result(*one, pattern) for one in zip(hits, explanations, carrying)]
+    return [_result(*one) for one in zip(hits, explanations, carrying)]
 
 
-def _result(
-    hit: SearchHit, explanation: Explanation | None, carrying: set[str], pattern: re.Pattern
-) -> dict:
-    fields = {name: getattr(hit, name) for name in ("rank", "score", "grade", "id", "title")}
+def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str]) -> dict:
+    fields = {name: getattr(hit, name) for name in ("rank", "grade", "id", "title")}
+    fields["score"] = hit.shown_score
     fields["metadata"] = plain(hit.metadata)
     shares, matches, added, pairs = {}, {}, None, []
     if explanation:
@@ -198,20 +196,23 @@ def _result(
         added = {
             "words": explanation.of_words,
             "towers": explanation.towers,
-            "feedback": explanation.feedback,
+            "feedback": explanation.feedback - hit.constant,
             "reranker": explanation.reranker,
         }
         pairs = [
             (pair.query_word, pair.document_word, pair.similarity)
             for pair in explanation.pairs
-            if any(map(str.isalnum, pair.query_word))
+            if has_letters(pair.query_word)
         ][:_MOST_PAIRS]
     shown, whole = hit.text if hit.passage is None else hit.passage, None
-    parts = text_parts(shown, shares, pattern=pattern)
+    parts = text_parts(shown, shares)
     if hit.passage is not None:
         parts = [("… ", None), *parts, (" …", None)]
     if len(hit.text) > min(_LONGEST_TEXT, len(shown)):
-        whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE, pattern)
+        whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE)
+    for piece, share in [*parts, *(whole or ())]:
+        if share is not None and (word := tokens_of(piece)[0]) in matches:  # `Straße` is `strasse`
+            matches.setdefault(piece.lower(), matches[word])
     return {
         **fields,
         "parts": parts,
@@ -226,21 +227,16 @@ def text_parts(
     text: str,
     shares: Mapping[str, float],
     longest: int = _LONGEST_TEXT,
-    pattern: re.Pattern | None = None,
 ) -> list[tuple[str, float | None]]:
     """Cuts a text into pieces at the words that carry its score."""
-    pattern = pattern or word_pattern(tuple(shares))
     if len(text) > longest:
-        found = pattern.finditer(text)
-        first = next((match for match in found if match[0].lower() in shares), None)
-        begin = max(0, first.start() - _BEFORE) if first else 0
+        first, _, _ = next(places_of(text, shares), (0, 0, ""))
+        begin = max(0, first - _BEFORE)
         end = begin + longest
         text = "…" * (begin > 0) + text[begin:end].strip() + "…" * (end < len(text))
     parts, position = [], 0
-    for match in pattern.finditer(text):
-        share = shares.get(match[0].lower())
-        if share is not None:
-            parts += [(text[position : match.start()], None), (match[0], share)]
-            position = match.end()
+    for begin, end, word in places_of(text, shares):
+        parts += [(text[position:begin], None), (text[begin:end], shares[word])]
+        position = end
     parts.append((text[position:], None))
     return [part for part in parts if part[0]]

@@ -13,11 +13,10 @@ class EncoderSettings(Settings):
 
     encoder: str = setting(
         "",
-        "An encoder from elsewhere. http://...: a server with an OpenAI-compatible interface, such"
-        " as http://localhost:8000/v1. sentence-transformers:NAME or model2vec:NAME: a model of"
-        " these packages, by name or directory. FILE.npz: vectors by id, in the arrays query_ids,"
-        " queries, document_ids and documents. MODULE:NAME: a function of yours from a list of"
-        " texts to [texts, dim], or an object with encode_queries and encode_documents.",
+        "A multilingual encoder. http://localhost:8000/v1: an OpenAI-compatible server, by address."
+        " sentence-transformers:NAME or model2vec:NAME: a model of these packages, by name or"
+        " directory. FILE.npz: the arrays query_ids, queries, document_ids and documents."
+        " MODULE:NAME: a function of texts, or an object with encode_queries and encode_documents.",
     )
     encoder_model: str = setting("", "The model that a server is asked for, by its name there.")
     query_prefix: str = setting(

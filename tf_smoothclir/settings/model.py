@@ -91,7 +91,7 @@ class ModelSettings(Settings):
     )
     lower_grade_weight: float = setting(
         0.1,
-        "Only for --loss=ordinal_softmax: how much a relevant document counts beside one of the"
+        "Only for --loss=ordinal_softmax: how much a relevant document counts against one of the"
         " next higher grade.",
         minimum=0.0,
         maximum=1.0,

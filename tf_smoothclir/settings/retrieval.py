@@ -55,11 +55,7 @@ RULES = (
 class RetrievalSettings(Settings):
     """What ranks the collection first."""
 
-    retriever: str = setting(
-        "dense",
-        "What ranks the documents.",
-        choices=FAMILIES,
-    )
+    retriever: str = setting("dense", "What ranks the documents.", choices=FAMILIES)
     psq_alpha: float = setting(
         0.03,
         "Of the translation table: share of the language at large in what a document is expected to"
@@ -71,7 +67,7 @@ class RetrievalSettings(Settings):
     psq_beta: float = setting(
         0.3,
         "Of the translation table: share of words that are spelled alike in both languages, such as"
-        " names, beside their translations.",
+        " names, in addition to their translations.",
         minimum=0.0,
         maximum=1.0,
         searched=(0.0, 0.1, 0.3, 0.5, 0.7),
@@ -79,8 +75,8 @@ class RetrievalSettings(Settings):
     dictionary: str = setting(
         "",
         "A dictionary to mix into the translation table, by a weight chosen on validation: lines"
-        " of a word, a translation and perhaps its probability or the logarithm of that, separated"
-        " by tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.ti.final). Its words"
+        " of a word, a translation and optionally its probability or the logarithm of that, with"
+        " tabs or spaces, as in MUSE, fast_align -p and GIZA++ (*.actual.ti.final). Its words"
         " join the vocabulary of queries; with --retriever=lexical, no training pairs are needed.",
         is_path=True,
     )

@@ -57,6 +57,11 @@ class TextSettings(Settings):
         "What lexical models read of a document: body (paper), or title,body, where words of titles"
         " count little, or more if that is better on validation. Towers read the body.",
     )
+    pretokenized: bool = setting(
+        False,
+        "Texts are split into words beforehand, with spaces between them: words are what stands"
+        " between white space, as it is. Queries of searches are given in the same way.",
+    )
     shared_vocabulary: bool = setting(
         False,
         "One vocabulary and one table for both languages: what is spelled alike shares a vector.",

@@ -10,6 +10,7 @@ from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
 from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
+COMPARED = ("nDCG@10", "MRR@10", "Recall@100", *METRICS)  # what a comparison begins with
 OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
 RULES = tuple(
     Rule(

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.utils.errors import InputError, input_error
 
 FIRST_WORD = 2  # id of the first word, after padding and unknown
@@ -75,12 +76,12 @@ def load_embeddings(
 ) -> EmbeddingInit:
     """Reads the rows of a vocabulary from a file of pre-trained embeddings.
 
-    A token takes the row of the first equal token in the file, or else of the first that is equal
-    when lower-cased, or else, if it has digits, of the first with `#` in their place. Rows that are
-    not in the file are drawn from N(0, s²), where s is the standard deviation of all numbers found;
-    a draw depends on the seed and the token's id alone. Row 0, padding, is zero; row 1, unknown, is
-    the file's `[UNK]` or `<UNK>`, or drawn. The numbers of tokens outside the vocabulary are
-    counted, but not parsed.
+    A token takes the row of the first equal token in the file, or else of the first that the
+    tokenizer reads as this token, or else, if it has digits, of the first with `#` in their place.
+    Rows that are not in the file are drawn from N(0, s²), where s is the standard deviation of all
+    numbers found; a draw depends on the seed and the token's id alone. Row 0, padding, is zero; row
+    1, unknown, is the file's `[UNK]` or `<UNK>`, or drawn. The numbers of tokens outside the
+    vocabulary are counted, but not parsed.
     """
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
@@ -121,13 +122,12 @@ class _Wanted:
 
     def rows(self, token: str) -> list[int]:
         """The rows that are to take the vector of a token, the next of the file."""
-        lower = token.lower()
         if token in self._ids:
             ids, fit = [self._ids[token]], _EXACT
-        elif lower in self._ids:
-            ids, fit = [self._ids[lower]], _ANY_CASE
+        elif (read := "".join(tokens_of(token))) in self._ids:
+            ids, fit = [self._ids[read]], _ANY_CASE
         else:
-            ids, fit = self._by_digits.get(lower, []), _BY_DIGITS
+            ids, fit = self._by_digits.get(token.lower(), []), _BY_DIGITS
         better = [i for i in ids if self.fit[i] < fit]
         self.fit[better] = fit
         return better

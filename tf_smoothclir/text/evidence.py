@@ -17,7 +17,6 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.subwords import ngrams
-from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
 from tf_smoothclir.text.word_encoder import TextEncoder
 
@@ -67,7 +66,7 @@ class WordEvidence(tf.Module):
 
     def __call__(self, texts: tf.Tensor) -> Evidence:
         """Evidence of texts, `[batch]` string, any bytes."""
-        return self.of_words(tokenize(texts, self._encoder.max_tokens))
+        return self.of_words(self._encoder.words(texts))
 
     def of_words(self, tokens: tf.RaggedTensor) -> Evidence:
         """Evidence of texts that are split into words, `[batch, (tokens)]` string."""

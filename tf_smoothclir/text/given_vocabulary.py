@@ -21,7 +21,12 @@ _REMEDY = "Give one word a line, the most frequent first"
 
 
 def given_vocabulary(
-    path: str | os.PathLike, counts: Mapping[bytes, int], *, max_size: int, min_count: int
+    path: str | os.PathLike,
+    counts: Mapping[bytes, int],
+    *,
+    max_size: int,
+    min_count: int,
+    pretokenized: bool = False,
 ) -> list[str]:
     """Padding, unknown, the words of a file, then numbers of the texts.
 
@@ -31,7 +36,7 @@ def given_vocabulary(
     far as `max_size` allows, the most frequent first.
     """
     words = _read(path)
-    tokens = tokenize(tf.constant(words, tf.string), 2)
+    tokens = tokenize(tf.constant(words, tf.string), 2, pretokenized)
     starts, lengths = tokens.row_starts().numpy(), tokens.row_lengths().numpy()
     single = tokens.flat_values.numpy()[starts[lengths == 1]]
     entries = dict.fromkeys([PADDING, UNKNOWN, *(token.decode() for token in single)])

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subwords import ngrams
-from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.text.word_encoder import TextEncoder, words_by_id
@@ -25,7 +24,7 @@ class SubwordTextEncoder(TextEncoder):
     """
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
-        super().__init__(vocabulary_path, max_tokens)
+        super().__init__(vocabulary_path, max_tokens, settings.pretokenized)
         self._words = words_by_id(vocabulary_path)
         self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
         decisive = f"{self.vocabulary_digest} {self.ngrams}"
@@ -34,7 +33,7 @@ class SubwordTextEncoder(TextEncoder):
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> SubwordTokens:
         """Encodes texts, `[batch]` string, any bytes; see the class."""
-        return self.of_words(tokenize(texts, self.max_tokens))
+        return self.of_words(self.words(texts))
 
     def of_words(self, tokens: tf.RaggedTensor) -> SubwordTokens:
         """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
@@ -77,4 +76,4 @@ def text_encoder(
     max_tokens = settings.max_tokens(role)
     if settings.ngram_buckets:
         return SubwordTextEncoder(vocabulary_path, max_tokens, settings)
-    return TextEncoder(vocabulary_path, max_tokens)
+    return TextEncoder(vocabulary_path, max_tokens, settings.pretokenized)

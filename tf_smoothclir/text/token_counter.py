@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,14 +29,19 @@ class NumberedTexts(NamedTuple):
     lengths: np.ndarray
 
 
-# AutoGraph has nothing to rewrite here, but would take most of the tracing time.
-@tf.function(
-    autograph=False, input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int64)]
-)
-def _split(texts, max_tokens):
-    tokens = tokenize(texts, max_tokens)
-    distinct, numbers = tf.unique(tokens.flat_values)
-    return distinct, numbers, tf.cast(tokens.row_lengths(), tf.int32)
+@functools.cache
+def _splitter(pretokenized: bool) -> Callable:
+    # AutoGraph has nothing to rewrite here, but would take most of the tracing time.
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int64)],
+    )
+    def split(texts, max_tokens):
+        tokens = tokenize(texts, max_tokens, pretokenized)
+        distinct, numbers = tf.unique(tokens.flat_values)
+        return distinct, numbers, tf.cast(tokens.row_lengths(), tf.int32)
+
+    return split
 
 
 class TokenCounter:
@@ -45,7 +52,8 @@ class TokenCounter:
     30 million tokens in 6 GB. The texts themselves take no memory.
     """
 
-    def __init__(self):
+    def __init__(self, pretokenized: bool = False):
+        self._split = _splitter(pretokenized)
         self._numbers: dict[bytes, int] = {}
         self._counts = np.zeros(1 << 16, np.int64)  # by number; may be longer than the dict
 
@@ -55,7 +63,7 @@ class TokenCounter:
         Args:
             texts: `[batch]` texts.
         """
-        tokens, numbers, lengths = _split(
+        tokens, numbers, lengths = self._split(
             tf.constant(texts, tf.string), tf.constant(max_tokens, tf.int64)
         )
         return NumberedTexts(tokens, numbers.numpy(), lengths.numpy())

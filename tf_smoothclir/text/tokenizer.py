@@ -5,19 +5,23 @@ the same tokens everywhere, and a stock model server needs no custom op.
 
 Tokens, in any script:
 
-* A letter and the accents after it are one character where Unicode has one (`utils.composition`).
-* Letters are lower-cased. A word is a run of letters, marks, digits and underscores.
+* A letter and the accents after it are one character where Unicode has one, and forms for print,
+  such as full width and ligatures, are plain characters (`utils.composition`).
+* Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
+  Turkish. A word is a run of letters, marks, digits and underscores.
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found.
 * White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
-  format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed.
+  format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed,
+  and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.text.batches import text_batches
@@ -26,13 +30,21 @@ from tf_smoothclir.utils import composition
 # The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
 # rewriting a match costs far more than skipping a character.
 _SPACE = r"\x{A0}\x{1680}\x{2000}-\x{200B}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\p{Cc}"
-_INVISIBLE = r"\p{Cf}\p{Co}\p{Cs}\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}"
+_OPTIONAL = (
+    r"\x{591}-\x{5BD}\x{5BF}\x{5C1}\x{5C2}\x{5C4}\x{5C5}\x{5C7}"
+    r"\x{610}-\x{61A}\x{640}\x{64B}-\x{652}\x{656}-\x{65F}\x{670}\x{6D6}-\x{6DC}\x{6DF}-\x{6E4}"
+    r"\x{6E7}\x{6E8}\x{6EA}-\x{6ED}"
+)
+_INVISIBLE = rf"\p{{Cf}}\p{{Co}}\p{{Cs}}\x{{FE00}}-\x{{FE0F}}\x{{E0100}}-\x{{E01EF}}{_OPTIONAL}"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 # A character of an unspaced script with its marks, or one that is not part of a word. Without a
 # group, RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
 # separate what they stand in.
 _SINGLE = rf"[{_UNSPACED}][\p{{M}}{_INVISIBLE}]*|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
 
+_SPACES = ("\\x00", "\u200b", "\n")
+_FIRST = [(space, " ") for space in _SPACES]
+_FIRST += [(f"[{group}]", letter) for group, letter in composition.FOLDED]
 
 # No word has that many bytes on average. What follows would take 60 times its memory, for nothing.
 _BYTES_PER_TOKEN, _FEWEST_BYTES = 64, 1 << 20
@@ -51,14 +63,11 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
         `[batch]` string, valid UTF-8.
     """
     # Every pass reads all texts; those that look for one character take a tenth of the others.
-    # `lower` drops everything after a NUL byte, and looks through zero-width spaces for the end of
-    # a word with a sigma. Both are spaces here, and so are line ends, which are frequent.
-    for space in ("\\x00", "\u200b", "\n"):
-        texts = tf.strings.regex_replace(texts, space, " ")
+    # `lower` drops everything after a NUL byte, reads sigmas by what stands around them, and each
+    # `i` as the locale of the process has it.
+    for characters, text in _FIRST:
+        texts = tf.strings.regex_replace(texts, characters, text)
     texts = compose(texts)
-    # `lower` follows the locale of the process, and a Turkish one maps these two differently.
-    texts = tf.strings.regex_replace(texts, "I", "i")
-    texts = tf.strings.regex_replace(texts, "\u0130", "i\u0307")
     # Replaces bytes that are not UTF-8, too; no match before begins inside an invalid sequence.
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
@@ -66,13 +75,20 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
 
 
+def _with_spaces(texts: tf.Tensor) -> tf.Tensor:
+    """Texts with plain spaces for white space of any kind; valid UTF-8."""
+    # Bytes that are not UTF-8 first: no match begins inside an invalid sequence.
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
+    return tf.strings.regex_replace(texts, f"[{_SPACE}]", " ")
+
+
 def compose(texts: tf.Tensor) -> tf.Tensor:
-    """Texts whose letters are composed with the marks after them, as `composition.compose` does.
+    """Texts without forms for print, as `composition.compose` has them.
 
     Args:
         texts: `[batch]` string, any bytes.
     """
-    # Any bytes, a mark, any bytes: few texts have one, and only these are taken apart.
+    # Any bytes, one to compose, any bytes: few texts have one, and only these are taken apart.
     has_marks = tf.strings.regex_full_match(texts, rf"\C*[{composition.marks()}]\C*")
     rows = tf.where(has_marks)
     return tf.cond(
@@ -89,18 +105,35 @@ def _composed(texts: tf.Tensor) -> tf.Tensor:
     They are joined to one text whose line ends keep neighbours apart.
     """
     texts = tf.strings.regex_replace(texts, f"[{_INVISIBLE}]+", "")  # they may precede a mark
+    texts = tf.strings.regex_replace(texts, composition.DOTTED, r"\1")
     decoded = tf.raw_ops.UnicodeDecode(
         input=tf.strings.reduce_join([texts], axis=1, separator="\n"), input_encoding="UTF-8"
     )
     (codes,) = tf.while_loop(
         lambda codes: True,
         lambda codes: (_compose_neighbours(codes),),
-        (decoded.char_values,),
+        (_without_forms(decoded.char_values),),
         shape_invariants=(tf.TensorShape([None]),),
         maximum_iterations=composition.MOST_MARKS,
     )
     joined = tf.strings.unicode_encode(codes, "UTF-8")
     return tf.raw_ops.StringSplitV2(input=joined[tf.newaxis], sep="\n").values
+
+
+def _without_forms(codes: tf.Tensor) -> tf.Tensor:
+    """Code points, `[characters]` int32, with what stands for forms for print in their places."""
+    forms = sorted(composition.forms().items())
+    ends = np.cumsum([0, *(len(text) for _, text in forms)])
+    characters = tf.constant([ord(character) for _, text in forms for character in text])
+    keys = tf.constant([code for code, _ in forms])
+    place = tf.minimum(tf.searchsorted(keys, codes), len(forms) - 1)
+    is_form = tf.gather(keys, place) == codes
+    lengths = tf.where(is_form, tf.gather(np.diff(ends).astype(np.int32), place), 1)
+    begins = tf.where(is_form, tf.gather(ends[:-1].astype(np.int32), place), 0)
+    firsts = tf.repeat(tf.cumsum(lengths, exclusive=True), lengths)
+    within = tf.range(tf.reduce_sum(lengths)) - firsts
+    from_table = tf.gather(characters, tf.repeat(begins, lengths) + within)
+    return tf.where(tf.repeat(is_form, lengths), from_table, tf.repeat(codes, lengths))
 
 
 def _compose_neighbours(codes: tf.Tensor) -> tf.Tensor:
@@ -136,19 +169,21 @@ def _hangul(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
     )
 
 
-def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
+def tokenize(texts: tf.Tensor, max_tokens: int, pretokenized: bool = False) -> tf.RaggedTensor:
     """Splits texts into tokens and keeps the first `max_tokens` of each.
 
     Of a text, only 1 MB is read, or 64 bytes for each of these tokens if that is more.
 
     Args:
         texts: `[batch]` string.
+        pretokenized: Whether tokens are what stands between white space, as it is.
     """
     max_tokens = tf.cast(max_tokens, tf.int64)
     read = tf.maximum(_BYTES_PER_TOKEN * max_tokens, _FEWEST_BYTES)
     texts = tf.strings.substr(texts, tf.constant(0, tf.int64), read)
     # Faster than `tf.strings.split`, which looks for other white space too.
-    split = tf.raw_ops.StringSplit(input=normalize(texts), delimiter=" ", skip_empty=True)
+    texts = _with_spaces(texts) if pretokenized else normalize(texts)
+    split = tf.raw_ops.StringSplit(input=texts, delimiter=" ", skip_empty=True)
     rows, places = split.indices[:, 0], split.indices[:, 1]
 
     def cut():
@@ -163,12 +198,14 @@ def tokenize(texts: tf.Tensor, max_tokens: int) -> tf.RaggedTensor:
     )
 
 
-def tokenized_lines(texts: Iterable[str], max_tokens: int) -> Iterator[str]:
+def tokenized_lines(
+    texts: Iterable[str], max_tokens: int, pretokenized: bool = False
+) -> Iterator[str]:
     """Yields the tokens of each text, joined by single spaces: input for other tools.
 
     No token contains white space, so splitting at spaces gives the tokens back.
     """
     for batch in text_batches(texts):
-        tokens = tokenize(tf.constant(batch, tf.string), max_tokens)
+        tokens = tokenize(tf.constant(batch, tf.string), max_tokens, pretokenized)
         for line in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy():
             yield line.decode()

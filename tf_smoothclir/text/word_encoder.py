@@ -59,9 +59,14 @@ class TextEncoder(tf.Module):
     The vocabulary file becomes an asset of every SavedModel that contains the encoder.
     """
 
-    def __init__(self, vocabulary_path: str | os.PathLike | Sequence[str], max_tokens: int):
+    def __init__(
+        self,
+        vocabulary_path: str | os.PathLike | Sequence[str],
+        max_tokens: int,
+        pretokenized: bool = False,
+    ):
         super().__init__(name="text_encoder")
-        self.max_tokens = max_tokens
+        self.max_tokens, self.pretokenized = max_tokens, pretokenized
         initializer = _entries(vocabulary_path)
         self.vocabulary_digest = initializer.digest
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
@@ -82,7 +87,11 @@ class TextEncoder(tf.Module):
         Args:
             texts: `[batch]` string, any bytes.
         """
-        return self.of_words(tokenize(texts, self.max_tokens))
+        return self.of_words(self.words(texts))
+
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """The words that are encoded of texts, `[batch, (tokens)]` string."""
+        return tokenize(texts, self.max_tokens, self.pretokenized)
 
     def of_words(self, tokens: tf.RaggedTensor) -> Tokens:
         """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""

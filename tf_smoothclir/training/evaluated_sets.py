@@ -69,8 +69,9 @@ def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
     number = len(retrieval_set.queries_in(split))
     if number < _ENOUGH_QUERIES:
         logging.warning(
-            "%s: there are %d %s queries. A share of them is certain to about ±%.2f; from %d on, to"
-            " ±0.10, from 400 on, to ±0.05. Look at the intervals, and judge more queries.",
+            "%s: only %d %s queries. A share of them is certain to about ±%.2f; from %d on, to"
+            " ±0.10, from 400 on, to ±0.05. Look at the intervals, judge more queries,"
+            " or measure on all judged ones: smoothclir-train --folds=5.",
             retrieval_set.source.name,
             number,
             split,

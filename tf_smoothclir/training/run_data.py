@@ -87,7 +87,7 @@ def _prepared(
         if not run.vocabulary.is_dir():
             keep_vocabularies(initial, run)
         check_same_words(initial, run)
-    source, tokenized_set = load().source, _tokenized(load(), settings, run)
+    source, tokenized_set = load().source, tokenize_for_run(load(), settings, run)
     data = RunData(source.name, source.fingerprint(), processes.fingerprint)
     run.remember_data(data)  # not earlier: now the set is known to have no defect
     return tokenized_set
@@ -119,13 +119,14 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
 def tokenized_set_of(
     source: Source, settings: RunSettings, run: RunDirectory, splits: Sequence[str]
 ) -> TokenizedSet:
-    """Loads and tokenises a set with the vocabularies of the run; a new run counts its own."""
-    return _tokenized(retrieval_set_of(source, settings, splits), settings, run)
+    """Loads a set, and tokenises it for a run."""
+    return tokenize_for_run(retrieval_set_of(source, settings, splits), settings, run)
 
 
-def _tokenized(
+def tokenize_for_run(
     retrieval_set: RetrievalSet, settings: RunSettings, run: RunDirectory
 ) -> TokenizedSet:
+    """Tokenises a set with the vocabularies of the run; a new run counts its own."""
     known = run.vocabulary if run.vocabulary.is_dir() else None
     tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir, known)
     if known is None:
@@ -136,5 +137,5 @@ def _tokenized(
             families = map(family, settings.retrieval.families)
             more_words = [one.adds_words(temporary, settings) for one in families]
         if any(more_words):
-            return _tokenized(retrieval_set, settings, run)
+            return tokenize_for_run(retrieval_set, settings, run)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)

@@ -202,6 +202,12 @@ class RunDirectory:
         """Whether a retrieval set, by its fingerprint, is that of the run."""
         return RunConfig.read(self.config).data.fingerprint in (fingerprint, "")
 
+    def check_data(self, fingerprint: str) -> None:
+        """Checks that a retrieval set is that of the run, wherever its files are."""
+        if not self.was_trained_on(fingerprint):
+            reason, remedy = "it holds a finished run on other data", "Choose another directory"
+            raise input_error(f"--output_dir={self.path}", reason, f"{remedy}, or give --overwrite")
+
     def vocabulary_tokens(self, role: str) -> list[str]:
         """The vocabulary of the "query" or "document" side; the position is the id."""
         from tf_smoothclir.text.vocabulary import read_vocabulary  # loading it takes seconds

@@ -41,6 +41,7 @@ def evaluate_run(
     first_stage: RunDirectory | None = None,
     rerank_depth: int = 100,
     output_dir: str = "",
+    measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
     """Evaluates a run; writes metrics.json and the TREC files of each split.
 
@@ -50,6 +51,7 @@ def evaluate_run(
         retriever: What ranks; "auto" for what the run ranks with.
         first_stage: A run whose first `rerank_depth` ranks this run orders again.
         output_dir: Empty for a directory in the run, named after all that is not the run's own.
+        measures: Further ones, by their names in `ir_measures`.
 
     Returns:
         The content of metrics.json, and the directory.
@@ -88,7 +90,7 @@ def evaluate_run(
         first, _ = load_retriever(first_stage, own_tokens)
         ranks = TwoStageRetriever(first, ranks, retrieval_set, ranks=rerank_depth)
     negatives = settings.training.negatives
-    return _measured(retrieval_set, ranks, splits, negatives, path, cut_points, ranking)
+    return _measured(retrieval_set, ranks, splits, negatives, path, measures, cut_points, ranking)
 
 
 def check_first_stage(first_stage: RunDirectory, run: RunDirectory, source: Source) -> None:
@@ -121,6 +123,7 @@ def evaluate_encoder(
     *,
     negatives: int = 40,
     output_dir: str = "",
+    measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
     """Evaluates an encoder; writes metrics.json and the TREC files of each split.
 
@@ -130,6 +133,7 @@ def evaluate_encoder(
         splits: Of the set.
         negatives: Sampled documents of grade 0 in each candidate list.
         output_dir: Empty for `runs/` and the name of the encoder.
+        measures: Further ones, by their names in `ir_measures`.
 
     Returns:
         The content of metrics.json, and the directory.
@@ -140,7 +144,7 @@ def evaluate_encoder(
     path = make_directory(output_dir or f"runs/{name}", "--output_dir")
     encoded = EncodedSet.of(encoder, retrieval_set.source, data.cache_dir)
     retriever = encoded.retriever(retrieval_set)
-    return _measured(retrieval_set, retriever, splits, negatives, path)
+    return _measured(retrieval_set, retriever, splits, negatives, path, measures)
 
 
 def _measured(
@@ -149,11 +153,14 @@ def _measured(
     splits: Sequence[str],
     negatives: int,
     path: Path,
+    measures: Sequence[str],
     cut_points: CutPoints | None = None,
     ranking: str = "",
 ) -> tuple[dict, Path]:
     """Evaluates what ranks a set; writes into a directory, and returns what and where."""
-    found = evaluate_splits(retrieval_set, retriever, splits, negatives=negatives, trec_dir=path)
+    found = evaluate_splits(
+        retrieval_set, retriever, splits, negatives=negatives, trec_dir=path, measures=measures
+    )
     graded = {split: evaluation.graded(cut_points) for split, evaluation in found.items()}
     content = metrics_content(graded, negatives, ranking=ranking)
     write_json(path / "metrics.json", content)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
-    HITS,
     NEGATIVES_SEED,
     NOTHING_MEASURED,
     Evaluation,
@@ -21,20 +18,36 @@ from tf_smoothclir.evaluation.evaluate import (
     evaluate_splits,
     metrics_content,
 )
+from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
-from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
-from tf_smoothclir.training.short_queries import with_short_queries
+from tf_smoothclir.training.short_queries import (
+    cut_short,
+    grades_by_length,
+    hits_of_texts,
+    texts_to_cut,
+)
+from tf_smoothclir.utils.tables import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
+CROSS_VALIDATION = "cross-validation"
+_CROSSED = (
+    "every judged query, ranked by a model that was not trained on it; the model that is kept is"
+    " another one, trained on the training queries"
+)
 _DRAWN_POSITIONS = 100
+_OF_FIRST_HITS = {
+    "right": "relevant",
+    "recall": "of these, predicted relevant",
+    "precision": "of those predicted relevant, relevant",
+}
 
 
 def evaluate_and_report(
@@ -42,8 +55,13 @@ def evaluate_and_report(
     models: RunModels,
     over: ModelsOverSet,
     progress: Progress,
+    crossed: Evaluation | None = None,
 ) -> dict:
-    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
+    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`.
+
+    Args:
+        crossed: Of cross-validation over all judged queries, which then heads the report.
+    """
     tokenized_set, retrievers = over.tokenized_set, over.retrievers
     settings, retrieval_set = models.settings, over.retrieval_set
     is_judged = retrieval_set.source.is_judged
@@ -72,9 +90,16 @@ def evaluate_and_report(
         name: {split: evaluation.graded(cut_points[name]) for split, evaluation in splits.items()}
         for name, splits in evaluations.items()
     }
-    result = metrics_content(evaluations[chosen], negatives)
+    reported = evaluations[chosen]
+    if crossed is not None:
+        reported = {CROSS_VALIDATION: crossed, **reported}
+    result = metrics_content(reported, negatives)
+    if crossed is not None:
+        result["rules"] |= {CROSS_VALIDATION: _CROSSED}
     if not is_judged:
         result["rules"] = {}
+    if "test" in retrieval_set.judged_splits:
+        result["query_lengths"] = grades_by_length(over, chosen, cut_points[chosen])
     result["set"] = _sizes(tokenized_set.retrieval_set)
     result["training"] = {
         "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
@@ -88,8 +113,8 @@ def evaluate_and_report(
     result["thresholds"] = list(models.thresholds)
     result["cut_points"] = dataclasses.asdict(cut_points[chosen])
     result |= _of_components(models, evaluations)
-    captions = _draw(run, models, progress, evaluations[chosen]["test"], cut_points[chosen])
-    _report(run, models, tokenized_set, evaluations, result, captions)
+    captions = _draw(run, models, progress, evaluations[chosen]["test"])
+    _report(run, models, tokenized_set, evaluations, reported, result, captions)
     with run.writing(run.metrics) as path:
         write_json(path, result)
     return result
@@ -122,14 +147,9 @@ def _sizes(retrieval_set: RetrievalSet) -> dict[str, int]:
 
 
 def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
-    """The hits of validation queries, two thirds of which are cut short, for each retriever."""
-    with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
-        short, rows = with_short_queries(over.tokenized_set, over.settings.text, Path(directory))
-        retrievers, retrieval_set = over.with_queries_of(short).retrievers, short.retrieval_set
-        return {
-            name: Hits.of(Ranking.joined(one.rank(rows, HITS)), retrieval_set)
-            for name, one in retrievers.items()
-        }
+    """The hits of validation queries that are cut short, for each retriever."""
+    texts = texts_to_cut(over.retrieval_set, "validation")
+    return hits_of_texts(over, cut_short(texts, over.settings.text.pretokenized))
 
 
 def calibrated_on(
@@ -163,7 +183,6 @@ def _draw(
     models: RunModels,
     progress: Progress,
     test: Evaluation,
-    cut_points: CutPoints,
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second
@@ -184,18 +203,10 @@ def _draw(
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)
         )
-    if test.confusion is None:
-        return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
-    drawn["Predicted grades, candidate lists, test"] = run.plots / "grades.png"
-    plots.confusion(drawn["Predicted grades, candidate lists, test"], test.confusion)
-    if test.hits is not None:
-        caption = f"Grades of the first {HITS} hits in the collection, test"
-        drawn[caption] = run.plots / "grades_of_hits.png"
-        plots.grades_of_hits(drawn[caption], test.shares_by_grade(), cut_points.shares)
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
-def _report(run, models: RunModels, tokenized_set, evaluations, result, captions) -> None:
+def _report(run, models: RunModels, tokenized_set, evaluations, reported, result, captions) -> None:
     settings = models.settings
     retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
     titles = [family(name).title(model) for name, model in models.items()]
@@ -215,8 +226,12 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
             "peak memory": f"{result['training']['peak_rss_mb']:,.0f} MB",
         },
         content=result,
-        evaluations=evaluations[retriever],
-        sections={"Components": components_table(evaluations)} if len(evaluations) > 1 else {},
+        evaluations=reported,
+        sections={
+            **({"Components": components_table(evaluations)} if len(evaluations) > 1 else {}),
+            **_by_length(result),
+            **dict(examples(retrieval_set, evaluations[retriever]["test"])),
+        },
         plots=captions,
         commands=[
             f"smoothclir-evaluate --run_dir={run.path}",
@@ -225,6 +240,16 @@ def _report(run, models: RunModels, tokenized_set, evaluations, result, captions
         ][: 3 if family(settings.retrieval.retriever).is_published else 1],
         flags=settings.flag_lines(),
     )
+
+
+def _by_length(result: Mapping) -> dict[str, str]:
+    """A section about predicted grades of queries of each length, if they were measured."""
+    rows = [
+        [label, f"{figures['queries']:,}", *(f"{figures[name]:.1%}" for name in _OF_FIRST_HITS)]
+        for label, figures in result.get("query_lengths", {}).items()
+    ]
+    header = ["test queries", "number", *_OF_FIRST_HITS.values()]
+    return {"First hits by length of the query": markdown_table(header, rows)} if rows else {}
 
 
 def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:

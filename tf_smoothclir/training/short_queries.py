@@ -1,4 +1,4 @@
-"""Validation queries cut short, so that predicted grades fit short queries too.
+"""Queries cut short, so that predicted grades fit short queries too, and are measured on them.
 
 The score of a query grows with its words. Where all validation queries are whole sentences, cut
 points found on them would call nothing relevant that three words find.
@@ -9,41 +9,76 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tf_smoothclir.data.preparation import encode_role
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Source, Text
-from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
-from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.evaluation.evaluate import HITS, Hits
+from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.training.run_models import ModelsOverSet
 
-MOST = 600  # queries: a third each is whole, of ten words, and of three
+MOST = 600  # queries
 FIRST_WORDS, RAREST_WORDS = 10, 3
+LENGTHS = ("whole", "first ten words", "three rarest words")
 
 
-def with_short_queries(
-    tokenized_set: TokenizedSet, settings: TextSettings, directory: Path
-) -> tuple[TokenizedSet, np.ndarray]:
-    """A set with some validation queries cut short, and the rows of those that are to be ranked.
+def texts_to_cut(retrieval_set: RetrievalSet, split: str, most: int = MOST) -> dict[int, str]:
+    """The texts of some queries of a split, by row, ascending."""
+    rows = retrieval_set.queries_in(split)  # perhaps one language after the other
+    chosen = set(rows[np.linspace(0, len(rows) - 1, min(most, len(rows)), dtype=int)].tolist())
+    queries = enumerate(retrieval_set.source.queries())
+    return {row: query.text for row, query in queries if row in chosen}
 
-    Args:
-        directory: An empty one for the tokens of the queries.
+
+def hits_of_texts(over: ModelsOverSet, texts: dict[int, str]) -> dict[str, Hits]:
+    """The hits of queries with other texts, by row, for each retriever."""
+    settings, tokenized_set = over.settings.text, over.tokenized_set
+    source = _with_texts(over.retrieval_set.source, texts)
+    other = dataclasses.replace(over.retrieval_set, source=source)
+    with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
+        encode_role("query", other, settings, Path(directory), tokenized_set.vocabulary_dir)
+        short = dataclasses.replace(
+            tokenized_set, retrieval_set=other, query_directory=Path(directory)
+        )
+        rows = np.array(sorted(texts))
+        return {
+            name: Hits.of(Ranking.joined(one.rank(rows, HITS)), other)
+            for name, one in over.with_queries_of(short).retrievers.items()
+        }
+
+
+def grades_by_length(
+    over: ModelsOverSet, name: str, cut_points: CutPoints, split: str = "test"
+) -> dict[str, dict[str, float]]:
+    """How far to trust the predicted grades of first hits: length of the queries -> figures.
+
+    In turn, queries are left as they are, cut to their first ten words, and to their rarest three.
+
+    The figures are the number of queries, the share whose first hit is relevant, the share of these
+    first hits that are predicted relevant (recall), and the share of the first hits predicted
+    relevant that are (precision).
     """
-    retrieval_set = tokenized_set.retrieval_set
-    rows = retrieval_set.queries_in("validation")  # perhaps one language after the other
-    rows = rows[np.linspace(0, len(rows) - 1, min(MOST, len(rows)), dtype=int)]
-    chosen = set(rows.tolist())
-    texts = {
-        row: query.text for row, query in enumerate(retrieval_set.source.queries()) if row in chosen
-    }
-    source = _with_texts(retrieval_set.source, cut_short(texts))
-    other = dataclasses.replace(retrieval_set, source=source)
-    encode_role("query", other, settings, directory, tokenized_set.vocabulary_dir)
-    short = dataclasses.replace(tokenized_set, retrieval_set=other, query_directory=directory)
-    return short, rows
+    texts, found = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
+    forms = short_forms(texts, over.settings.text.pretokenized).items()
+    in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}
+    hits = hits_of_texts(over, in_turn)[name]
+    is_right, is_called = hits.grades[:, 0] > 0, cut_points.of_hits(hits.scores)[:, 0] > 0
+    for number, label in enumerate(LENGTHS[: len(texts)]):
+        right, called = is_right[number :: len(LENGTHS)], is_called[number :: len(LENGTHS)]
+        found[label] = {
+            "queries": len(right),
+            "right": float(right.mean()),
+            "recall": float((right & called).sum() / max(1, right.sum())),
+            "precision": float((right & called).sum() / max(1, called.sum())),
+        }
+    return found
 
 
 def _with_texts(source: Source, texts: dict[int, str]) -> Source:
@@ -58,20 +93,27 @@ def _with_texts(source: Source, texts: dict[int, str]) -> Source:
     return other
 
 
-def cut_short(texts: dict[int, str]) -> dict[int, str]:
-    """Texts by row: in turn as they are, their first ten words, and their three rarest ones."""
+def cut_short(texts: dict[int, str], pretokenized: bool = False) -> dict[int, str]:
+    """Texts by row: of each third one the first ten words, of the others the three rarest ones."""
+    forms = short_forms(texts, pretokenized).items()
+    return {row: of_row[1 + (number % 3 > 0)] for number, (row, of_row) in enumerate(forms)}
+
+
+def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, tuple[str, ...]]:
+    """By row a text as it is, its first ten words, and its three rarest ones: see `LENGTHS`."""
     words = {
-        row: [token for token in tokens_of(text) if has_letters(token)]
+        row: [token for token in tokens_of(text, pretokenized) if has_letters(token)]
         for row, text in texts.items()
     }
     frequency = collections.Counter(word for own in words.values() for word in set(own))
-    cut = dict(texts)
-    for number, (row, own) in enumerate(words.items()):
-        if own and number % 3 == 1:
-            cut[row] = " ".join(own[:FIRST_WORDS])
-        if own and number % 3 == 2:
-            cut[row] = " ".join(_rarest(own, frequency))
-    return cut
+    return {
+        row: (
+            texts[row],
+            " ".join(own[:FIRST_WORDS]) or texts[row],
+            " ".join(_rarest(own, frequency)) or texts[row],
+        )
+        for row, own in words.items()
+    }
 
 
 def _rarest(words: Sequence[str], frequency: collections.Counter[str]) -> list[str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from absl import logging
 from tensorflow import keras
 
+from tf_smoothclir.data.folds import check_folds, rotated_sets
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.plugins import DISTRIBUTIONS, family
 from tf_smoothclir.settings.run import RunSettings
@@ -16,7 +22,7 @@ from tf_smoothclir.storage.files import read_record
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import warn_near_chance
 from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
-from tf_smoothclir.training.run_data import begin_run
+from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
     ModelsOverSet,
@@ -27,6 +33,7 @@ from tf_smoothclir.training.run_report import evaluate_and_report, left_out
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.tasks import make_task
 from tf_smoothclir.training.trainer import Look, Trainer
+from tf_smoothclir.utils.errors import input_error
 
 
 def train(
@@ -35,8 +42,11 @@ def train(
     *,
     overwrite: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    folds: int = 0,
 ) -> dict | None:
     """Trains what ranks, evaluates it, and writes the run directory.
+
+    With folds, it is also measured by cross-validation over all judged queries.
 
     An unfinished run with the same settings continues; a finished one is returned as it is. Where
     `--distribution` has several processes, each calls this before it uses TensorFlow for anything
@@ -47,10 +57,15 @@ def train(
         return RunDirectory(Path(output_dir)).finished and not overwrite
 
     if is_finished():
-        run = RunDirectory.create(output_dir, settings)
+        run, data = RunDirectory.create(output_dir, settings), settings.data
+        if data != run.settings_asked_for().data:
+            run.check_data(source_of(data).fingerprint())
         logging.info("The run in %s is finished; give --overwrite to train again", run.path)
         return read_record(run.metrics, dict, "Restore the file, or give --overwrite")
     choose_intraop_threads(settings)
+    if folds and (settings.training.distribution != "none" or settings.training.init_from):
+        reason = "one process trains them from the beginning"
+        raise input_error(f"--folds={folds}", reason, "Leave --distribution and --init_from out")
     # Errors show before this process waits for others or writes anything.
     processes = DISTRIBUTIONS[settings.training.distribution](settings, is_finished)
     result = None
@@ -58,16 +73,38 @@ def train(
         run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held)
         with processes.noticing_lost_processes():
             over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
+            if folds:
+                check_folds(folds, len(np.unique(over.retrieval_set.query_rows)))
             if over.settings.retrieval.with_task:
                 over, progress = _trained(over, run, processes, callbacks)
             if processes.is_chief:
                 models = learn_models(run, over)
-                result = evaluate_and_report(run, models, over, progress)
+                crossed = _cross_validated(over.retrieval_set, settings, folds) if folds else None
+                result = evaluate_and_report(run, models, over, progress, crossed)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
                 keep_best(run.checkpoints)
     processes.wait()  # to the others, a process that exits first would look lost
     return result
+
+
+def _cross_validated(retrieval_set: RetrievalSet, settings: RunSettings, folds: int) -> Evaluation:
+    """Measures each judged query by a model that was not trained on it; keeps no model."""
+    parts = []
+    for number, fold in enumerate(
+        rotated_sets(retrieval_set, folds, settings.data.split_seed), start=1
+    ):
+        logging.info("Cross-validation: fold %d of %d", number, folds)
+        with tempfile.TemporaryDirectory(prefix="smoothclir-fold-") as directory:
+            run = RunDirectory.create(Path(directory, "run"), settings)
+            over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
+            if settings.retrieval.with_task:
+                over, _ = _trained(over, run, SINGLE_PROCESS, ())
+            learn_models(run, over)
+            retriever = over.retrievers[over.settings.retrieval.ranks_with]
+            negatives = settings.training.negatives
+            parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))
+    return Evaluation.joined(parts)
 
 
 def _trained(

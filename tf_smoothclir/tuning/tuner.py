@@ -17,6 +17,7 @@ from keras_tuner.engine.trial import TrialStatus
 from tensorboard.plugins.hparams import api as hparams
 from tensorflow import keras
 
+from tf_smoothclir.data.folds import fold_sets
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
@@ -30,7 +31,6 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
 from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import DivergedRun, Validation
-from tf_smoothclir.tuning.cross_validation import fold_sets
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
 from tf_smoothclir.tuning.search_space import with_values

@@ -1,9 +1,9 @@
-"""Letters and the marks after them as one character: what Unicode composes (NFC), by a table.
+"""One form of letters that Unicode writes in several: accents, full and half width, ligatures.
 
-`é` may be written as one character or as `e` and an accent. Both are the same letter, so texts are
+`é` may be written as one character or as `e` and an accent, `A` and `カ` in full or half width,
+`fi` and Arabic letters as they look in print. These are the same letters, so texts are
 composed before they are split into words: here, and in the same way in graphs
-(`text.tokenizer.compose`). Only neighbours are composed, so a mark that stands in an unusual order
-stays as it is.
+(`text.tokenizer.compose`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ import unicodedata
 
 # Where characters are that have a composition of two others; Hangul is composed by arithmetic.
 _RANGES = range(0xC0, 0x3100), range(0x11000, 0x11A00)
+# Forms for print and for other encodings: CJK, Latin, Hebrew, Arabic, full and half width.
+_FORMS = range(0xF900, 0xFFF0), range(0x2F800, 0x2FA20)
 MOST_MARKS = 3  # that one character takes up, as Greek vowels do
+# What is one letter, whatever the locale of the process and the letters around it.
+FOLDED = (("Iİı", "i"), ("Σς", "σ"), ("ßẞ", "ss"))
+DOTTED = (
+    "([i\uff29\uff49])\u0307+"  # an `i` has its dot; lower-casing may have given it another one
+)
+_FOLDED = str.maketrans({character: to for group, to in FOLDED for character in group})
 LEADS, VOWELS, TAILS = (0x1100, 0x1113), (0x1161, 0x1176), (0x11A8, 0x11C3)  # of Hangul
 SYLLABLES = (0xAC00, 0xD7A4)
 
@@ -26,16 +34,38 @@ def pairs() -> dict[tuple[int, int], int]:
     for code in (code for codes in _RANGES for code in codes):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
-            first, second = (int(part, 16) for part in parts)
-            if unicodedata.normalize("NFC", chr(first) + chr(second)) == chr(code):
-                found[first, second] = code
+            first, second = (chr(int(part, 16)) for part in parts)
+            if unicodedata.normalize("NFC", first + second) != chr(code):
+                continue
+            found[ord(first), ord(second)] = code
+            letter, *accents = unicodedata.normalize("NFD", chr(code))
+            if len(accents) == 2:  # some keyboards give them in the other order
+                other = unicodedata.normalize("NFC", letter + accents[1])
+                if unicodedata.normalize("NFC", other + accents[0]) == chr(code) != other:
+                    found[ord(other[0]), ord(accents[0])] = code
+    return found
+
+
+@functools.cache
+def forms() -> dict[int, str]:
+    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print.
+
+    Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
+    """
+    found = {}
+    for kind, ranges in (("NFC", _RANGES), ("NFKC", _FORMS)):
+        for character in (chr(code) for codes in ranges for code in codes):
+            text = unicodedata.normalize(kind, character).lower()
+            says_something = any(unicodedata.category(one)[0] in "LMN" for one in text)
+            if text != character.lower() and says_something and " " not in text:
+                found[ord(character)] = text
     return found
 
 
 @functools.cache
 def marks() -> str:
-    """A class of characters, for regular expressions, that may be composed with one before them."""
-    seconds = {second for _, second in pairs()}
+    """A class of characters, for regular expressions, that `compose` may change."""
+    seconds = {second for _, second in pairs()} | forms().keys()
     for begin, end in (VOWELS, TAILS):
         seconds.update(range(begin, end))
     return "".join(map(chr, sorted(seconds)))
@@ -43,18 +73,20 @@ def marks() -> str:
 
 @functools.cache
 def _mark() -> re.Pattern:
-    return re.compile(f"[{marks()}]")
+    # Sets of higher characters are slow, but for ranges.
+    low = "".join(character for character in marks() if character < "\U00010000")
+    return re.compile(f"[{low}]|[\U00011000-\U00011a00\U0002f800-\U0002fa1f]")
 
 
 def has_marks(text: str) -> bool:
-    """Whether there may be something to compose."""
+    """Whether `compose` may change a text."""
     return not text.isascii() and bool(_mark().search(text))
 
 
 def compose(text: str) -> str:
-    """A text whose letters are composed with the marks after them."""
+    """A text without forms for print, whose letters are composed with the marks after them."""
     codes: list[int] = []
-    for code in map(ord, text):
+    for code in map(ord, re.sub(DOTTED, r"\1", text.translate(_FOLDED)).translate(forms())):
         both = _composed(codes[-1], code) if codes else 0
         if both:
             codes[-1] = both

@@ -1,12 +1,14 @@
 """Exchanged gradients: the same as those of one process with the joint batch."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.extras.distributed.exchange import pack, unpack
+from tf_smoothclir.extras.distributed.exchange import joint_gradients
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.builder import build_model
@@ -52,45 +54,38 @@ def model_of(case):
     return model
 
 
-class Worker:
-    def __init__(self, case, part):
-        self._model, self._part = model_of(case), part
-        self._start = self._model.get_weights()
-        self._step = tf.function(self._traced, input_signature=[tf.TensorSpec([None], tf.int32)])
-
-    def _traced(self, messages):
-        sent = []
-
-        def exchange(gradients, losses, pairs, weight):
-            sent.append(pack(gradients, losses, pairs, weight))
-            alone = tf.tile(sent[0], [len(PARTS)])  # any message will do
-            given = tf.cond(tf.size(messages) > 0, lambda: messages, lambda: alone)
-            return unpack(given, gradients, len(losses), len(PARTS))
-
-        logs = self._model.logged_step(batch(self._part), exchange)
-        return sent.pop(), logs
-
-    def message(self):
-        message, _ = self._step(tf.zeros([0], tf.int32))
-        self._model.set_weights(self._start)
-        return message
-
-    def stepped(self, messages):
-        _, logs = self._step(messages)
-        return logs, [weight.numpy() for weight in self._model.weights]
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
-    workers = [Worker(case, part) for part in PARTS]
-    messages = tf.concat([worker.message() for worker in workers], axis=0)
-    model, joint = model_of(case), [each for part in PARTS for each in part]
-    logs = tf.function(lambda: model.logged_step(batch(joint)))()
-    expected = [weight.numpy() for weight in model.weights]
-    found = [worker.stepped(messages) for worker in workers]
-    for own_logs, own in found:
+    sent = []
+
+    def noting(values):
+        sent.append(values)
+        return values
+
+    for part in PARTS:
+        stepped(case, part, noting)
+    found = [stepped(case, part, lambda _: tf.nest.map_structure(summed, *sent)) for part in PARTS]
+    expected, logs = stepped(case, [each for part in PARTS for each in part], None)
+    for own, own_logs in found:
         for name in ("pairs", "batch_loss", "gradient_norm"):
             np.testing.assert_allclose(own_logs[name], logs[name], rtol=1e-5)
-        for one, other, first in zip(own, expected, found[0][1]):
+        for one, other, first in zip(own, expected, found[0][0]):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
             np.testing.assert_array_equal(one, first)
+
+
+def stepped(case, part, reduce):
+    """The weights after a step of a worker, and its logs; without `reduce`, of one process."""
+    model = model_of(case)
+    exchange = reduce and functools.partial(joint_gradients, reduce)
+    logs = model.logged_step(batch(part), exchange)
+    return [weight.numpy() for weight in model.weights], logs
+
+
+def summed(*values):
+    """What an all-reduce makes of the values of the workers."""
+    if not isinstance(values[0], tf.IndexedSlices):
+        return tf.add_n(values)
+    rows = tf.concat([one.indices for one in values], axis=0)
+    numbers = tf.concat([one.values for one in values], axis=0)
+    return tf.IndexedSlices(numbers, rows, values[0].dense_shape)

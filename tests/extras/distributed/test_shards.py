@@ -101,7 +101,7 @@ def as_lists(batches):
 
 def read(shards, epoch=0, start_step=0, **arguments):
     pipeline = ShardPipeline(shards, **{"batch_size": 20, "seed": 13, **arguments})
-    return tf.nest.map_structure(np.asarray, list(pipeline.epoch(epoch, start_step)))
+    return tf.nest.map_structure(np.asarray, list(pipeline.dataset(epoch, start_step)))
 
 
 def test_manifest_counts_what_was_written(written, world):
@@ -134,11 +134,11 @@ def test_shards_have_all_lists_similar_numbers_of_pairs_and_reproducible_bytes(
     assert len(pairs) == number
     assert max(pairs) - min(pairs) <= np.diff(lists.offsets).max()
     pipeline = ShardPipeline(first, batch_size=batch_size, seed=13)
-    found = pipeline.epoch(0)
+    found = pipeline.dataset(0)
     expected = ListPipeline(world, batch_size=batch_size, seed=13).epoch(lists, 0)
     assert found.element_spec == expected.element_spec
     assert sorted(as_lists(found)) == sorted(as_lists(expected))
-    assert len(list(found)) == pipeline.num_steps()
+    assert len(list(found)) == pipeline.num_steps
     check_files(first)
 
 
@@ -221,12 +221,18 @@ def test_order_is_a_function_of_seed_and_epoch_within_and_between_shards(written
 
 
 def test_workers_together_read_each_list_once(written):
-    shares = []
+    shares, steps = [], []
     for worker in range(3):
-        pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=worker, num_workers=3)
-        batches = list(pipeline.epoch(1))
+        pipeline = ShardPipeline(written, batch_size=60, seed=13, worker=worker, num_workers=3)
+        batches = list(pipeline.dataset(1))
         shares.append(as_lists(batches))
-        assert pipeline.num_steps() == len(batches)
+        steps.append(len(batches))
+        epoch = pipeline.epoch(1)
+        assert [len(list(epoch.batches(start))) for start in (0, 1)] == [
+            epoch.steps,
+            epoch.steps - 1,
+        ]
+    assert epoch.steps == pipeline.num_steps == min(steps)
     assert sorted(itertools.chain(*shares)) == sorted(as_lists(read(written)))
     expected = [shard.queries for shard in written.manifest.shards]
     assert [len(share) for share in shares] == [sum(expected[w::3]) for w in range(3)]
@@ -237,14 +243,16 @@ def test_workers_together_read_each_list_once(written):
             read(written, worker=worker, num_workers=3)
 
 
-def test_rows_of_a_batch_name_its_pairs(written, world, lists):
-    pipeline = ShardPipeline(written, batch_size=20, seed=13, worker=1, num_workers=2)
-    rows = pipeline.rows(1, 3)
-    inputs, grades = list(pipeline.epoch(1))[3]
-    assert [grade for _, _, grade in rows] == grades.numpy().tolist()
+def test_rows_of_a_step_name_the_pairs_of_all_workers(written, world, lists):
+    options = {"batch_size": 40, "seed": 13, "num_workers": 2}
+    pipelines = [ShardPipeline(written, worker=worker, **options) for worker in (0, 1)]
+    rows = pipelines[1].epoch(1).rows(2)
+    batches = [list(pipeline.dataset(1))[2] for pipeline in pipelines]
+    assert [grade for _, _, grade in rows] == [g for _, of in batches for g in of.numpy().tolist()]
     queries, documents = world.retrieval_set.query_ids, world.retrieval_set.document_ids
     tokens = [tuple(world.tokens("document")[documents.index(row[1])]) for row in rows]
-    assert list(itertools.chain(*tokens)) == inputs.texts.document.ids.numpy().tolist()
+    read = [id_ for inputs, _ in batches for id_ in inputs.texts.document.ids.numpy().tolist()]
+    assert list(itertools.chain(*tokens)) == read
     listed = zip(lists.pair_query_rows, lists.document_rows, lists.grades)
     assert {(queries[q], documents[d], grade) for q, d, grade in listed} >= {*rows}
 
@@ -288,14 +296,13 @@ def flipped(place):
     return damage
 
 
-def numbers(name, change, records=(1,)):
-    """Applies `change` to the numbers of a feature in some records of a file."""
+def numbers(name, change):
+    """Applies `change` to the numbers of a feature in the second record of a file."""
 
     def damage(path):
         examples = [tf.train.Example.FromString(record) for record in records_of(path)]
-        for record in records:
-            value = examples[record].features.feature[name].bytes_list.value
-            value[0] = change(np.frombuffer(value[0], "<i4")).tobytes()
+        value = examples[1].features.feature[name].int64_list.value
+        value[:] = change(list(value))
         with tf.io.TFRecordWriter(os.fspath(path)) as writer:
             for example in examples:
                 writer.write(example.SerializeToString())
@@ -303,28 +310,17 @@ def numbers(name, change, records=(1,)):
     return damage
 
 
-def half_more(values):
-    return np.append(values.view("u1"), np.zeros(2, "u1"))
-
-
-def negative(values):
-    """The sum stays."""
-    return np.concatenate([[-1, values[:2].sum() + 1], values[2:]]).astype("<i4")
-
-
 CORRUPTED = "corrupted record.*Copy the shards again, or write"
 UNUSABLE = "the record cannot be used .*"
-DEFECTS = [  # what is done to the third file, which has 5 records; the one that is named; why
+DEFECTS = [  # what is done to the third file, which has 6 records; the one that is named; why
     (flipped(0), 1, CORRUPTED),  # the length
     (flipped(12), 1, CORRUPTED),  # the first byte of the data
     (lambda path: os.truncate(path, 5), 1, "the file has 0 whole records, but"),
-    (lambda path: os.truncate(path, path.stat().st_size - 1), 5, "truncated record"),
-    (lambda path: path.write_bytes(2 * path.read_bytes()), 6, "the file has 10 whole records"),
-    (numbers("grades", lambda n: n[1:]), 2, f"{UNUSABLE}grades and document_lengths"),
-    (numbers("document_tokens", lambda n: np.append(n, n[:1])), 2, f"{UNUSABLE}.*_tokens differ"),
-    (numbers("document_lengths", negative), 2, f"{UNUSABLE}negative"),
-    # Half numbers of two lists are not joined.
-    (numbers("query_tokens", half_more, (0, 1)), 1, f"{UNUSABLE}half a number"),
+    (lambda path: os.truncate(path, path.stat().st_size - 1), 6, "truncated record"),
+    (lambda path: path.write_bytes(2 * path.read_bytes()), 7, "the file has 12 whole records"),
+    (numbers("grades", lambda n: n[1:]), 2, f"{UNUSABLE}more or fewer grades than documents"),
+    (numbers("document_tokens", lambda n: [*n, 5]), 2, UNUSABLE),
+    (numbers("document_lengths", lambda n: [-1, sum(n[:2]) + 1, *n[2:]]), 2, UNUSABLE),
 ]
 
 

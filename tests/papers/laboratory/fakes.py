@@ -1,35 +1,47 @@
-"""Metrics of systems and finished cells without any training."""
+"""Figures of systems and finished cells without any training."""
 
 import json
-import types
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
-from tf_smoothclir.papers.laboratory.cells import Cell
+from tf_smoothclir.papers.laboratory.cells import TrainingCell
+from tf_smoothclir.papers.laboratory.study import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
+from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 
 
-def fake_system(name, values, *, loss="sosl", counts=((8, 2), (5, 5), (0, 10))):
+def study_in(directory, settings=None, fingerprint="fingerprint", **options):
+    options = {"seeds": (13,), **options}
+    return Study("tiny", settings or RunSettings(), fingerprint, Path(directory), **options)
+
+
+class FakeCell(TrainingCell):
+    def score_counts(self):
+        return np.array(((8, 2), (5, 5), (0, 10)))
+
+
+def fake_system(name, values, *, loss="sosl"):
     """Metrics of a system: the same `values`, one for each seed, for every metric."""
-    cell = Cell(RunSettings(model=ModelSettings(loss=loss)), "fake", "fingerprint")
-    of_seed = types.SimpleNamespace(cell=cell, score_counts=lambda: np.array(counts))
-    cells = (of_seed,) * len(values)
-    by_metric = {metric: np.array(values) for metric in (*METRICS, "full/MRR@10")}
-    costs = np.ones(len(values)), np.full(len(values), 500.0)
-    return SystemMetrics(name, cells, by_metric, dict.fromkeys(by_metric, 7), *costs)
-
-
-def metrics_json(**splits):
-    """What a finished run of one second has written, with the same value for all metrics."""
-    content = {split: dict.fromkeys(METRICS, value) for split, value in splits.items()}
-    costs = {"seconds": 1.0, "epochs": 1, "peak_rss_mb": 1.0}
-    return {**content, "counts": {}, "rules": {}, "training": costs}
+    cell = FakeCell(study_in("."), RunSettings(model=ModelSettings(loss=loss)))
+    by_metric = {metric: np.array(values) for metric in METRICS}
+    return SystemMetrics(name, (cell,) * len(values), by_metric, dict.fromkeys(METRICS, 7))
 
 
 def finish(cell, **splits):
+    """Writes what a finished run has, with the same value for all metrics of a split."""
     cell.path.mkdir(parents=True)
-    (cell.path / "metrics.json").write_text(json.dumps(metrics_json(**splits)))
+    content = {split: dict.fromkeys(METRICS, value) for split, value in splits.items()}
+    (cell.path / "metrics.json").write_text(json.dumps({**content, "counts": content}))
     (cell.path / "cell.json").write_text("{}")
+
+
+def request_of(base, output_dir, **options):
+    """What a command asks for, without its flags."""
+    names = ("directories", "tfds_names", "languages", "thetas")
+    options = {**dict.fromkeys(names, ()), "matching": MatchingOptions(), **options}
+    return SimpleNamespace(base=base, output_dir=output_dir, seeds=(13,), tune_epochs=0, **options)

@@ -4,51 +4,40 @@ import shutil
 
 import pytest
 
+from tests.papers.laboratory.fakes import request_of, study_in
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.sets import data_settings, open_sets
-from tf_smoothclir.papers.liu2020.paper_numbers import paper_values
+from tf_smoothclir.papers.laboratory.sets import data_settings, studies_of
+from tf_smoothclir.papers.liu2020.paper_numbers import paper_tables
+from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import PAPER_TOWERS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError
 
-TRAINED = [name for name, experiment in EXPERIMENTS.items() if experiment.systems]
-OF_PAPERS = "table1 table2 table3 figure1 figure2 figure3 figure4 figure5 theory li2018_table1"
-OF_PAPERS += " li2018_table2 li2018_table3 yu2020_table1 yu2020_table2 yu2020_table3 yu2020_figure1"
+OF_PAPERS = "table1 table2 table3 figure1 figure2 figure3 figure4 figure5 yu2020_table1"
+OF_PAPERS += " yu2020_table2 yu2020_table3 yu2020_figure1 li2018_table1 li2018_table2 li2018_table3"
 
 
 def test_every_table_and_figure_of_the_papers_is_there():
-    assert EXPERIMENTS.keys() >= {*OF_PAPERS.split()}
-    assert len(TRAINED) == 17
+    assert list(EXPERIMENTS) == [*OF_PAPERS.split(), "li2018_pooled"]
 
 
-@pytest.mark.parametrize("name", TRAINED)
-def test_systems_differ_and_have_valid_settings(name):
-    systems = EXPERIMENTS[name].systems
-    assert len({system.name for system in systems}) == len(systems)
-    files = {"query_embeddings": "q.vec", "document_embeddings": "d.vec"}
-    shown = {
-        (changed(RunSettings(), {**files, **system.changes}, varied=files), system.part)
-        for system in systems
-    }
-    assert len(shown) == len(systems)
-    for of_paper in paper_values(name).values():
-        assert [one.name for one in systems if one.name in of_paper] == list(of_paper)
-
-
-def test_a_row_of_the_ablation_is_named_for_what_it_takes_from_the_dense_preset():
-    systems = {system.name: system.changes for system in EXPERIMENTS["ablation"].systems}
-    dense = systems["--preset=dense"]
-    rows = [name for name in systems if name.startswith("--preset=dense --")]
-    assert len(rows) > 8
-    for name in rows:
-        flags = {flag.partition("=")[0] for flag in name.split(" --")[1:]}
-        assert {key for key, v in systems[name].items() if v != dense.get(key)} == flags
+@pytest.mark.parametrize("name", [name for name, one in EXPERIMENTS.items() if one.rows])
+def test_rows_differ_and_have_valid_settings(name, tmp_path):
+    study, rows = study_in(tmp_path), EXPERIMENTS[name].rows
+    assert len({row.name for row in rows}) == len(rows)
+    for row in rows:
+        row.check(study.settings, 1)
+    cells = {cell.name for row in rows for cell in row.cells(study)}
+    assert len(cells) == len(rows)
+    if name in ("table2", "table3"):
+        theirs = dict.fromkeys(row[1] for row in paper_tables(name, comparable=False)[0].rows)
+        assert [row.name for row in rows if row.name in theirs] == list(theirs)
 
 
 def test_towers_of_table_3_are_those_of_the_papers_preset():
-    for system in EXPERIMENTS["table3"].systems[1:]:
+    for system in EXPERIMENTS["table3"].rows[1:]:
         tower = system.changes["tower"]
         paper = preset_settings("paper", {"tower": tower}).values()
         assert system.changes.items() <= {**paper, "loss": "sosl"}.items(), tower
@@ -81,11 +70,14 @@ def test_sets_and_languages_of_flags(tmp_path):
 
 
 def test_a_set_in_the_layout_of_wikiclir_is_not_the_papers_and_is_named_once(tmp_path):
-    tiny_dir = write_tiny_set(tmp_path / "tiny")
+    tiny_dir = str(write_tiny_set(tmp_path / "tiny"))
     base = changed(RunSettings(), {"cache_dir": str(tmp_path / "cache")})
-    data = data_settings(base.data, [str(tiny_dir)])
-    (found,) = open_sets(base, data)
+    once = request_of(base, tmp_path, directories=[tiny_dir])
+    (found,) = studies_of(once)
     assert (found.name, found.published) == ("tiny-en-fr", "")
-    assert found.settings.data.data_dir == str(tiny_dir)
-    with pytest.raises(InputError, match="tiny-en-fr"):
-        open_sets(base, data * 2)
+    assert found.settings.data.data_dir == tiny_dir
+    twice = request_of(base, tmp_path, directories=[tiny_dir] * 2)
+    folds = request_of(base, tmp_path, directories=[tiny_dir], matching=MatchingOptions(folds=99))
+    for wrong, message in ((twice, "tiny-en-fr"), (folds, "--matching_folds=99: there are 20 jud")):
+        with pytest.raises(InputError, match=message):
+            studies_of(wrong)

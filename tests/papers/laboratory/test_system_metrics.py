@@ -1,27 +1,57 @@
-"""Metrics over seeds, and significance tests of per-query means over the seeds."""
+"""Figures over seeds, tests of per-query means, tables, and the plots of Liu et al."""
 
-import json
+import csv
+import io
 import types
 
-import numpy as np
 import pytest
 
-from tests.papers.laboratory.fakes import metrics_json
-from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.papers.laboratory.cells import CellMetrics
+from tests.papers.laboratory.fakes import fake_system, finish, study_in
+from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.papers.laboratory.system_metrics import (
-    FULL_MRR,
-    _mean,
     per_query_means,
     read_system_metrics,
     significant,
 )
+from tf_smoothclir.papers.laboratory.tables import latex_escape, system_csv, system_table
+from tf_smoothclir.papers.liu2020 import plots
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
 
+SYSTEMS = [fake_system("SOSL", (0.4, 0.5, 0.6)), fake_system("MSE", (0.3, 0.3, 0.3), loss="mse")]
 
-def run_of(values):
-    ids = tuple(map(str, range(len(values))))
-    return RunMetrics(ids, {m: np.array(values, float) for m in METRICS}, 0, 0, 0)
+
+class OneQuery(Cell):
+    """A cell with TREC files of one query and two documents."""
+
+    parts = values = ()
+
+    def done(self, scores):
+        finish(self, test=self.seed / 10)
+        directory = self.path / "evaluation" / "test"
+        directory.mkdir(parents=True)
+        lines = [f"q Q0 {document} 0 {score} t\n" for document, score in scores.items()]
+        (directory / "run.trec").write_text("".join(lines))
+        (directory / "qrels.trec").write_text("q 0 a 0\nq 0 b 2\n")
+        return self
+
+
+def cells_of(directory):
+    """Of the seeds 1, 2 and 3, of which 2 has not finished."""
+    studies = {seed: study_in(directory / str(seed)) for seed in (1, 2, 3)}
+    cells = [OneQuery(s, changed(s.settings, {"seed": seed})) for seed, s in studies.items()]
+    return [cells[0].done({"a": 1, "b": 2}), cells[1], cells[2].done({"a": 2, "b": 1})]
+
+
+def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
+    cells = cells_of(tmp_path)
+    system = read_system_metrics("SOSL", cells)
+    assert system.values["MAP"] == pytest.approx([0.1, 0.3])
+    assert system.seeds == (1, 3)
+    assert read_system_metrics("SOSL", cells[1:2]) is None
+    means, best_grade = per_query_means([system])
+    assert best_grade == 2
+    assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
 
 
 def test_a_difference_counts_by_its_corrected_p():
@@ -30,57 +60,55 @@ def test_a_difference_counts_by_its_corrected_p():
     assert significant([types.SimpleNamespace(**one) for one in found]) == {("far", "MAP")}
 
 
-class FakeCell:
-    """A cell with TREC files of one query and two documents."""
-
-    def __init__(self, directory, scores, finished=True, others=0):
-        directory.mkdir()
-        self.finished, self.seed, self._directory = finished, int(directory.name), directory
-        self.cell = types.SimpleNamespace(settings=types.SimpleNamespace(training=self))
-        above = {f"other{rank}": 100 - rank for rank in range(others)}
-        for name, found, grade_of_a in (("", scores, 0), ("full.", {**above, "b": 1}, 1)):
-            lines = [f"q Q0 {document} 0 {score} t\n" for document, score in found.items()]
-            (directory / f"{name}run").write_text("".join(lines))
-            (directory / f"{name}qrels").write_text(f"q 0 a {grade_of_a}\nq 0 b 2\n")
-
-    def metrics(self, part=""):
-        splits = {"test": dict.fromkeys(METRICS, self.seed / 10 + bool(part)), "validation": {}}
-        counts = {"test": dict.fromkeys(METRICS, 1)}
-        return CellMetrics(splits, counts, {}, seconds=6.0 * self.seed, epochs=2, peak_mb=100.0)
-
-    def trec_files(self, split, part, *, full):
-        assert (split, part) == ("test", "")
-        return tuple(self._directory / f"{'full.' * full}{name}" for name in ("run", "qrels"))
+def test_the_best_mean_of_each_column_is_bold_and_the_marked_value_has_the_mark():
+    systems = [*SYSTEMS, fake_system("3PartL2", (0.5,), loss="three_part_l2")]
+    facts = {"θ": {"SOSL": "0.2, 0.7"}}
+    columns = [*METRICS, "other"]
+    table = system_table("loss", systems, columns, {("MSE", "MAP")}, facts=facts)
+    of_mse = ["0.300 †" if metric == "MAP" else "0.300" for metric in METRICS]
+    shown = [line.strip("|\n")[1:-1].split(" | ") for line in table.markdown().splitlines()[-3:]]
+    assert shown == [
+        ["SOSL", *["**0.500 (0.400 to 0.600)**"] * len(METRICS), "", "0.2, 0.7"],
+        ["MSE", *of_mse, "", ""],
+        ["3PartL2", *["**0.500**"] * len(METRICS), "", ""],  # equal means
+    ]
+    among = system_table("loss", systems, METRICS, rivals=systems[1:2])
+    assert [[cell.best for cell in row[1:]] for row in among.rows] == [
+        [is_rival] * len(METRICS) for is_rival in (False, True, False)
+    ]
+    assert [system.thresholds for system in systems[1:]] == ["0.2, 0.7", "0.2, 0.55, 0.9"]
 
 
-def test_a_system_has_the_test_metrics_of_each_finished_seed(tmp_path):
-    cells = [FakeCell(tmp_path / str(n), {"a": 1}, finished=n != 2) for n in (1, 2, 3)]
-    system = read_system_metrics("SOSL", cells)
-    assert system.values["MAP"] == pytest.approx([0.1, 0.3])
-    assert system.seeds == (1, 3)
-    assert system.epoch_seconds.tolist() == [6 * 1 / 2, 6 * 3 / 2]
-    assert read_system_metrics("SOSL", cells[1:2]) is None
-    part = read_system_metrics("towers", cells[:1], "dense")
-    assert part.values["MAP"] == pytest.approx([1 + 0.1])
-    path = tmp_path / "metrics.json"
-    components = {"lexical": metrics_json(test=2)}
-    path.write_text(json.dumps({**metrics_json(test=3), "components": components}))
-    found = [CellMetrics.read(path, part).splits["test"]["MAP"] for part in ("", "lexical")]
-    assert found == [3, 2]
+def test_latex_escapes_texts():
+    text = "50% & {a} #1 $ a\\b~c^d θ, ε 0.5 †"
+    assert latex_escape(text) == (
+        r"50\% \& \{a\} \#1 \$ a\textbackslash{}b\textasciitilde{}c\textasciicircum{}d "
+        r"$\theta$, $\varepsilon$ 0.5 \textsuperscript{$\dagger$}"
+    )
+    facts = {"θ": {"SOSL": "0.2, 0.7"}}
+    latex = system_table("loss_a", SYSTEMS, METRICS, facts=facts).latex()
+    assert r"\begin{tabular}{l" + "r" * len(METRICS) + "l}" in latex
+    assert r"loss\_a & P\_mr@1" in latex
 
 
-def test_scores_of_a_query_are_averaged_over_seeds_and_missing_ones_stay_missing(tmp_path):
-    mean = _mean([run_of([0.0, 0.5, np.nan]), run_of([1.0, 0.7, np.nan])], ["MAP"])
-    np.testing.assert_allclose(mean.per_query["MAP"], [0.5, 0.6, np.nan], atol=1e-15)
-    right, wrong = {"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}
-    cells = [FakeCell(tmp_path / "1", right), FakeCell(tmp_path / "2", wrong)]
-    means, best_grade = per_query_means([read_system_metrics("SOSL", cells)])
-    assert best_grade == 2
-    assert means["SOSL"].per_query["MRR_mr"].tolist() == pytest.approx([(1 + 1 / 2) / 2])
+def test_csv_has_every_value():
+    rows = list(csv.DictReader(io.StringIO(system_csv("a, set", SYSTEMS, {("MSE", "MAP")}))))
+    assert len(rows) == 2 * len(METRICS)
+    names = ("set", "system", "metric", "lowest_seed", "highest_seed", "queries")
+    assert [rows[0][name] for name in names] == ["a, set", "SOSL", "P_mr@1", "0.4", "0.6", "7"]
+    assert float(rows[0]["mean"]) == pytest.approx((0.4 + 0.5 + 0.6) / 3, abs=1e-15)
+    assert [(r["system"], r["metric"]) for r in rows if r["marked"] == "yes"] == [("MSE", "MAP")]
 
 
-def test_full_retrieval_counts_to_the_tenth_document(tmp_path):
-    for others, expected in ((9, 1 / 10), (10, 0)):
-        cells = [FakeCell(tmp_path / str(others), {"b": 1}, others=others)]
-        means, _ = per_query_means([read_system_metrics("SOSL", cells)], ["MAP", FULL_MRR])
-        assert means["SOSL"].per_query[FULL_MRR] == pytest.approx([expected], abs=1e-6)
+def test_overlap_is_the_share_of_scores_common_to_two_grades():
+    # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
+    found = plots.grade_overlaps(fake_system("", (0.1, 0.2)))
+    assert [*found.values()] == pytest.approx([0.5 + 0.2, 0 + 0.5, 0 + 0.2])
+
+
+def test_plots_are_drawn(tmp_path):
+    losses = [fake_system(loss, (0.1,), loss=loss) for loss in ("sosl", "three_part_l2", "mse")]
+    epsilons = [fake_system(name, (0.1, 0.2)) for name in ("0", "0.5", "2")]
+    plots.plot_score_densities(tmp_path / "densities", "title", losses)
+    plots.plot_metric_curves(tmp_path / "curves", "title", epsilons, label="ε")
+    assert [path.read_bytes()[:4] for path in tmp_path.iterdir()] == [b"\x89PNG"] * 2

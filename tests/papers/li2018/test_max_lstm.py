@@ -16,9 +16,9 @@ from tf_smoothclir.towers.lstm import UNITS
 TEXTS = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
 
 
-@pytest.fixture(params=[1, 2], ids=["one layer", "two layers"])
-def tower(request):
-    tower = MaxLSTMTower(8, 3, projection_layers=request.param, seed=2)
+@pytest.fixture
+def tower():
+    tower = MaxLSTMTower(8, 3, seed=2)
     tower.build()
     for number, weight in enumerate(tower.trainable_weights):
         weight.assign(np.random.default_rng(number).normal(0, 0.4, weight.shape))
@@ -27,15 +27,12 @@ def tower(request):
 
 def of_keras(tower, words):
     """Vectors of texts by Keras's LSTM, one text at a time, so that nothing is padded."""
-    _, last, last_bias, *others = map(tf_variable, tower.trainable_weights)
-    recurrent, first = others[:6], others[6:]
+    _, last, last_bias, *recurrent = map(tf_variable, tower.trainable_weights)
     lstm = keras.layers.LSTM(UNITS, return_sequences=True)
     layer = keras.layers.Bidirectional(lstm)
     layer(tf.zeros([1, 1, 3]))
     layer.set_weights([weight.numpy() for weight in recurrent])
     found = tf.concat([tf.reduce_max(layer(text[tf.newaxis]), axis=1) for text in words], axis=0)
-    if first:
-        found = tf.tanh(found @ first[0] + first[1])
     return tf.tanh(found @ last + last_bias)
 
 
@@ -62,22 +59,10 @@ def test_values_and_gradients_are_those_of_keras_without_padding(tower):
     assert all(np.any(tf.convert_to_tensor(one)) for one in others)  # every layer learns
 
 
-def test_regularisation_counts_and_a_configuration_keeps_all_layers(tower):
+def test_regularisation_counts_all_layers(tower):
     shapes = [tuple(matrix.shape) for matrix in tower.matrices()]
     both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
-    layers = [(2 * UNITS, 3)] if tower.projection_layers == 1 else [(3, 3), (2 * UNITS, 3)]
-    assert shapes == [layers[0], *both, *both, *layers[1:]]
-    config = tower.get_config()
-    again = MaxLSTMTower.from_config(config)
-    again.build()
-    for own, given in zip(again.trainable_weights, tower.trainable_weights, strict=True):
-        own.assign(given)
-    np.testing.assert_array_equal(again(flat(TEXTS)), tower(flat(TEXTS)))
-    del config["projection_layers"]  # as an older one
-    assert MaxLSTMTower.from_config(config).projection_layers == 1
-    for layers in (0, 3):
-        with pytest.raises(ValueError, match=f"must be 1 or 2, but is {layers}"):
-            MaxLSTMTower(8, projection_layers=layers)
+    assert shapes == [(2 * UNITS, 3), *both, *both]
 
 
 def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
@@ -88,11 +73,11 @@ def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
 
 @pytest.mark.parametrize("vectors", ["bilingual", "random"])
 def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
-    settings = tiny(initial_vectors=vectors, tower="max_lstm", projection_layers=2)
+    settings = tiny(initial_vectors=vectors, tower="max_lstm")
     model = start(settings, tmp_path)[1]
     both = list(zip(model.query_tower.matrices(), model.document_tower.matrices()))
     alike = [np.array_equal(one.numpy(), other.numpy()) for one, other in both]
-    assert alike == [vectors == "bilingual"] * 6  # and both towers have two layers
+    assert alike == [vectors == "bilingual"] * 5
 
 
 def test_what_is_registered_is_what_the_classes_say():

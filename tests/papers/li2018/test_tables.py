@@ -1,12 +1,36 @@
 """The tables of Li and Cheng 2018: marks, the view without mates, the paper's own figures."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from tests.papers.laboratory.fakes import study_in
+from tests.training.tiny_set import QUERIES, tiny_settings, words_of, write_tiny_set
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.li2018 import tables as li2018
-from tf_smoothclir.papers.li2018.measures import FULL_MRR, MAP, _of_collection, _without_mates
-from tf_smoothclir.papers.li2018.systems import MON, MT, OURS, S2NET, XCNN
+from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics, read_system_metrics
+from tf_smoothclir.papers.li2018 import machine_translation as module
+from tf_smoothclir.papers.li2018 import tables
+from tf_smoothclir.papers.li2018.experiments import (
+    MON,
+    MT,
+    OURS,
+    S2NET,
+    XCNN,
+    MachineTranslation,
+)
+from tf_smoothclir.papers.li2018.measures import (
+    COLUMNS,
+    FULL_MRR,
+    GRADE_1,
+    MAP,
+    Measured,
+    _of_collection,
+    _without_mates,
+    measured,
+    monolingual,
+)
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
@@ -29,23 +53,74 @@ def test_map_of_the_collection_counts_both_grades_and_mrr_ends_after_rank_10():
         assert found[FULL_MRR] == pytest.approx([expected])
 
 
+def marked(means, noise, asked_of):
+    systems = {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
+    return tables.marks([with_map(*item) for item in systems.items()], asked_of)
+
+
+def with_map(name, per_query):
+    return Measured(SystemMetrics(name, (), {}, {}), per_query)
+
+
 def test_marks_are_those_of_the_paper():
     means = {MON: 0.9, MT: 0.5, S2NET: 0.3, XCNN: 0.4, OURS: 0.5}
     noise = np.random.default_rng(0).normal(0, 0.1, size=(len(means), 400))
-    systems = {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
-    found = li2018._marks_of_table_2(systems)
+    found = marked(means, noise, tables._asked_of_table_2)
     assert found == {S2NET: "-m -x [-m -x]", XCNN: "-m [-m]", OURS: "+x [+x]"}
     # Holm takes back what many tests find by chance: one p of 0.03 among twelve.
     base, noise = np.random.default_rng(5).normal(size=(2, 50))
     noise -= noise.mean()
     just = noise / noise.std(ddof=1) + 2.24 / np.sqrt(50)  # t = 2.24, p = 0.03
-    others = {f"same {number}": {MAP: base + noise * number} for number in range(1, 11)}
-    systems = {OURS: {MAP: base}, "just": {MAP: base + just}, **others}
-    assert li2018._marks_of_table_3(systems) == {"just": "+"}
+    means = {OURS: base, "just": base, **{f"same {n}": base for n in range(1, 11)}}
+    noise = [0, just, *(noise * n for n in range(1, 11))]
+    assert marked(means, noise, tables._asked_of_table_3) == {"just": "+"}
+
+
+def test_validation_chooses_translations_and_parameters(monkeypatch):
+    """Those are chosen whose quality is highest, whatever the test queries say."""
+    monkeypatch.setattr(module, "by_table", lambda table, spelling, most: np.eye(1) * most)
+    monkeypatch.setattr(
+        module, "collection_of", lambda texts: SimpleNamespace(occurrences=np.ones(1))
+    )
+
+    def ranked(ranker, collection):
+        values = vars(ranker).values()
+        return SimpleNamespace(rows=lambda queries: (queries.toarray().item(), *values))
+
+    def quality(rows):
+        return -sum(abs(one - other) for one, other in zip(rows, best))
+
+    best = (3.0, 2.0, 0.25)
+    monkeypatch.setattr(module.Bm25, "__call__", ranked)
+    monkeypatch.setattr(module, "Validation", lambda retrieval_set: quality)
+    texts = SimpleNamespace(retrieval_set=None, queries=np.eye(1), spelling=None)
+    rows, choices = module.chosen(texts, sp.csr_array(np.eye(1)))
+    assert (rows, choices) == (best, {"translations": 3, "k1": 2.0, "b": 0.25})
+
+
+@pytest.mark.slow
+def test_rows_of_translated_queries_find_mates_and_people_s_queries_are_read(tmp_path, caplog):
+    data = write_tiny_set(tmp_path / "tiny")
+    settings = tiny_settings(data, tmp_path / "cache")
+    study = study_in(tmp_path, settings)
+    (cell,) = MachineTranslation(MT).cells(study)
+    cell.complete()
+    assert cell.metrics()["test"]["MAP"] > 0.5
+    assert {"full/MRR@10"} <= cell.metrics()["test"].keys()
+    measures = measured(read_system_metrics(MT, [cell]))
+    assert measures.per_query.keys() == {*COLUMNS}
+    upper, translated = monolingual(MON, study)
+    assert (upper.per_query.keys(), translated) == ({GRADE_1}, False)
+    lines = [f"{n}\tTitre\tmot{words_of(n)[0]}\n" for n in range(QUERIES - 1)]  # not of the last
+    (data / "wiki_fr.queries").write_text("".join(lines))
+    with caplog.at_level("WARNING", logger="absl"):
+        upper, translated = monolingual(MON, study)
+    assert "1 queries have no translation" in caplog.text
+    assert (translated, upper.mean(MAP) > 0) == (True, True)
 
 
 def test_no_row_trains_for_more_epochs_than_are_asked_for():
-    *_, lstm = EXPERIMENTS["li2018_table2"].systems  # with four by itself
+    *_, lstm = EXPERIMENTS["li2018_table2"].rows  # with four by itself
     for asked in (3, 4, 5):
         settings = lstm.settings(changed(RunSettings(), {"epochs": asked}))
         assert settings.training.epochs == min(asked, 4)

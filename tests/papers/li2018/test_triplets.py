@@ -49,25 +49,19 @@ def test_queries_are_translated_word_by_word_in_their_order(prepared, translatio
     assert np.mean(same) > 0.6
 
 
-@pytest.mark.parametrize("graded", [False, True])
-def test_each_judged_pair_comes_once_with_a_document_that_nobody_judged(
-    prepared, translations, graded
-):
+def test_each_judged_pair_comes_once_with_a_document_that_nobody_judged(prepared, translations):
     training, tokenized_set, _, _ = prepared
-    batches = TripletBatches(tokenized_set, translations, training, graded=graded)
+    batches = TripletBatches(tokenized_set, translations, training)
     found = tokenized_set.retrieval_set
     judged = pair_key(found.query_rows, found.document_rows)
     of_training = found.splits[found.query_rows] == 0
     first, second = batches.triplets(0), batches.triplets(1)
-    unjudged = first.grades[:, 1] == 0
     pairs = pair_key(first.queries, first.relevant)
-    assert sorted(pairs[unjudged]) == sorted(judged[of_training])
-    others = pair_key(first.queries, first.others)
-    assert not np.isin(others[unjudged], judged).any()
-    assert (first.others[unjudged] != second.others[second.grades[:, 1] == 0]).any()
-    assert (~unjudged).sum() == graded * 12  # each training query has one document of either grade
-    assert (first.grades[~unjudged] == [2, 1]).all()
-    assert np.isin(others[~unjudged], judged).all()
+    assert sorted(pairs) == sorted(judged[of_training])
+    grades = dict(zip(judged, found.grades))
+    assert first.grades.tolist() == [grades[pair] for pair in pairs]
+    assert not np.isin(pair_key(first.queries, first.others), judged).any()
+    assert (first.others != second.others).any()
 
 
 def test_batches_hold_the_texts_of_their_triplets(prepared, translations):

@@ -13,7 +13,6 @@ from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.papers.yu2020 import ranking, systems
 from tf_smoothclir.papers.yu2020.networks import drmm, kernels
 from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid
-from tf_smoothclir.papers.yu2020.networks.conv_knrm import ConvKnrm
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
@@ -22,7 +21,6 @@ QUERY, DOCUMENT = [2, 3, 6, 7], [4, 6, 2, 9, 10, 14, 2]
 NETWORKS = {
     "knrm": Knrm,
     "drmm": Drmm,
-    "conv_knrm": lambda tables: ConvKnrm(tables, filters=8),
     **{
         f"match_pyramid-{kind}": lambda tables, kind=kind: pyramid.MatchPyramid(
             tables, kind, kernels=4
@@ -77,7 +75,7 @@ def test_knrm_and_drmm_are_loops_over_words(query, document):
 
 
 @pytest.mark.parametrize("query", [[2], QUERY, [2, 3, 6, 7, 4], [2, 3, 6, 7, 4, 8, 2, 9]])
-@pytest.mark.parametrize("name", [*NETWORKS][3:])
+@pytest.mark.parametrize("name", [*NETWORKS][2:])
 def test_match_pyramid_is_a_loop_over_cells(name, query):
     network = build(name)
     _, kind, *eta = name.split("-")
@@ -97,21 +95,6 @@ def test_a_cosine_of_eta_counts_as_an_exact_match():
     assert found.numpy().tolist() == [[[0, 1, 1]]]
 
 
-def test_conv_knrm_is_a_loop_over_ngrams():
-    network = build("conv_knrm")
-    tables = world.tables()
-    expected = oracle.conv_knrm_score(
-        tables.query_vectors(tf.constant(QUERY)).numpy(),
-        tables.document_vectors(tf.constant(DOCUMENT)).numpy(),
-        list(map(np.asarray, network.convolutions)),
-        list(map(np.asarray, network.biases)),
-        network.kernels,
-        np.asarray(network.weight),
-        np.asarray(network.bias),
-    )
-    assert scores(network, [QUERY], [DOCUMENT]) == pytest.approx([expected], abs=1e-3)
-
-
 def test_bins_kernels_and_numbers_of_weights_by_hand():
     # (0.3 + 1) / 2 · 29 = 18.85; only the same word is in 29.
     bins = drmm.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
@@ -124,7 +107,6 @@ def test_bins_kernels_and_numbers_of_weights_by_hand():
         "knrm": 20 + 1,
         "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers
         "match_pyramid-hybrid": 2 * (9 * 4 + 4) + 40 * 20 + 20 + 20 + 1,  # 4 kernels, 5 parts
-        "conv_knrm": sum(s * 6 * 8 + 8 for s in (1, 2, 3)) + 9 * 11 + 1,
     }
     found = {name: sum(w.numpy().size for w in build(name).trainable_weights) for name in sizes}
     assert found == sizes

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from tests.tuning.test_cross_validation import ids
+from tests.data.test_folds import ids
+from tests.papers.laboratory.fakes import study_in
+from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.evaluation.trec_files import RunMetrics
-from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.figure1 import similarities
 from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
-from tf_smoothclir.papers.yu2020.rotations import rotated_sets
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -19,7 +19,7 @@ def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
     assert [system.name for system in systems.PAPER] == list(TABLE_3)
     assert len(TABLE_3) == 13
     assert {system.eta for system in systems.PAPER} == {0.3}  # the paper's best
-    ours = [*systems.OURS, *EXPERIMENTS["yu2020_table3"].systems]
+    ours = [*systems.OURS, *systems.PRESET_SYSTEMS]
     assert all(system.name.endswith("(ours)") for system in ours)
     for name in ("yu2020_table1", "yu2020_table2", "yu2020_table3"):
         (table,) = paper_tables(name)
@@ -36,12 +36,11 @@ def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
 
 
 def test_options_without_effect_do_not_change_what_is_computed():
-    given = MatchingOptions("given", 5, 9, 3, 6, 60)
-    by_name = {system.name: system for system in systems.PAPER}
-    assert given.that_matter_to(by_name["BWE-Agg-Add"]) == MatchingOptions("given", 5)
-    assert given.that_matter_to(by_name["KNRM-Cosine"]) == MatchingOptions("given", 5, 9)
-    of_pyramid = MatchingOptions("given", 5, 50, 3, 6, 60)
-    assert given.that_matter_to(by_name["MP-Hybrid"]) == of_pyramid
+    study = study_in(".", matching=MatchingOptions("given", 5, 9, 3, 6, 60))
+    options = {row.name: row.cells(study)[0].options for row in systems.PAPER}
+    assert options["BWE-Agg-Add"] == MatchingOptions("given", 5)
+    assert options["KNRM-Cosine"] == MatchingOptions("given", 5, 9)
+    assert options["MP-Hybrid"] == MatchingOptions("given", 5, 50, 3, 6, 60)
 
 
 def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():

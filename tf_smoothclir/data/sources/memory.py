@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.storage.files import new_directory, open_text_to_write
+from tf_smoothclir.utils.errors import input_error
 
 
 class MemorySource(Source):
@@ -58,6 +59,42 @@ class MemorySource(Source):
 
     def fingerprint(self) -> str:
         return self._fingerprint
+
+
+Tokenizer = Callable[[str], Iterable[str]]  # from a text to its words
+
+
+def segmented(text: str, tokenizer: Tokenizer | None) -> str:
+    """A text whose words, as a tokenizer has them, stand between spaces; as it is without one.
+
+    Spaces within a word become underscores.
+    """
+    if tokenizer is None:
+        return text
+    words = tokenizer(text) if callable(tokenizer) else None
+    if words is None or isinstance(words, str):
+        remedy = "Give a function from a text to the list of its words"
+        raise input_error("tokenizer", f"it gives no words of {text[:40]!r}", remedy)
+    return " ".join(filter(None, ("_".join(word.split()) for word in words)))
+
+
+def segmented_set(source: Source, tokenizer: Tokenizer) -> MemorySource:
+    """A set in memory whose texts are `segmented`."""
+
+    def texts(given: Iterable[Text]) -> list[Text]:
+        return [
+            one._replace(text=segmented(one.text, tokenizer), title=segmented(one.title, tokenizer))
+            for one in given
+        ]
+
+    languages = source.query_language, source.document_language
+    streams = texts(source.queries()), texts(source.documents()), list(source.judgments())
+    found = MemorySource(*streams, source.splits(), *languages)
+    found.is_judged, found.others = source.is_judged, list(source.metadata())
+    found.parallel = [
+        [segmented(text, tokenizer) for text in pair] for pair in getattr(source, "parallel", ())
+    ]
+    return found
 
 
 def write_set(

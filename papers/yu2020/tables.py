@@ -1,0 +1,207 @@
+"""The experiments of Yu and Allan 2020: Tables 1 to 3 and Figure 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tf_smoothclir.papers.laboratory.cells import opened_set
+from tf_smoothclir.papers.laboratory.experiment import Experiment
+from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
+from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.system_metrics import (
+    TEST_SEED,
+    SystemMetrics,
+    save_differences,
+    significant,
+    test_note,
+)
+from tf_smoothclir.papers.laboratory.tables import Table, Value, system_csv, system_table
+from tf_smoothclir.papers.yu2020 import figure1, systems
+from tf_smoothclir.papers.yu2020.claims import claims_table
+from tf_smoothclir.papers.yu2020.matching_data import MatchingData
+from tf_smoothclir.papers.yu2020.numbers import paper_tables
+from tf_smoothclir.papers.yu2020.options import (
+    DOCUMENT_WORDS,
+    MOST_COMMON,
+    PATIENCE,
+    QUERY_WORDS,
+    WORD_VECTORS,
+)
+from tf_smoothclir.settings.training import METRICS
+
+_METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
+# Table 1 shows the first of these that the set knows; "telephone" is the paper's.
+_WORDS = ("telephone", "event", "string", "width", "color", "water", "king", "bread", "mountain")
+_MOST_WORDS, _NEIGHBOURS = 5, 5
+
+
+def _data_of(study: Study) -> MatchingData:
+    """A set as the systems with the first seed read it, without rotation."""
+    settings = study.with_seed(study.seeds[0])
+    return MatchingData(opened_set(settings), settings, study.matching)
+
+
+def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
+    """Tabulates the words nearest to a few, in one language and across languages."""
+    data = _data_of(study)
+    source, found = data.retrieval_set.source, data.tables(translates=False)
+    of_queries, of_documents = found.queries.numpy(), found.documents.numpy()
+    names = {role: data.vocabulary(role) for role in ("query", "document")}
+    places = {word: place for place, word in enumerate(names["query"])}
+    known = [word for word in _WORDS if word in places and of_queries[places[word]].any()]
+    rows = []
+    for word in known[:_MOST_WORDS]:
+        vector = of_queries[places[word]]
+        for role, table in (("query", of_queries), ("document", of_documents)):
+            cosines = np.where(data.content[role], table @ vector, -1)
+            if role == "query":
+                cosines[places[word]] = -1  # not the word itself
+            best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
+            nearest = ", ".join(f"{names[role][place]} {cosines[place]:.3f}" for place in best)
+            language = getattr(source, f"{role}_language")
+            rows.append((word, language, nearest))
+    columns = ("word", "language", "five nearest words, with their cosines")
+    table = Table("Nearest words", columns, tuple(rows))
+    shown = [table, *paper_tables(experiment.name)]
+    return Written(shown, notes=[_vectors_note(study)], csv=table.csv())
+
+
+def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
+    """Tabulates how many queries and documents there are, and how many are judged."""
+    retrieval_set, negatives = (
+        opened_set(study.settings).retrieval_set,
+        study.settings.training.negatives,
+    )
+    queries = len(np.unique(retrieval_set.query_rows))
+    relevant = (retrieval_set.grades > 0).sum() / queries
+    listed = len(retrieval_set.grades) / queries + negatives
+    rows = (
+        ("queries", f"{queries:,}"),
+        ("documents", f"{len(retrieval_set.document_ids):,}"),
+        ("relevant documents per query", f"{relevant:.1f}"),
+        ("listed documents per query", f"{listed:.1f}"),
+    )
+    table = Table("Statistics", ("", study.name), rows)
+    note = (
+        f"Listed: the judged documents and {negatives} sampled ones, in place of the paper's"
+        " documents that people labeled; sampled ones are easier to tell apart."
+    )
+    return Written([table, *paper_tables(experiment.name)], notes=[note], csv=table.csv())
+
+
+def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
+    """Tabulates all systems, tests them against the best one, and tests the paper's claims."""
+    finished = finished_systems(experiment, study)
+    if len(finished) < 2:
+        return Written([], notes=["Fewer than two systems have finished."])
+    names = {row.name for row in systems.PAPER}
+    of_paper = [one for one in finished if one.name in names] or finished
+    best = max(of_paper, key=_map)
+    significance = directory / f"{study.name}-significance"
+    differences, means = save_differences(finished, best.name, significance, study.seeds_note)
+    marked = significant(differences)
+    notes = [
+        f"Best of the paper's systems by MAP: {best.name}. {test_note('it')} Bold: the best of the"
+        " paper's systems in a column.",
+        *_notes(finished, study),
+    ]
+    shown = system_table(
+        "system", finished, _METRICS, marked, facts=_facts(finished), rivals=of_paper
+    )
+    claims = claims_table(means, {one.name: _map(one) for one in finished}, TEST_SEED)
+    tables = [shown, claims, *paper_tables(experiment.name)]
+    return Written(tables, notes=notes, csv=system_csv(study.name, finished, marked))
+
+
+def _map(system: SystemMetrics) -> float:
+    return system.values["MAP"].mean()
+
+
+def _facts(finished: Sequence[SystemMetrics]) -> dict[str, dict[str, str]]:
+    """How long systems learned."""
+    epochs, seconds = {}, {}
+    for one in finished:
+        facts = [cell.metrics()["training"] for cell in one.cells]
+        best = {n for of in facts for n in of.get("best_epochs", [of.get("best_epoch", 0)])}
+        epochs[one.name] = _listed(sorted(best)) if any(best) else ""
+        seconds[one.name] = f"{np.mean([of['seconds'] for of in facts]):.0f}"
+    return {"best epoch": epochs, "seconds": seconds}
+
+
+def _figure_1(experiment: Experiment, study: Study, directory: Path) -> Written:
+    """Draws and tabulates the similarities of words, and MAP by the one that is a match."""
+    data, finished = _data_of(study), finished_systems(experiment, study)
+    kinds = figure1.similarities_of(data)
+    measured = {one.cells[0].system.eta: one.values["MAP"] for one in finished}
+    plot, best = directory / f"{study.name}.png", max(map(_map, finished), default=0)
+    figure1.draw(plot, f"{experiment.title}, {study.name}", kinds, measured)
+    rows = []
+    for eta in systems.ETAS:
+        share, of = f"{kinds[figure1.ACROSS].share_from(eta):.3%}", measured.get(eta)
+        shown = "" if of is None else Value(of.mean(), of.min(), of.max(), of.mean() == best)
+        rows.append((f"{eta:g}", share, shown))
+    columns = ("η", "pairs of words with a cosine of η or more", "MAP of MP-Exact")
+    by_eta = Table("Pairs that count as exact matches, and MP-Exact (a, b)", columns, tuple(rows))
+    notes = [
+        "Pairs: every content word of the training queries with every content word of the"
+        " documents, where both have a vector; each pair of words once. Within one language: the"
+        " nearest document word of each query word (TbT-QT) in place of the query word.",
+        *(_notes(finished, study) if finished else [_vectors_note(study)]),
+    ]
+    return Written([figure1.moments(kinds), by_eta], [plot], notes, figure1.counts_csv(kinds))
+
+
+def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
+    """What every figure depends on, and the choices that the paper leaves open."""
+    options, settings = study.matching, study.settings
+    rules = finished[0].cells[0].metrics()["rules"]
+    protocol = "The set's own split 3:1:1"
+    if options.folds:
+        protocol = (
+            f"Rotating {options.folds}-fold cross-validation, dealt by a hash of the query ids with"
+            f" seed {settings.data.split_seed}: every query is a test query once; two towers and"
+            " PSQ, which have one split, are left out"
+        )
+    return [
+        f"{protocol}. Test queries: {_listed(sorted(set(finished[0].queries.values())))}."
+        f" {study.seeds_note}. Weights of the epoch with the highest validation MAP.",
+        *(f"{name}: {rules[name]}." for name in ("lists", "ties", "relevance", "gain")),
+        _vectors_note(study),
+        "Words: those with a letter or digit and more than one character, without those in more"
+        f" than {MOST_COMMON['query']:.0%} of the training queries or"
+        f" {MOST_COMMON['document']:.0%} of the documents (no stop list); networks read the words"
+        f" with a vector, the first {QUERY_WORDS} of a query and {DOCUMENT_WORDS}"
+        " of a document; MatchPyramid and late interaction"
+        f" {options.pyramid_query_words} and {options.pyramid_document_words}.",
+        "Training: hinge of margin 1, the mean over triples of a document of grade 1 or more and"
+        " each of 5 listed ones of grade 0, drawn anew each epoch; Adam, 0.001, batches of 64"
+        f" relevant documents; at most {options.epochs} epochs, of MatchPyramid"
+        f" and late interaction {options.pyramid_epochs} (paper: 50); ended after"
+        f" {PATIENCE} epochs without a better one.",
+        "What the paper leaves open: MatchPyramid has one hidden layer of 20 units with ReLU and"
+        " max pooling over real cells; K-NRM 19 kernels of width 0.1 and one of 0.001 at 1; DRMM"
+        " 30-10-1 with tanh and the gate by term vectors; BM25 k1 1.2, b 0.75, QL Dirichlet with μ"
+        " 1000; rows with translated queries are trained anew; no re-ranking of a first stage.",
+        "Seconds: of one process that shared the machine; reading, vectors and features included.",
+    ]
+
+
+def _vectors_note(study: Study) -> str:
+    """Which word vectors a study has."""
+    kind = study.matching.word_vectors
+    return f"Word vectors: {WORD_VECTORS[kind]} (--word_vectors={kind})."
+
+
+def _listed(values: Sequence) -> str:
+    return ", ".join(map(str, values))
+
+
+WRITERS = {
+    "yu2020_table1": _table_1,
+    "yu2020_table2": _table_2,
+    "yu2020_table3": _table_3,
+    "yu2020_figure1": _figure_1,
+}
