@@ -7,25 +7,13 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import write_set
-from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.paths import PathText, local_path
-
-if TYPE_CHECKING:
-    pass
-
+from typing import Any
 
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
 from tf_smoothclir.data.judgments import known_judgments
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.cells import text_of
-from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
+from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set, write_set
 from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.pairs import (
     DOCUMENT,
@@ -34,9 +22,14 @@ from tf_smoothclir.data.sources.pairs import (
     judgments_of_pairs,
     texts_of_column,
 )
-from tf_smoothclir.data.sources.source import SPLITS, Judgment
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
 from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import PathText, local_path
 
 Data = PathText | Source | RetrievalSet
 # Arguments that are a set, and which of them go together.

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.sets import PARTS, Data, given_set, kept_set
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.base import kind_of, typed
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
+from tf_smoothclir.settings.run import RunSettings, all_groups
 from tf_smoothclir.training.grades import (
     highest_grade,
     needs_table_alone,
     thresholds_for,
     with_grades_of_set,
 )
+from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
-
-if TYPE_CHECKING:
-    pass
-
-import difflib
-from collections.abc import Collection
-
-from tf_smoothclir.settings.base import kind_of, typed
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
-from tf_smoothclir.settings.run import all_groups
-from tf_smoothclir.training.initial_run import settings_to_begin_with
 
 # Of `train`, `tune` and `HyperModel`, besides settings.
 _ARGUMENTS = (
