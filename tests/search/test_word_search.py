@@ -26,7 +26,7 @@ from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
-from tf_smoothclir.search import word_ranker
+from tf_smoothclir.search import word_explanation, word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
 from tf_smoothclir.search.text_search import TextSearch
@@ -261,7 +261,8 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
 
 @pytest.mark.parametrize("role", ["document", "query"])
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
-def test_explanations_add_up_to_the_scores(opened, name, role):
+def test_explanations_add_up_to_the_scores(opened, name, role, monkeypatch):
+    monkeypatch.setattr(word_explanation, "_STOP_WORD", 1)  # all words of a small world are common
     search = opened(name)
     for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
         explanations = search.explain(query, hits, role)
@@ -290,6 +291,14 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
     for word, translation in (("mot1", "word1"), ("mot4", "word4")):
         assert best[word].word == translation
         assert best[word].probability > 0.2
+
+
+def test_common_words_are_no_evidence_beside_rarer_ones(opened):
+    search = opened("lexical")
+    (hits,) = search.search(["mot3 word0 word0"], 1)
+    (explanation,) = search.explain("mot3 word0 word0", hits, "query")
+    assert [word.word for word in explanation.words] == ["mot3"]
+    assert explanation.remainder > 1
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):
