@@ -55,7 +55,7 @@ class _Numbers(Collection):
         for number in range(self._documents):
             yield Text(str(number), f"Title {number}", str(number))
 
-    def place(self, index: int) -> str:
+    def place(self, stream: str, index: int) -> str:
         return f"{self.name}:{index + 1}"
 
     def fingerprint(self) -> str:
@@ -220,9 +220,9 @@ def measure(
 def candidates(run_dir: str, queries: int) -> list[dict]:
     """A table of what few candidates of each half find, for a hybrid run."""
     from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import load_models
-    from tf_smoothclir.training.train import tokenized_set_of
 
     run = RunDirectory.load(run_dir)
     models, settings = load_models(run), run.settings()

@@ -74,9 +74,10 @@ def write_collection(directory: str, made: str, documents: int, dim: int, querie
 def _trained(directory: str, documents: int, dim: int):
     """The vectors of all queries, and those of documents in parts."""
     from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
-    from tf_smoothclir.training.train import tokenized_set_of, trainer_of
+    from tf_smoothclir.training.train import trainer_of
     from tf_smoothclir.two_tower.scorer import SetEncoder
 
     write_toy_world(Path(directory), documents)

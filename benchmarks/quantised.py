@@ -44,7 +44,7 @@ def quality(
 ) -> dict[str, float]:
     """Builds an index, times it, and measures its ranking."""
     from tf_smoothclir.data.hashing import hash_ids
-    from tf_smoothclir.evaluation.full_retrieval import retrieval_metrics
+    from tf_smoothclir.evaluation.metrics import retrieval_metrics
     from tf_smoothclir.index.dense_half import opened_ranker
     from tf_smoothclir.index.index_settings import IndexSettings
     from tf_smoothclir.protocols.scorer import Ranking

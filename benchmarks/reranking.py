@@ -33,8 +33,8 @@ def rerank(
     from tf_smoothclir.papers import yu2020 as yu2020  # registers its networks
     from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.publishing.exported_reranker import SecondStage, StageSettings
+    from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory
-    from tf_smoothclir.training.train import tokenized_set_of
 
     run = RunDirectory.load(run_dir, verify=False)
     settings = run.settings()

@@ -53,7 +53,7 @@ class MixedTexts(Collection):
             words = first[: len(first) // 2 + 1] + second[len(second) // 2 :]
             yield Text(f"d{number}", "", " ".join(words))
 
-    def place(self, index: int) -> str:
+    def place(self, stream: str, index: int) -> str:
         return f"{self.name}:{index + 1}"
 
     def fingerprint(self) -> str:

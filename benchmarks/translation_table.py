@@ -59,7 +59,7 @@ def measure(data: DataSettings, profile: PositionProfile, kind: str = "") -> lis
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.sources.source import SPLITS
     from tf_smoothclir.lexical.texts import LexicalTexts
-    from tf_smoothclir.training.train import retrieval_set_of
+    from tf_smoothclir.training.run_data import retrieval_set_of
 
     settings = RunSettings(data=data)
     retrieval_set = retrieval_set_of(source_of(data), settings, SPLITS)
@@ -76,8 +76,8 @@ def measure(data: DataSettings, profile: PositionProfile, kind: str = "") -> lis
 
 def _measured(texts, variant: Variant) -> dict[str, float]:
     from tf_smoothclir.lexical.ibm_model_1 import pruned
+    from tf_smoothclir.lexical.postings import lexical_rows
     from tf_smoothclir.lexical.psq import background, impacts
-    from tf_smoothclir.lexical.score_rows import lexical_rows
     from tf_smoothclir.lexical.training_pairs import TrainingPairs
     from tf_smoothclir.lexical.validation import Validation, quality
 

@@ -16,7 +16,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection, open_files
+from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.manifest import IndexManifest
@@ -139,23 +139,22 @@ class Figures(Given):
     """Metrics are in 0..1, and a loss is the mean of the losses of its lists."""
 
     files: ClassVar = {
-        "arguments.json": '[{"q": ["a", "b"], "p": {"a": 0.5, "b": 0.25}}, [["q", "b", 2],'
-        ' ["p", "a", 1]], [[0, 2, 1], [1, 0, -1]], [[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]],'
+        "arguments.json": "[[[0, 2, 1], [1, 0, -1]], [[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]],"
         " [[true, true, true], [true, true, false]], [2.0, 0.5]]"
     }
 
     def open(self, root):
         try:
-            rankings, judgments, *lists = json.loads((root / "arguments.json").read_bytes())
+            lists = json.loads((root / "arguments.json").read_bytes())
             labels, scores, mask, weights = (np.array(part, np.float32) for part in lists)
         except (ValueError, TypeError, RecursionError, OverflowError):
             return  # no arguments that these calls could have
-        for metric in (metrics.ndcg, metrics.mrr, metrics.mean_average_precision):
-            assert 0 <= metric(rankings, judgments) <= 1
         shapes = {part.shape for part in (labels, scores, mask, np.outer(weights, labels[0]))}
         if len(shapes) > 1 or not ((np.abs(labels) < 3) & (np.abs(scores) < 1e6)).all():
             return
         labels = np.where(mask > 0, labels, -1)
+        for metric in (metrics.NDCG(), metrics.MRR(), metrics.Precision()):
+            assert 0 <= metric(labels, scores) <= 1 + 1e-6
         for loss in (SmoothOrdinalSearchLoss(reduction="sum"), SoftmaxLoss(reduction="sum")):
             lists = [loss(labels[[n]], scores[[n]], weights[[n]]) for n in range(len(labels))]
             whole = loss(labels, scores, weights).numpy()
@@ -184,7 +183,7 @@ def add_index(root: Path) -> None:
             path.unlink()  # the lock and the model card
     halves, manifest = export_halves(root / "export")
     source = source_of(manifest.data)
-    build_index(root / "index", SourceCollection(source), halves, manifest, data=manifest.data)
+    build_index(root / "index", source, halves, manifest, data=manifest.data)
 
 
 class Kept:

@@ -25,7 +25,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.training import train
+from tf_smoothclir.training import run_data, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
 
@@ -77,7 +77,7 @@ def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[fl
     settings = tiny_settings(directory / "data", directory / "cache", **options)
     run = RunDirectory.create(path, settings)
     source = source_of(settings.data)
-    tokenized_set = train.tokenized_set_of(source, settings, run, ("train", "validation"))
+    tokenized_set = run_data.tokenized_set_of(source, settings, run, ("train", "validation"))
     over = ModelsOverSet(changed(settings, {"epochs": epochs}), tokenized_set)
     progress = train.trainer_of(over, run).train()
     return [epoch["loss"] for epoch in progress.history]

@@ -10,8 +10,8 @@ from importlib import metadata, util
 import numpy as np
 
 from benchmarks.rivals.texts import RivalTexts
-from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.protocols.scorer import ScoreRows
 
 DEPTH = 10  # documents that answer a query when latency is measured
 

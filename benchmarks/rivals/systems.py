@@ -54,7 +54,7 @@ class Work:
 
     def retrieval_set(self) -> RetrievalSet:
         """Loads the set, whose splits must all have judged queries."""
-        from tf_smoothclir.training.train import retrieval_set_of
+        from tf_smoothclir.training.run_data import retrieval_set_of
 
         return retrieval_set_of(source_of(self.data), RunSettings(data=self.data), SPLITS)
 
@@ -63,7 +63,7 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
     """Trains a rival, evaluates it on the test split and times its answers."""
     from benchmarks.rivals.texts import RivalTexts
     from tf_smoothclir.evaluation.evaluate import evaluate_split
-    from tf_smoothclir.lexical.retriever import RowRetriever
+    from tf_smoothclir.protocols.scorer import RowRetriever
 
     rival, retrieval_set = RIVALS[name], work.retrieval_set()
     load = os.getloadavg()[0]

@@ -142,9 +142,7 @@ class BulkFormat:
 
     def _read(self, texts: list[str]) -> QueryBatch:
         encode = self._models["dense"].read_queries() if self.of_dense else None
-        if self.lexical is None:
-            return encode(texts)
-        return read_with(self.lexical.plain_query_reader, encode, texts)
+        return read_with(self.lexical and self.lexical.plain_query_reader, encode, texts)
 
 
 def write_bulk_files(

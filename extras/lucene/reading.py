@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import read_vocabulary
@@ -32,8 +33,10 @@ def impacts_of(
     while part := list(itertools.islice(documents, DOCUMENTS_AT_ONCE)):
         impacts = None
         if lexical is not None:
-            read = lexical.document_words(part)
-            impacts = lexical.model.document_impacts(read, lexical.spelling)
+            # The engines know no passages: scores are upper bounds of those of the best one.
+            passages = lexical.model.passages(lexical.document_words(part))
+            of_passages = lexical.model.impacts(passages, lexical.spelling)
+            impacts = largest_of_groups(of_passages, passages.firsts)
         yield part, impacts
 
 

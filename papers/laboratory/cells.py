@@ -32,10 +32,11 @@ from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_json
+from tf_smoothclir.training.run_data import retrieval_set_of, tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_scorer
+from tf_smoothclir.training.run_models import load_retriever
 from tf_smoothclir.training.run_report import EVALUATED_SPLITS
-from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train
+from tf_smoothclir.training.train import train
 
 SCORE_BINS = 80
 
@@ -195,7 +196,7 @@ class TrainingCell(Cell):
             negatives=settings.training.negatives,
             seed=self.seed,
         )
-        scores = load_scorer(run, tokenized_set).scorer.score(lists)
+        scores = load_retriever(run, tokenized_set)[0].score(lists)
         scores = np.clip(scores, -1, 1)  # rounding may put a plain cosine just outside
         counts = [
             np.histogram(scores[lists.grades == grade], SCORE_BINS, (-1, 1))[0].tolist()

@@ -33,10 +33,11 @@ import functools
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
+from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.protocols.scorer import ScoreRows
 
 _SIMILARITIES_AT_ONCE = 1 << 24
 

@@ -14,13 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.lexical.learning import learn_table
-from tf_smoothclir.lexical.retriever import RowRetriever
-from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.sparse_tables import inverted
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.laboratory.translated import Bm25, by_table, collection_of
+from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
 
 TRANSLATIONS = (1, 2, 3, 5, 10)
 PARAMETERS = {"k1": (0.3, 0.6, 0.9, 1.2, 2.0), "b": (0.0, 0.25, 0.5, 0.75, 1.0)}

@@ -15,16 +15,15 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation.full_retrieval import DEPTH
+from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.cells import opened_set
 from tf_smoothclir.papers.laboratory.study import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
-from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
 from tf_smoothclir.utils.errors import InputError
 
 MAP, LIST_MAP, FULL_MRR, GRADE_1 = "MAP, collection", "MAP, lists", "MRR@10, collection", "grade 1"

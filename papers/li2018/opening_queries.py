@@ -15,11 +15,11 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.lexical.retriever import query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
+from tf_smoothclir.protocols.scorer import query_chunks
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 POSITIVES = 3  # relevant documents of each query; the paper gives no number

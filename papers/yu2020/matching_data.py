@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.data.bilingual_vectors import occurrences
+from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.interaction.alignment import aligned, mined_dictionary
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
-from tf_smoothclir.interaction.texts import InteractionTexts, content_words
+from tf_smoothclir.interaction.texts import InteractionTexts, padded_ids
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Collection, by_nearest, literal
+from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
 from tf_smoothclir.papers.yu2020.options import MAPPED, MOST_COMMON, PAIRS, MatchingOptions
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 _WHOLE = 1 << 30
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
@@ -119,13 +122,40 @@ class MatchingData:
         return self._texts(kept, query_words, document_words)
 
     def _texts(self, kept, query_words: int = _WHOLE, document_words: int = _WHOLE):
-        return InteractionTexts.of(
-            self._tokenized_set,
-            query_length=query_words,
-            document_length=document_words,
-            kept_query_words=kept["query"],
-            kept_document_words=kept["document"],
+        lengths = {"query": query_words, "document": document_words}
+        return InteractionTexts(
+            *(padded_ids(self._tokenized_set.tokens(r), lengths[r], kept[r]) for r in ROLES)
         )
+
+
+def content_words(
+    vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
+) -> np.ndarray:
+    """Mask of the content words of a vocabulary.
+
+    Words that have a letter or a digit and more than one character, and that not too many texts
+    contain; of scripts without spaces, a character is a word.
+
+    Args:
+        rows: `[texts]` int, the texts that are counted.
+
+    Returns:
+        `[vocabulary]` bool; unknown words are kept.
+    """
+    values = np.asarray(store.values)
+    owners = np.repeat(np.arange(len(store)), store.lengths)
+    counted = np.isin(owners, rows) & (values < len(vocabulary))
+    pairs = np.unique(owners[counted] * np.int64(len(vocabulary)) + values[counted])
+    frequency = np.bincount(pairs % len(vocabulary), minlength=len(vocabulary))
+    kept = np.array([_is_word(word) for word in vocabulary], bool)
+    kept &= frequency <= most_common * max(1, len(rows))
+    kept[PADDING_ID], kept[UNKNOWN_ID] = False, True
+    return kept
+
+
+def _is_word(text: str) -> bool:
+    is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
+    return not is_alone and any(character.isalnum() for character in text)
 
 
 def _word_vectors(

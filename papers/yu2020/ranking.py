@@ -8,15 +8,21 @@ from tensorflow import keras
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
 from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
-from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
-from tf_smoothclir.interaction.mean_vectors import MeanVectors
+from tf_smoothclir.interaction.learning import (
+    PAIRS_AT_ONCE,
+    Learned,
+    LearningSettings,
+    features_graph,
+    learn,
+)
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
-from tf_smoothclir.interaction.reranker import ListScores, NetworkScorer
-from tf_smoothclir.lexical.retriever import RowRetriever
+from tf_smoothclir.interaction.reranker import ListScores
+from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
+from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
 from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
@@ -28,7 +34,7 @@ from tf_smoothclir.papers.yu2020.options import (
     Matching,
     MatchingOptions,
 )
-from tf_smoothclir.protocols.scorer import Scorer
+from tf_smoothclir.protocols.scorer import RowRetriever, Scorer
 
 SELECT = "MAP"
 _RANKERS = {"bm25": Bm25, "ql": QueryLikelihood}
@@ -43,6 +49,25 @@ class RandomOrder:
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32 in [0, 1)."""
         return np.random.default_rng(self._seed).random(len(lists.document_rows), np.float32)
+
+
+class NetworkScorer:
+    """Scores candidate lists by a network, many pairs at a time; a `Scorer`."""
+
+    def __init__(self, network: InteractionNetwork, texts: InteractionTexts):
+        self._texts = texts
+        self._scores = features_graph(network.call)
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32, the score of each pair of the lists."""
+        queries, documents = lists.pair_query_rows, lists.document_rows
+        order = self._texts.by_length(queries, documents)
+        scores = np.zeros(len(documents), np.float32)
+        for begin in range(0, len(documents), PAIRS_AT_ONCE):
+            part = order[begin : begin + PAIRS_AT_ONCE]
+            ids = self._texts.queries[queries[part]], self._texts.documents[documents[part]]
+            scores[part] = self._scores(ids).numpy()
+        return scores
 
 
 def scorer_of(

@@ -3,12 +3,14 @@
 import enum
 import itertools
 import sys
+import tempfile
 
 import numpy as np
 import pytest
 
 import tf_smoothclir as sc
 from tests.training.tiny_set import DOCUMENTS, words_of
+from tf_smoothclir.api import collections
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import read_json
@@ -61,17 +63,21 @@ def test_vectors_are_those_that_rank(models):
             getattr(models["lexical", kind], name)(["a"])
 
 
-def test_search_in_documents_given_in_memory(one, tiny_dir):
+def test_search_in_documents_given_in_memory(one, tiny_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     everything = texts(tiny_dir, "documents")
     some = {id_: text for id_, text in everything.items() if int(id_) % 2}
     found = one.search(QUERIES[:2], 20, documents=some)
     assert all(hit.id in some and hit.text == some[hit.id] for hits in found for hit in hits)
     assert all(hits for hits in found)
+    assert [*tmp_path.iterdir()] == []
     assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
     of_training = one.search(QUERIES[:2], DOCUMENTS, documents=everything)
     assert facts(of_training) == facts(one.search(QUERIES[:2], DOCUMENTS))
-    of_list = one.search(QUERIES[:1], 3, documents=list(some.values()))
+    of_list = one.search(QUERIES[:1], 3, documents=(listed := list(some.values())))
     assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
+    monkeypatch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
+    assert one.search(QUERIES[:1], 3, documents=listed, retriever=one.retriever) == of_list
 
 
 def test_an_index_on_disk_is_used_and_checked(models, tmp_path):

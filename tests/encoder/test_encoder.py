@@ -13,7 +13,7 @@ from tests.storage.changed import rewrite
 from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
-from tf_smoothclir.encoder.version_directory import version_directory
+from tf_smoothclir.encoder.description import version_directory
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.explanation import SavedTower

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 
 from tests.engines.lite import needs_milvus
-from tests.index.helpers import Documents, document
+from tests.index.helpers import document, in_memory
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.engines.milvus import Address, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, candidates
-from tf_smoothclir.families.lexical import word_search
+from tf_smoothclir.families.lexical import word_ranker
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search.engine_search import EngineSearch
+from tf_smoothclir.search.engine_ranker import EngineRanker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
+from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.server.search_page import open_page
 from tf_smoothclir.utils.errors import InputError
 
@@ -39,7 +39,7 @@ def opened(path, engine, **options):
 def build(path, uri):
     """Writes what an export is for into a collection of Milvus; returns its address."""
     halves, manifest = export_halves(path)
-    documents = SourceCollection(source_of(manifest.data))
+    documents = source_of(manifest.data)
     with Milvus(str(uri)) as milvus:
         build_collection(milvus, "texts", documents, halves, manifest, IndexSettings())
     return Address(str(uri), "texts")
@@ -66,15 +66,15 @@ def searches(ranking_exports, export, address, tmp_path_factory):
     """`searches(fusion, filter)`: the search on disk and the one in Milvus, by this fusion."""
     halves, manifest = export_halves(ranking_exports["hybrid"])
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, SourceCollection(source_of(manifest.data)), halves, manifest)
+    build_index(path, source_of(manifest.data), halves, manifest)
     index = DocumentIndex(path)
     encode = by_tower(load_part(ranking_exports["hybrid"], "query").model)
 
     def searches(fusion, filter_=""):
         lexical = dataclasses.replace(export["lexical"], fusion=fusion)
         there = MilvusCollection.at(dataclasses.replace(address, filter=filter_))
-        here = word_search("hybrid", lexical, index, None, encode)
-        return here, word_search("hybrid", lexical, there, None, encode)
+        rankers = (word_ranker("hybrid", lexical, one, encode) for one in (index, there))
+        return [TextSearch(None, ranker) for ranker in rankers]
 
     return searches
 
@@ -127,7 +127,7 @@ def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, add
     of_run = dataclasses.replace(export["lexical"].fusion, feedback=0.0)
     for retriever in ("auto", "dense", "lexical", "hybrid"):
         there = opened(ranking_exports["hybrid"], address, retriever=retriever)
-        assert isinstance(there, EngineSearch)
+        assert isinstance(there.ranker, EngineRanker)
         (hits,) = there.search(QUERIES[:1], 3)
         (best,) = searches(fusions.get(retriever, of_run))[0].search(QUERIES[:1], 3)
         assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in best], rel=1e-5)
@@ -147,7 +147,7 @@ def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
 def test_document_without_words_is_found_by_its_vector(ranking_exports, tmp_path):
     halves, manifest = export_halves(ranking_exports["hybrid"])
     with Milvus(build(ranking_exports["hybrid"], tmp_path / "milvus.db").uri) as milvus:
-        added = Documents([document("empty", "")])
+        added = in_memory([document("empty", "")])
         changed = change_collection(milvus, "texts", halves, manifest, add=added)
         assert len(changed) == DOCUMENTS + 1
         (found,) = changed.search(np.ones((1, manifest.dim), np.float32), DOCUMENTS + 1)

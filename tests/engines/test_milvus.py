@@ -11,12 +11,12 @@ from tests.engines.lite import needs_milvus
 from tests.index.helpers import (
     DIM,
     TOWER,
-    Documents,
     Tower,
     brute_force,
     document,
     found_by,
     hits_by,
+    in_memory,
     queries,
 )
 from tf_smoothclir.data.sources.source import Text
@@ -38,11 +38,11 @@ ADDED = [document(number) for number in range(100, 110)]
 
 def build(milvus, texts=TEXTS, *, export=TOWER, settings=None, fail_after=None, **arguments):
     halves, settings = [DenseHalf(Tower(fail_after), DIM)], settings or IndexSettings()
-    return build_collection(milvus, NAME, Documents(texts), halves, export, settings, **arguments)
+    return build_collection(milvus, NAME, in_memory(texts), halves, export, settings, **arguments)
 
 
 def change(milvus, add=(), remove=(), *, export=TOWER, **arguments):
-    halves, added = [DenseHalf(Tower(), DIM)], Documents(add) if add else None
+    halves, added = [DenseHalf(Tower(), DIM)], in_memory(add) if add else None
     return change_collection(milvus, NAME, halves, export, add=added, remove=remove, **arguments)
 
 
@@ -133,9 +133,9 @@ def test_documents_are_added_replaced_and_removed_by_id(milvus):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"add": [ADDED[0], document(3)]}, r"memory:2: id 'd3' is in the collection already"),
+        ({"add": [ADDED[0], document(3)]}, r"documents\[1\]: id 'd3' is in the collection already"),
         ({"remove": ["d3", "d999"]}, r"id 'd999': it is not in the collection \(1 of 2 ids"),
-        ({"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]}, "memory:3: id 'd100' is already used"),
+        ({"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]}, r"\[2\]: id 'd100' is already used"),
         (
             {"remove": ["d3"], "export": dataclasses.replace(TOWER, pair_id="b" * 64)},
             "collection 1 and document 1: they come from different training runs",
@@ -199,7 +199,7 @@ def test_long_texts_are_cut_where_milvus_ends_them(milvus):
     ("texts", "settings", "message"),
     [
         ([], IndexSettings(), "memory: there are no documents"),
-        ([*TEXTS, TEXTS[3]], IndexSettings(), "memory:63: id 'd3' is already used at memory:4"),
+        ([*TEXTS, TEXTS[3]], IndexSettings(), r"\[62\]: id 'd3' is already used at .*\[3\]"),
         (TEXTS, IndexSettings("int8"), "--index_type=int8: vectors in Milvus are not compr"),
     ],
 )

@@ -33,8 +33,7 @@ from tf_smoothclir.evaluation.evaluate import (
     rules,
 )
 from tf_smoothclir.evaluation.examples import examples
-from tf_smoothclir.evaluation.full_retrieval import COLLECTION_METRICS
-from tf_smoothclir.evaluation.metrics import RULES, grade_metrics
+from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS, RULES, grade_metrics
 from tf_smoothclir.evaluation.report import (
     components_table,
     language_cells,

@@ -15,8 +15,7 @@ from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
-from tf_smoothclir.evaluation.metrics import list_metrics
+from tf_smoothclir.evaluation.metrics import DEPTH, list_metrics, retrieval_metrics
 from tf_smoothclir.evaluation.trec_files import highest_grade, read_qrels, read_run, run_metrics
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import COMPARED, METRICS

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import build_index
@@ -31,18 +32,8 @@ TOWER = ExportManifest(
 )
 
 
-class Documents(Collection):
-    def __init__(self, texts, name="memory"):
-        self.name, self.texts = name, list(texts)
-
-    def documents(self):
-        return iter(self.texts)
-
-    def place(self, index):
-        return f"{self.name}:{index + 1}"
-
-    def fingerprint(self):
-        return hashlib.sha256(repr(self.texts).encode()).hexdigest()
+def in_memory(texts):
+    return MemorySource([], list(texts), [])
 
 
 def document(number, text=None):
@@ -74,7 +65,7 @@ class Tower:
 
 def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None, **arguments):
     half = DenseHalf(tower or Tower(), DIM, settings, lambda: asked)
-    collection = texts if isinstance(texts, Collection) else Documents(texts)
+    collection = texts if isinstance(texts, Collection) else in_memory(texts)
     return build_index(path, collection, [half], manifest, **arguments)
 
 

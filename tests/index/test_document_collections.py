@@ -54,7 +54,7 @@ def test_a_file_of_any_kind_or_a_directory_of_them_gives_the_same_documents(tmp_
     collection = open_files(path, "--collection")
     assert list(collection.documents()) == expected
     assert list(collection.documents()) == expected  # again and again
-    assert collection.place(1) == f"{path}:2"
+    assert collection.place("documents", 1) == f"{path}:2"
 
     directory.mkdir()
     write(directory / f"part-1.{suffix}", TEXTS[1:])
@@ -62,7 +62,7 @@ def test_a_file_of_any_kind_or_a_directory_of_them_gives_the_same_documents(tmp_
     (directory / "_SUCCESS").touch()
     collection = open_files(directory, "--collection")
     assert list(collection.documents()) == expected  # in order of name
-    assert collection.place(2) == f"{directory}/part-1.{suffix}:2"
+    assert collection.place("documents", 2) == f"{directory}/part-1.{suffix}:2"
     first = collection.fingerprint()
     assert first == open_files(directory, "--collection").fingerprint()
     write(directory / f"part-1.{suffix}", TEXTS[2:])
@@ -144,7 +144,7 @@ def test_retrieval_set_is_a_collection(tmp_path):
     data = write_tiny_set(tmp_path / "data")
     collection = open_collection("", DataSettings(data_dir=str(data)))
     assert len(list(collection.documents())) == DOCUMENTS
-    assert collection.place(4).endswith("wiki_fr.documents:5")
+    assert collection.place("documents", 4).endswith("wiki_fr.documents:5")
     same = open_collection(str(data / "wiki_fr.documents"), DataSettings())
     assert [text[:3] for text in same.documents()] == [text[:3] for text in collection.documents()]
 

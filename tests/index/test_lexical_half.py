@@ -6,11 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.index.helpers import Documents, contents
+from tests.index.helpers import contents, in_memory
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index import builder, sparse_files
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.manifest import IndexManifest
@@ -34,7 +33,7 @@ def index(ranking_exports, tmp_path_factory):
     model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, SourceCollection(source_of(manifest.data)), [half], manifest)
+    build_index(path, source_of(manifest.data), [half], manifest)
     return path
 
 
@@ -76,7 +75,7 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
     parts, manifest = load_lexical(ranking_exports["lexical"])
     model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0, "passage_words": 2})
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
-    collection = SourceCollection(source_of(manifest.data))
+    collection = source_of(manifest.data)
     build_index(tmp_path / "index", collection, [half], manifest)
     index = DocumentIndex(tmp_path / "index")
 
@@ -99,12 +98,12 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
 
     # What an update takes from there is what a new index would have.
     documents = list(collection.documents())
-    documents = Documents([documents[9]._replace(text="mot1 mot2 mot5 mot6"), *documents[:9:-1]])
+    documents = in_memory([documents[9]._replace(text="mot1 mot2 mot5 mot6"), *documents[:9:-1]])
     read = []
     monkeypatch.setattr(
         half, "encode", lambda some: read.extend(some) or LexicalHalf.encode(half, some)
     )
     build_index(tmp_path / "index", documents, [half], manifest, update=True)
-    assert read == documents.texts[:1]
+    assert read == [*documents.documents()][:1]
     build_index(tmp_path / "whole", documents, [half], manifest)
     assert contents(tmp_path / "index") == contents(tmp_path / "whole")

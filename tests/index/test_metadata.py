@@ -17,7 +17,7 @@ from tf_smoothclir.data.sources.memory import MemorySource, write_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.index import ranker
-from tf_smoothclir.index.document_collections import SourceCollection, open_files
+from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_settings import KINDS, IndexSettings
 from tf_smoothclir.index.metadata import plain
@@ -162,7 +162,7 @@ def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
     source = MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
     source.others = [{"year": np.int64(2020)}, {"day": DAY}]
     write_set(source, tmp_path / "set", None)
-    kept = SourceCollection(source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1)))
+    kept = source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1))
     build(tmp_path / "index", kept)
     rows = [*DocumentIndex(tmp_path / "index").metadata.rows([0, 1])]
     assert rows == [{"year": 2020, "language": "fr"}, {"day": DAY, "language": "de"}]

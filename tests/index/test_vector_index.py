@@ -23,8 +23,7 @@ from tests.training.test_checkpoints import flip
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_settings import KINDS, LARGEST_FLAT, IndexSettings
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.scans import BitScan, Int8Scan
-from tf_smoothclir.index.vector_index import VectorIndex
+from tf_smoothclir.index.vector_index import BitScan, Int8Scan, VectorIndex
 from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.errors import InputError
 

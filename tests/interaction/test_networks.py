@@ -12,7 +12,7 @@ from tf_smoothclir.interaction.learning import HINGE, SOFTMAX, LearningSettings,
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordPair
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.networks.word_tables import WordTables
-from tf_smoothclir.interaction.reranker import ListScores, NetworkScorer
+from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.towers.positions import part_of_position
 
@@ -66,7 +66,8 @@ def test_the_word_that_decides_gets_weight(features_once, loss):
     assert weight[0] == weight[4] == 0
     assert learned.best_epoch == 3
     assert learned.losses[0] > learned.losses[-1]
-    np.testing.assert_allclose(scores(), NetworkScorer(network, TEXTS).score(LISTS))
+    in_order = network((TEXTS.queries[LISTS.pair_query_rows], TEXTS.documents[LISTS.document_rows]))
+    np.testing.assert_allclose(scores(), in_order)
 
 
 def test_the_weights_of_the_best_epoch_are_kept_and_nan_is_never_the_best():
@@ -222,13 +223,13 @@ def test_word_vectors_learn_what_words_translate_and_no_word_gets_one():
     vectors[4] = 0
     network = LateInteraction(WordTables(vectors, vectors, trained=True), np.ones(6))
     (table,), pairs = network.word_vectors, (np.array([[2]]), np.array([[3, 5]]))
-    before = network.tables.cosines(*pairs).values.numpy()[0, 0]
+    before = network.similarities(*pairs).numpy()[0, 0]
     texts = InteractionTexts(np.array([[2, 4]], np.int32), np.array([[3, 4], [5, 1]], np.int32))
     lists = CandidateLists(np.zeros(1, int), np.array([0, 2]), np.arange(2), np.array([2, 0]))
     settings = LearningSettings(SOFTMAX, negatives=1, epochs=5, vector_rate=0.1)
     epochs = iter(range(6))
     learn(network, texts, lists, lambda: next(epochs), settings, seed=1)
-    learned = network.tables.cosines(*pairs).values.numpy()[0, 0]
+    learned = network.similarities(*pairs).numpy()[0, 0]
     assert learned[0] > before[0] + 0.1  # the word of the relevant document
     assert learned[1] < before[1]
     np.testing.assert_array_equal(table.numpy()[[0, 1, 4]], 0)

@@ -8,7 +8,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of
 
 
 def words(*texts: list[int], size: int) -> Words:

@@ -15,7 +15,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import retriever, training_pairs
+from tf_smoothclir.lexical import training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
@@ -39,9 +39,10 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
-from tf_smoothclir.lexical.retriever import RowRetriever
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
+from tf_smoothclir.protocols import scorer
+from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.text import TextSettings
@@ -286,7 +287,7 @@ def metrics_of(rows):
 @pytest.mark.parametrize("strength", [0, 0.2, 1])
 @pytest.mark.parametrize("queries_at_once", [1, 5, 100])
 def test_it_is_the_mean_of_two_metrics(strength, queries_at_once, monkeypatch):
-    monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
+    monkeypatch.setattr(scorer, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
     rows = scores_of(strength)
     expected = metrics_of(rows)
     assert Validation(SET)(rows) == pytest.approx(np.mean(expected[:2]))

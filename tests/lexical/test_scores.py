@@ -17,21 +17,19 @@ from tests.small_world import random_set
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.lexical import retriever
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.postings import Postings, filled_postings, highest
+from tf_smoothclir.lexical.postings import Postings, filled_postings, highest, lexical_rows
 from tf_smoothclir.lexical.psq import PsqSettings, impacts
-from tf_smoothclir.lexical.retriever import RowRetriever
-from tf_smoothclir.lexical.score_rows import lexical_rows
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
-from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.protocols import scorer
+from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.tokenizer import tokenize
@@ -335,7 +333,7 @@ def world():
 @pytest.mark.parametrize("queries_at_once", [1, 2, 1000])
 @pytest.mark.parametrize("depth", [1, 7, 40, 99])
 def test_rankings_are_those_of_a_plain_loop_ties_too(world, depth, queries_at_once, monkeypatch):
-    monkeypatch.setattr(retriever, "_SCORES_AT_ONCE", 40 * queries_at_once)
+    monkeypatch.setattr(scorer, "_SCORES_AT_ONCE", 40 * queries_at_once)
     retrieval_set, queries, impacts = world
     expected = [[sum(q * d for q, d in zip(query, row)) for row in impacts] for query in queries]
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
@@ -356,7 +354,7 @@ def test_lists_and_rankings_have_the_same_scores_with_feedback(world):
     retrieval_set, queries, impacts = world
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
     feedback = Feedback.of(tf_idf(sp.csr_array(impacts)), 3.0)
-    ranker = RowRetriever(rows, retrieval_set.tie_order, feedback)
+    ranker = RowRetriever(rows, retrieval_set.tie_order, feedback.added_to)
     (ranking,) = ranker.rank(np.arange(23), 40)
     scores = ranker.score(ranking.candidate_lists(retrieval_set))
     assert scores.tolist() == ranking.scores.reshape(-1).tolist()

@@ -17,7 +17,7 @@ from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.training.run_models import ModelsOverSet, load_models, load_scorer
+from tf_smoothclir.training.run_models import ModelsOverSet, load_models, load_retriever
 from tf_smoothclir.training.run_report import calibrated_on, hits_of_short_queries
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
@@ -112,16 +112,13 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert found.manifest.dim == 4
     models = load_models(run, 4)
     tokenized_set = tokenized_by(run, models.settings)
-    models = models.completed(tokenized_set)
-    assert found["hybrid"].fusion == dataclasses.replace(models["hybrid"], seconds=0.0)
+    over = ModelsOverSet(models.settings, tokenized_set, models)
+    fusion, negatives = over.models["hybrid"], settings.training.negatives
+    assert found["hybrid"].fusion == dataclasses.replace(fusion, seconds=0.0)
     # That of the shorter vectors, not of those that the run ranks by.
-    assert models["hybrid"].dense_deviation != Fusion.load(run.fusion).dense_deviation
-    over, negatives = (
-        ModelsOverSet(models.settings, tokenized_set, models),
-        settings.training.negatives,
-    )
+    assert fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
     hybrid = over.retrievers["hybrid"]
     evaluation = evaluate_split(over.retrieval_set, hybrid, "validation", negatives=negatives)
     own = calibrated_on(over, "hybrid", evaluation, hits_of_short_queries(over)["hybrid"])
     assert found.manifest.cut_points == own
-    assert load_scorer(run, tokenized_set, 4).cut_points is None
+    assert load_retriever(run, tokenized_set, 4)[1] is None

@@ -13,18 +13,16 @@ from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
 from tf_smoothclir.publishing.exported_reranker import load_second_stage
-from tf_smoothclir.search import reranked_search
+from tf_smoothclir.search import second_stage
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.reranked_search import RerankedSearch
 from tf_smoothclir.settings.retrieval import RERANKED
-from tf_smoothclir.training.run_models import load_models
+from tf_smoothclir.training.run_models import RunModels, load_models
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
@@ -128,9 +126,10 @@ def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
     """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
     halves, manifest = export_halves(export_dir)
     half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
-    index_dir, collection = tmp_path / "index", SourceCollection(source_of(manifest.data))
+    index_dir, collection = tmp_path / "index", source_of(manifest.data)
     build_index(index_dir, collection, halves, half)
-    assert not isinstance(open_search(export_dir, index_dir, lambda data: data), RerankedSearch)
+    found = open_search(export_dir, index_dir, lambda data: data).collection
+    assert RERANKED not in found.retrievers
     with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
         open_search(export_dir, index_dir, lambda data: data, retriever=RERANKED)
 
@@ -145,14 +144,14 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
             opened(export_dir, retriever=retriever)
-    assert not isinstance(opened(export_dir, retriever="lexical"), RerankedSearch)
+    assert opened(export_dir, retriever="lexical").collection.retrievers == ("lexical",)
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
     models = load_models(run)
     text = dataclasses.replace(models.settings.text, max_query_tokens=2, max_document_tokens=3)
     settings = dataclasses.replace(models.settings, text=text)
-    short = dataclasses.replace(models, settings=settings)
+    short = RunModels(settings, models)
     monkeypatch.setattr(export, "load_models", lambda _: short)
     stage = models_of_run(run)["reranked"]
     assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]
@@ -160,7 +159,7 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatc
 
 def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     expected = search.search(["word1 word4"], 3)
-    search._known.clear()
-    monkeypatch.setattr(reranked_search, "_REMEMBERED", 2)
+    search.ranker._known.clear()
+    monkeypatch.setattr(second_stage, "_REMEMBERED", 2)
     assert search.search(["word1 word4"], 3) == expected
-    assert len(search._known) == 2
+    assert len(search.ranker._known) == 2

@@ -26,8 +26,8 @@ from tf_smoothclir.lexical import postings
 from tf_smoothclir.lexical.feedback import TERMS, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.retriever import RowRetriever
-from tf_smoothclir.lexical.score_rows import lexical_rows
+from tf_smoothclir.lexical.postings import lexical_rows
+from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.publishing import exported_postings, exported_scorers, search_model
 from tf_smoothclir.publishing.export_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_lexical import LexicalParts

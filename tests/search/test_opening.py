@@ -17,9 +17,9 @@ from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.families.towers import training_query_vectors
+from tf_smoothclir.families.dense import training_query_vectors
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection, open_files
+from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.exported_models import load_exported_models
@@ -100,7 +100,7 @@ def test_index_is_enough_where_its_collection_has_changed_or_is_gone(
 ):
     data = shutil.copytree(tiny_run.settings().data.data_dir, tmp_path / "data")
     settings = dataclasses.replace(tiny_run.settings().data, data_dir=str(data))
-    path, collection = tmp_path / "index", SourceCollection(source_of(settings))
+    path, collection = tmp_path / "index", source_of(settings)
     build_index(path, collection, *export_halves(export_dir), data=settings)
     open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text
@@ -154,7 +154,7 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     models = load_exported_models(export_dir)
     asked = models["dense"], models.manifest.data
     np.testing.assert_allclose(training_query_vectors(*asked), expected, atol=1e-6)
-    monkeypatch.setattr("tf_smoothclir.families.towers.source_of", gone)
+    monkeypatch.setattr("tf_smoothclir.families.dense.source_of", gone)
     assert training_query_vectors(*asked) is None
     assert "no such directory" in caplog.text
 

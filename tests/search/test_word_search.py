@@ -15,10 +15,9 @@ from tests.published import grades_of_hits
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.families.lexical import word_search
+from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
@@ -27,11 +26,12 @@ from tf_smoothclir.index.vector_index import VectorIndex
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
-from tf_smoothclir.search import word_ranker
+from tf_smoothclir.search import word_explanation, word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
-from tf_smoothclir.training.run_models import load_cut_points, load_models
-from tf_smoothclir.training.train import tokenized_set_of
+from tf_smoothclir.search.text_search import TextSearch
+from tf_smoothclir.training.run_data import tokenized_set_of
+from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
@@ -68,7 +68,7 @@ def evaluated(ranking_runs):
         source = source_of(settings.data)
         tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
         retrieval_set = tokenized_set.retrieval_set
-        models = dataclasses.replace(models, models={**models, **changes})
+        models = RunModels(settings, {**models, **changes})
         found = models.retrievers(tokenized_set)[retriever]
         rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
         ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
@@ -121,13 +121,13 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
     halves = [export_halves(path)[0][0], LexicalHalf(with_feedback)]
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"
-    build_index(index_dir, SourceCollection(source_of(manifest.data)), halves, manifest)
+    build_index(index_dir, source_of(manifest.data), halves, manifest)
     index = DocumentIndex(index_dir)
     encode = by_tower(load_part(path, "query").model)
 
     def hybrid(fusion):
         parts = dataclasses.replace(lexical, fusion=fusion)
-        return word_search("hybrid", parts, index, search.collection, encode)
+        return TextSearch(search.collection, ranker_of("hybrid", parts, index, encode))
 
     return hybrid
 
@@ -157,9 +157,9 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
     search = hybrid(fusion)
     queries = ["word1 word4", "word8", "mot3 word0 word0"]
     mask = np.random.default_rng(7).random(DOCUMENTS) < share
-    kept = {search._index.documents[place].id for place in np.flatnonzero(mask)}
+    kept = {search.ranker.index.documents[place].id for place in np.flatnonzero(mask)}
     whole = search.search(queries, DOCUMENTS)
-    monkeypatch.setattr(search._index, "mask", lambda filter: mask)
+    monkeypatch.setattr(search.ranker.index, "mask", lambda filter: mask)
     for all_, hits in zip(whole, search.search(queries, 5, "of the mask")):
         expected = [hit for hit in all_ if hit.id in kept][:5]
         assert [hit.id for hit in hits] == [hit.id for hit in expected]
@@ -245,14 +245,11 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
     path = ranking_exports["hybrid"]
     halves, manifest = export_halves(path, retriever=half)
     assert (manifest.retriever, manifest.cut_points) == (half, None)
-    collection = SourceCollection(source_of(manifest.data))
+    collection = source_of(manifest.data)
     build_index(tmp_path / "index", collection, halves, manifest)
     opened("hybrid")
     both = build_index(opened.indexes / "hybrid", collection, halves, manifest)
-    assert list(both.halves) == [
-        "dense",
-        "lexical",
-    ]  # it has more than what is asked for, and stays
+    assert [*both.halves] == ["dense", "lexical"]  # more than what is asked for, and it stays
     found = open_search(path, tmp_path / "index", the_same)  # by what the index has
     assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
     other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]
@@ -264,7 +261,8 @@ def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_pat
 
 @pytest.mark.parametrize("role", ["document", "query"])
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
-def test_explanations_add_up_to_the_scores(opened, name, role):
+def test_explanations_add_up_to_the_scores(opened, name, role, monkeypatch):
+    monkeypatch.setattr(word_explanation, "_STOP_WORD", 1)  # all words of a small world are common
     search = opened(name)
     for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
         explanations = search.explain(query, hits, role)
@@ -293,6 +291,14 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
     for word, translation in (("mot1", "word1"), ("mot4", "word4")):
         assert best[word].word == translation
         assert best[word].probability > 0.2
+
+
+def test_common_words_are_no_evidence_beside_rarer_ones(opened):
+    search = opened("lexical")
+    (hits,) = search.search(["mot3 word0 word0"], 1)
+    (explanation,) = search.explain("mot3 word0 word0", hits, "query")
+    assert [word.word for word in explanation.words] == ["mot3"]
+    assert explanation.remainder > 1
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.training.mining import HardNegatives
+from tf_smoothclir.training.batches import HardNegatives
 from tf_smoothclir.two_tower import scorer as scorer_module
 
 QUERIES, DOCUMENTS = 30, 50

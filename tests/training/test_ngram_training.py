@@ -10,8 +10,8 @@ from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.text.subword_encoder import text_encoder
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.train import tokenized_set_of
 
 
 def test_tables_begin_with_different_vectors_and_frozen_words_freeze_their_ngrams(tiny, tmp_path):

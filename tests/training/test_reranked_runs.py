@@ -15,11 +15,10 @@ from tf_smoothclir.interaction import choosing, reranker_learning
 from tf_smoothclir.interaction.choosing import FirstStageValidation
 from tf_smoothclir.interaction.learning import Learned
 from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.interaction.reranker_learning import learn_reranker
-from tf_smoothclir.interaction.training_lists import training_lists, with_related
+from tf_smoothclir.interaction.reranker_learning import learn_reranker, training_lists, with_related
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models, load_scorer
+from tf_smoothclir.training.run_models import RunModels, load_models, load_retriever
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
@@ -56,7 +55,7 @@ def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, mo
     lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
     found = models.retrievers(tokenized)
     assert list(found) == ["dense", "reranked"]
-    scores = load_scorer(run, tokenized).scorer.score(lists)
+    scores = load_retriever(run, tokenized)[0].score(lists)
     np.testing.assert_array_equal(scores, found["reranked"].score(lists))
     reranker = models["reranked"]
     second = reranker.scorer(reranker.texts(tokenized)).score(lists)
@@ -66,7 +65,7 @@ def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, mo
 
 def test_only_the_first_ranks_are_ordered_again(tokenized, models):
     weighted = {**models, "reranked": models["reranked"].chosen(weight=3.0)}
-    models = dataclasses.replace(models, models=weighted)
+    models = RunModels(models.settings, weighted)
     queries, found = tokenized.retrieval_set.queries_in("test"), models.retrievers(tokenized)
     first, again = (Ranking.joined(found[name].rank(queries, 12)) for name in found)
     np.testing.assert_array_equal(

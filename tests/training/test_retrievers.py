@@ -20,7 +20,7 @@ from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import run_report
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models, load_scorer
+from tf_smoothclir.training.run_models import load_models, load_retriever
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
@@ -168,10 +168,10 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     expected_of = load_models(run).retrievers(tokenized_set)
     assert list(expected_of) == ["dense", "lexical", "hybrid"]
     for name, expected in expected_of.items():
-        found = load_scorer(run, tokenized_set, retriever=name)
-        for own, other in zip(found.scorer.rank(queries, 9), expected.rank(queries, 9)):
+        found, cut_points = load_retriever(run, tokenized_set, retriever=name)
+        for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9)):
             np.testing.assert_array_equal(own.document_rows, other.document_rows)
-        assert found.cut_points == read_cut_points(run.cut_points)[name]
+        assert cut_points == read_cut_points(run.cut_points)[name]
 
 
 @pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])

@@ -12,9 +12,10 @@ from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import QUERIES, tiny_settings, write_tiny_set
 from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.evaluation.full_retrieval import COLLECTION_METRICS
+from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.training import run_data
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
@@ -105,9 +106,9 @@ def test_finished_run_is_returned_as_it_is_or_refused(finished, tiny, tmp_path):
 def test_threads_are_chosen_before_tensorflow_has_any(tiny, tmp_path, monkeypatch, begin):
     """Tokens are looked up by TensorFlow: then it is too late."""
     calls, names = mock.Mock(), ["choose_intraop_threads", "check_model", "tokenize_set"]
-    for name in names:
-        getattr(calls, name).side_effect = getattr(train_module, name)
-        monkeypatch.setattr(train_module, name, getattr(calls, name))
+    for name, module in zip(names, (train_module, run_data, run_data)):
+        getattr(calls, name).side_effect = getattr(module, name)
+        monkeypatch.setattr(module, name, getattr(calls, name))
     begin(tiny(), tmp_path / "run")
     assert [name for name, *_ in calls.mock_calls] == names
 

@@ -11,7 +11,7 @@ from tf_smoothclir.evaluation.trec_files import read_run
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.two_stages import check_first_stage
+from tf_smoothclir.training.run_evaluation import check_first_stage
 from tf_smoothclir.utils.errors import InputError
 
 DEPTH = 7

@@ -14,7 +14,7 @@ from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_cut_points, load_models, load_scorer
+from tf_smoothclir.training.run_models import load_cut_points, load_models, load_retriever
 from tf_smoothclir.two_tower.builder import cut_to
 from tf_smoothclir.two_tower.model import CUT_WEIGHT
 from tf_smoothclir.two_tower.scorer import DenseRetriever
@@ -82,10 +82,10 @@ def test_a_run_evaluates_every_length_and_loads_with_any(run):
         models = load_models(run, dim)
         assert models.settings.model.dim == models["dense"].query_tower.dim == (dim or 16)
         assert load_cut_points(run, models)["dense"] == cut_points[name]
-        graded = load_scorer(run, tokenized_set, dim)
-        assert graded.cut_points == cut_points[name]
+        retriever, of_grades = load_retriever(run, tokenized_set, dim)
+        assert of_grades == cut_points[name]
         kept = models.retrievers(tokenized_set)["dense"]
-        np.testing.assert_array_equal(graded.scorer.queries, kept.queries)
+        np.testing.assert_array_equal(retriever.queries, kept.queries)
         np.testing.assert_allclose(components[name].documents, kept.documents, atol=1e-6)
 
 

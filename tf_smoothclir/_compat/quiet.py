@@ -1,12 +1,15 @@
-"""Silences TensorFlow while it is imported.
+"""Silences TensorFlow while it is imported, and where several models are loaded.
 
 TensorFlow 2.21 writes to standard error before it reads TF_CPP_MIN_LOG_LEVEL; earlier releases do
-not.
+not. It warns of retracing where several models are loaded, each with graphs.
 """
 
+import contextlib
 import functools
+import logging
 import os
 import sys
+from collections.abc import Iterator
 
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.utils.import_hooks import around_import
@@ -21,3 +24,21 @@ def hush_tensorflow() -> None:
     loaded = "tensorflow" in sys.modules
     if ON_KERAS_3 and not loaded and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":
         around_import("tensorflow", functools.partial(standard_error_in, os.devnull))
+
+
+_RETRACING = "triggered tf.function retracing"
+
+
+@contextlib.contextmanager
+def without_retracing_warnings() -> Iterator[None]:
+    """Drops TensorFlow's warnings of retracing inside the context, and nothing else."""
+    logger = logging.getLogger("tensorflow")
+    logger.addFilter(_is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_is_other)
+
+
+def _is_other(record: logging.LogRecord) -> bool:
+    return _RETRACING not in str(record.msg)

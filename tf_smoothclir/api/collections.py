@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tf_smoothclir.api.given import Texts, others_of, texts_of
-from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_collections import SourceCollection
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.index.builder import build_index, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import halves_of
-from tf_smoothclir.protocols.text_search import TextSearch
+from tf_smoothclir.index.halves import Half, halves_of
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.search.opening import search_in
+from tf_smoothclir.search.text_search import TextSearch
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.paths import PathText, local_path
 
 
 def published_models(path: Path, run: RunDirectory | None) -> ExportedModels:
@@ -50,36 +51,32 @@ def check_is_export(path: Path) -> None:
 
 
 class Searches:
-    """Opens searches of a model; the index of documents in memory lives as long as it does."""
+    """Opens searches of a model."""
 
     def __init__(self, models: ExportedModels, own_index: Path, tokenizer: Tokenizer | None = None):
         self._models, self._own_index, self._tokenizer = models, own_index, tokenizer
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._latest: tuple[tuple[str, str], TextSearch] | None = None
+        self._latest: tuple[str, DocumentIndex, dict[str, TextSearch]] | None = None
 
     def opened(self, documents: Texts | None, index: PathText | None, retriever: str) -> TextSearch:
-        """A search; the latest one is kept."""
+        """A search; the latest index is kept, whichever retriever ranks."""
         index = None if index is None else os.path.abspath(local_path(index))
         if retriever not in SEARCHED_BY:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
         source = documents_of(documents, self._tokenizer)
         what = index or "" if source is None else f"{source.fingerprint()} {source.others}"
-        key = what, retriever
-        if self._latest is None or self._latest[0] != key:
-            found = self._index(source, index)
-            search = search_in(found, self._models, retriever)
-            self._latest = key, search
-        return self._latest[1]
+        if self._latest is None or self._latest[0] != what:
+            self._latest = what, self._index(source, index), {}
+        _, searched, searches = self._latest
+        if retriever not in searches:
+            searches[retriever] = search_in(searched, self._models, retriever)
+        return searches[retriever]
 
     def build(self, directory: Path, documents: Texts | None, **options: bool) -> Path:
         """Writes an index; see `Model.build_index`."""
         make_directory(directory.parent, "build_index: directory")
-        manifest, source = self._models.manifest, documents_of(documents, self._tokenizer)
-        collection = self._of_training() if source is None else SourceCollection(source)
-        data = manifest.data if source is None else None
-        halves = halves_of(self._models)
-        build_index(directory, collection, halves, manifest, data=data, **options)
+        collection, halves, manifest, data = self._indexed(documents_of(documents, self._tokenizer))
+        build_index(directory, collection, halves, manifest, data, **options)
         return directory
 
     def _index(self, source: MemorySource | None, index: PathText | None) -> DocumentIndex:
@@ -90,17 +87,17 @@ class Searches:
             own = DocumentIndex(self._own_index)
             if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
                 return own
-        collection = SourceCollection(source) if source is not None else self._of_training()
-        self._latest = None  # the index below it is about to go
-        self._temporary = tempfile.TemporaryDirectory(prefix="smoothclir-index-")
-        directory = Path(self._temporary.name, "index")
-        data = manifest.data if source is None else None
-        build_index(directory, collection, halves_of(self._models), manifest, data=data)
-        return DocumentIndex(directory)
+        return index_in_memory(*self._indexed(source))
 
-    def _of_training(self) -> SourceCollection:
+    def _indexed(
+        self, source: Source | None
+    ) -> tuple[Any, list[Half], ExportManifest, DataSettings | None]:
+        """What an index is built of; None for the documents of training."""
+        manifest, halves = self._models.manifest, halves_of(self._models)
+        if source is not None:
+            return source, halves, manifest, None
         try:
-            return SourceCollection(source_of(self._models.manifest.data))
+            return source_of(manifest.data), halves, manifest, manifest.data
         except InputError as error:
             raise InputError(
                 f"The documents of training cannot be read: {error} Give documents=..., or the"

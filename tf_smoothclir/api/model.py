@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
 from tf_smoothclir.api.evaluation import evaluate_on
 from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
-from tf_smoothclir.api.keywords import PathText
-from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import Data, GivenSet, given_set
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -27,7 +26,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory, read_record
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.paths import PathText, local_path
 
 
 class Model:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
-from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.data.judgments import known_judgments
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.cells import text_of
-from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
+from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set, write_set
 from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.pairs import (
     DOCUMENT,
@@ -25,8 +25,11 @@ from tf_smoothclir.data.sources.pairs import (
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
 from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.paths import PathText, local_path
 
 Data = PathText | Source | RetrievalSet
 # Arguments that are a set, and which of them go together.
@@ -148,9 +151,39 @@ def set_in_memory(
     return source
 
 
-def directory_holds(directory: Path, written: Path) -> bool:
+def _directory_holds(directory: Path, written: Path) -> bool:
     """Whether two directories of sets have the same files with the same content."""
     names = sorted(path.name for path in directory.iterdir())
     if names != sorted(path.name for path in written.iterdir()):
         return False
     return all((directory / name).read_bytes() == (written / name).read_bytes() for name in names)
+
+
+def kept_set(
+    source: Source,
+    splits: Mapping[str, str] | None,
+    settings: RunSettings,
+    output_dir: PathText,
+    overwrite: bool,
+) -> Path:
+    """Writes a set into the run directory, after checking it; returns where it is."""
+    RetrievalSet.load(
+        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
+    )
+    directory = RunDirectory(make_directory(output_dir, "output_dir")).data
+    if not directory.exists():
+        write_set(source, directory, splits)
+        return directory
+    with tempfile.TemporaryDirectory(dir=output_dir, prefix=".", suffix=".new") as scratch:
+        written = Path(scratch, "data")
+        write_set(source, written, splits)
+        if _directory_holds(directory, written):
+            return directory
+    if not overwrite:
+        raise input_error(
+            f"output_dir={os.fspath(output_dir)}",
+            "it holds a run on other data",
+            "Choose another directory, or give overwrite=True",
+        )
+    write_set(source, directory, splits, replace=True)
+    return directory

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.api.given_objects import with_objects
+from tf_smoothclir.api.sets import PARTS, Data, given_set, kept_set
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.base import kind_of, typed
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
+from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings, all_groups
+from tf_smoothclir.training.grades import (
+    highest_grade,
+    needs_table_alone,
+    thresholds_for,
+    with_grades_of_set,
+)
 from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.paths import local_path
 
 # Of `train`, `tune` and `HyperModel`, besides settings.
 _ARGUMENTS = (
@@ -70,3 +82,58 @@ def _typed(name: str, field: dataclasses.Field, value: Any) -> Any:
         example = f", such as {name}={field.default!r}" if field.default not in ("", ()) else ""
         reason = f"it is a {type(value).__name__}"
         raise input_error(f"{name}={value!r}", reason, f"Give {kind_of(field)}{example}") from None
+
+
+def settings_with_data(
+    where: str,
+    data: Data | None,
+    preset: str,
+    keywords: Mapping[str, Any],
+    output_dir: Path,
+    overwrite: bool = False,
+    check: Callable[[RunSettings], object] = bool,
+    **beside: Any,
+) -> RunSettings:
+    """The settings of a training or search; keeps a set that is in memory in its directory.
+
+    Args:
+        keywords: All that `train` takes, by name.
+        check: What else may refuse the settings before anything is written.
+        **beside: As for `settings.presets.changed`.
+    """
+    given = with_objects(where, keywords)
+    tokenizer = given.pop("tokenizer", None)
+    if tokenizer is not None:
+        given["pretokenized"] = True
+    parts = {name: given.pop(name, None) for name in PARTS}
+    parallel = ""  # not that of a run to begin with
+    if isinstance(parts["parallel"], (str, os.PathLike)):
+        paths = os.fspath(parts.pop("parallel")).split(",")
+        parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
+    chosen = run_settings(preset, given, **beside)
+    check(chosen)
+    found = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
+    source = found.source
+    if found.directory is not None and os.path.exists(found.directory):
+        source = source_of(
+            dataclasses.replace(chosen.data, data_dir=found.directory, parallel=parallel)
+        )
+    if source is not None and needs_table_alone(source, preset, given):
+        chosen = run_settings("lexical", given, **beside)
+    if found.source is not None or found.directory is not None:
+        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
+        if named:
+            reason = "queries, documents and judgments, or data, are given too"
+            raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
+    by_data = not ({"thresholds", "init_from"} & given.keys())
+    by_data = by_data and chosen.training.distribution == "none"
+    if found.source is not None:
+        if by_data:
+            thresholds = thresholds_for(highest_grade(found.source))
+            if len(thresholds) != len(chosen.model.thresholds):
+                chosen = changed(chosen, {"thresholds": thresholds}, **beside)
+        kept = kept_set(found.source, found.splits, chosen, output_dir, overwrite)
+        return changed(chosen, {"data_dir": str(kept), "parallel": parallel}, **beside)
+    if found.directory is not None:
+        chosen = changed(chosen, {"data_dir": found.directory, "parallel": parallel}, **beside)
+    return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen

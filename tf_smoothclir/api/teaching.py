@@ -62,14 +62,12 @@ def teach(
     chosen = changed(preset_settings("lexical"), settings)
     texts = {"queries": queries, "documents": documents}
     parts = {**texts, "judgments": [] if judgments is None else judgments}
-    given_splits = None if splits is None else {str(id_): split for id_, split in splits.items()}
-    source = set_in_memory("teach", parts, given_splits, chosen.data)
-    prefixes = {"query_prefix": query_prefix, "document_prefix": document_prefix}
+    named = None if splits is None else {str(id_): split for id_, split in splits.items()}
+    source = set_in_memory("teach", parts, named, chosen.data)
     if isinstance(encoder, str):
-        named = EncoderSettings(encoder=encoder, encoder_model=encoder_model, **prefixes)
-        opened = encoder_of(named)
+        opened = encoder_of(EncoderSettings(encoder, encoder_model, query_prefix, document_prefix))
     else:
-        opened = PythonEncoder(encoder, **prefixes)
+        opened = PythonEncoder(encoder, query_prefix=query_prefix, document_prefix=document_prefix)
     with progress_shown(progress):
         found = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
     return {

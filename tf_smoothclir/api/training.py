@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.given import Judgments, Table, Texts
-from tf_smoothclir.api.given_objects import with_objects
-from tf_smoothclir.api.keywords import PathText
 from tf_smoothclir.api.model import Model
-from tf_smoothclir.api.quiet import without_retracing_warnings
-from tf_smoothclir.api.sets import PARTS, Data, directory_holds, given_set
-from tf_smoothclir.api.settings import run_settings
-from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import Tokenizer, write_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.grades import (
-    highest_grade,
-    needs_table_alone,
-    thresholds_for,
-    with_grades_of_set,
-)
-from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.api.sets import Data
+from tf_smoothclir.api.settings import settings_with_data
+from tf_smoothclir.data.sources.memory import Tokenizer
 from tf_smoothclir.training.train import train as train_run
 from tf_smoothclir.training.trainer import Interrupted
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.paths import PathText, local_path
 from tf_smoothclir.utils.progress import progress_shown
 
 if TYPE_CHECKING:
@@ -143,88 +125,3 @@ def train(
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {path}") from None
     return Model(path, held=temporary, tokenizer=tokenizer)
-
-
-def settings_with_data(
-    where: str,
-    data: Data | None,
-    preset: str,
-    keywords: Mapping[str, Any],
-    output_dir: Path,
-    overwrite: bool = False,
-    check: Callable[[RunSettings], object] = bool,
-    **beside: Any,
-) -> RunSettings:
-    """The settings of a training or search; keeps a set that is in memory in its directory.
-
-    Args:
-        keywords: All that `train` takes, by name.
-        check: What else may refuse the settings before anything is written.
-        **beside: As for `settings.presets.changed`.
-    """
-    given = with_objects(where, keywords)
-    tokenizer = given.pop("tokenizer", None)
-    if tokenizer is not None:
-        given["pretokenized"] = True
-    parts = {name: given.pop(name, None) for name in PARTS}
-    parallel = ""  # not that of a run to begin with
-    if isinstance(parts["parallel"], (str, os.PathLike)):
-        paths = os.fspath(parts.pop("parallel")).split(",")
-        parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
-    chosen = run_settings(preset, given, **beside)
-    check(chosen)
-    found = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
-    source = found.source
-    if found.directory is not None and os.path.exists(found.directory):
-        source = source_of(
-            dataclasses.replace(chosen.data, data_dir=found.directory, parallel=parallel)
-        )
-    if source is not None and needs_table_alone(source, preset, given):
-        chosen = run_settings("lexical", given, **beside)
-    if found.source is not None or found.directory is not None:
-        named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
-        if named:
-            reason = "queries, documents and judgments, or data, are given too"
-            raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
-    by_data = not ({"thresholds", "init_from"} & given.keys())
-    by_data = by_data and chosen.training.distribution == "none"
-    if found.source is not None:
-        if by_data:
-            thresholds = thresholds_for(highest_grade(found.source))
-            if len(thresholds) != len(chosen.model.thresholds):
-                chosen = changed(chosen, {"thresholds": thresholds}, **beside)
-        kept = _keep(found.source, found.splits, chosen, output_dir, overwrite)
-        return changed(chosen, {"data_dir": str(kept), "parallel": parallel}, **beside)
-    if found.directory is not None:
-        chosen = changed(chosen, {"data_dir": found.directory, "parallel": parallel}, **beside)
-    return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
-
-
-def _keep(
-    source: Source,
-    splits: Mapping[str, str] | None,
-    settings: RunSettings,
-    output_dir: PathText,
-    overwrite: bool,
-) -> Path:
-    """Writes a set into the run directory, after checking it; returns where it is."""
-    RetrievalSet.load(
-        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
-    )
-    directory = RunDirectory(make_directory(output_dir, "output_dir")).data
-    if not directory.exists():
-        write_set(source, directory, splits)
-        return directory
-    with tempfile.TemporaryDirectory(dir=output_dir, prefix=".", suffix=".new") as scratch:
-        written = Path(scratch, "data")
-        write_set(source, written, splits)
-        if directory_holds(directory, written):
-            return directory
-    if not overwrite:
-        raise input_error(
-            f"output_dir={os.fspath(output_dir)}",
-            "it holds a run on other data",
-            "Choose another directory, or give overwrite=True",
-        )
-    write_set(source, directory, splits, replace=True)
-    return directory

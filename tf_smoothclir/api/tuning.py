@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,12 +11,10 @@ from typing import Any
 import keras_tuner
 from tensorflow import keras
 
+from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.given_objects import with_objects
-from tf_smoothclir.api.keywords import PathText
-from tf_smoothclir.api.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import PARTS, Data
-from tf_smoothclir.api.settings import run_settings
-from tf_smoothclir.api.training import settings_with_data
+from tf_smoothclir.api.settings import run_settings, settings_with_data
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -26,33 +23,12 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model, untrained_model
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.tuning.search_space import declare, search_space, setting_values, with_values
-from tf_smoothclir.tuning.trial_results import TrialResult, trial_table
+from tf_smoothclir.tuning.trial_results import Tuning
 from tf_smoothclir.tuning.tune import tune as run_search
 from tf_smoothclir.tuning.tuner import tokenized_sets, train_trial
 from tf_smoothclir.utils.errors import InputError, input_error
-from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.paths import PathText, local_path
 from tf_smoothclir.utils.progress import progress_shown
-from tf_smoothclir.utils.tables import markdown_table
-
-
-@dataclasses.dataclass(frozen=True)
-class Tuning:
-    """The outcome of a search; `print` shows its trials as a table.
-
-    Attributes:
-        best: Keywords of the best trial: `train(..., **best)` trains what it trained.
-        score: Its metric.
-        metric: The metric that chose it, on validation queries.
-        trials: All trials, the best first, each with `values`, `metrics`, `seconds` and more.
-    """
-
-    best: dict[str, Any]
-    score: float
-    metric: str
-    trials: list[TrialResult]
-
-    def __str__(self) -> str:
-        return markdown_table(*trial_table(self.trials, self.metric))
 
 
 def tune(

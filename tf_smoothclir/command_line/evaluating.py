@@ -35,7 +35,7 @@ def _evaluate_run():
 
 
 def _evaluate_encoder():
-    from tf_smoothclir.training.encoder_evaluation import evaluate_encoder
+    from tf_smoothclir.training.run_evaluation import evaluate_encoder
 
     encoder = setting_flags.group_from_flags(EncoderSettings)
     data = setting_flags.settings_from_flags().data

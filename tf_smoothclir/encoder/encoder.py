@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription
+from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription, version_directory
 from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.encoder.version_directory import version_directory
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
 from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.errors import input_error

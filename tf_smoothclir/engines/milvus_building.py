@@ -121,7 +121,7 @@ def _check_new(target: MilvusCollection, add: Collection, removed: set[str]) -> 
         for number, id_ in batch:
             if id_ in known:
                 raise input_error(
-                    add.place(number),
+                    add.place("documents", number),
                     f"id {id_!r} is in the collection already",
                     "Take it out, or give --replace to replace the document in the collection",
                 )
@@ -139,9 +139,10 @@ def _checked_ids(collection: Collection) -> np.ndarray:
     first: dict[str, int] = {}
     for number, document in enumerate(collection.documents() if suspects else ()):
         if number in suspects and first.setdefault(document.id, number) != number:
+            there = collection.place("documents", first[document.id])
             raise input_error(
-                collection.place(number),
-                f"id {document.id!r} is already used at {collection.place(first[document.id])}",
+                collection.place("documents", number),
+                f"id {document.id!r} is already used at {there}",
                 "Give each document its own id",
             )
     return hashes

@@ -12,21 +12,21 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.full_retrieval import DEPTH, retrieval_metrics
 from tf_smoothclir.evaluation.languages import LANGUAGES, language_figures
 from tf_smoothclir.evaluation.metrics import (
+    DEPTH,
     RULES,
     confusion_matrix,
     counts,
     grade_metrics,
     list_metrics,
     mean_metrics,
+    retrieval_metrics,
 )
 from tf_smoothclir.evaluation.named_measures import named_measures
 from tf_smoothclir.evaluation.significance import bootstrap_interval
-from tf_smoothclir.losses.grades import hit_shares, predicted_grades
-from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints
-from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer, score_and_rank
+from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, hit_shares
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
@@ -118,10 +118,8 @@ class Evaluation:
             return self
         num_grades = len(self.scores_by_grade)
         sizes = [len(own) for own in self.scores_by_grade]
-        predicted = predicted_grades(np.concatenate(self.scores_by_grade), cut_points.lists)
-        confusion = confusion_matrix(
-            np.repeat(np.arange(num_grades), sizes), predicted.numpy(), num_grades
-        )
+        predicted = cut_points.of_lists(np.concatenate(self.scores_by_grade))
+        confusion = confusion_matrix(np.repeat(np.arange(num_grades), sizes), predicted, num_grades)
         graded = dataclasses.replace(self, confusion=confusion)
         if self.hits is None:
             return graded
@@ -131,8 +129,7 @@ class Evaluation:
 
     def shares_by_grade(self) -> list[np.ndarray]:
         """Scores of hits as shares of the first hit's, one array per grade."""
-        shares = hit_shares(self.hits.scores).numpy()
-        return by_grade(shares, self.hits.grades, len(self.scores_by_grade))
+        return by_grade(hit_shares(self.hits.scores), self.hits.grades, len(self.scores_by_grade))
 
     def grade_metrics(self) -> dict[str, dict[str, float]]:
         """Metrics of the predicted grades of lists and of hits, by name."""
@@ -186,7 +183,7 @@ def evaluate_split(
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):
-        scores, ranking = score_and_rank(scorer, lists, DEPTH)
+        scores, ranking = scorer.score_and_rank(lists, DEPTH)
     else:
         scores = scorer.score(lists)
     per_query = list_metrics(retrieval_set, lists, scores)

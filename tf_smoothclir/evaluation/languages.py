@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.evaluation.full_retrieval import DEPTH, collection_metrics, grades_by_query
+from tf_smoothclir.evaluation.metrics import DEPTH, collection_metrics, grades_by_query
 from tf_smoothclir.protocols.scorer import Ranking
 
 LANGUAGES = (

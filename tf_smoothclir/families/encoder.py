@@ -141,22 +141,16 @@ class ForeignEncoderFamily(Family):
     def retriever_over(self, models, retrieval_set):
         return self._encoded(models[self.name], retrieval_set).retriever(retrieval_set)
 
-    def search(self, models, index, collection):
+    def ranker(self, models, index):
         from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.explanation import explain_by_leaving_out
-        from tf_smoothclir.search.index_search import DenseRanker, IndexSearch
+        from tf_smoothclir.search.explanation import explain_hits_by_leaving_out
+        from tf_smoothclir.search.text_search import DenseRanker
 
         if not isinstance(index, DocumentIndex):
-            return super().search(models, index, collection)  # refuses it
-
-        def explain(query, hits, role):  # vectors of words say nothing of those of texts
-            scorer = self._scorer_of(models)
-            return [
-                explain_by_leaving_out(scorer, query, hit.text, role, hit.score) for hit in hits
-            ]
-
-        read, half = models[self.name].read_queries(), index.half(self.name)
-        return IndexSearch(self.name, DenseRanker(read, half, explain), index, collection)
+            return super().ranker(models, index)  # refuses it
+        # Vectors of words say nothing of those of texts.
+        explain = functools.partial(explain_hits_by_leaving_out, self._scorer_of(models))
+        return DenseRanker(self.name, index, models[self.name].read_queries(), explain)
 
     def _encoded(self, model, retrieval_set, documents: np.ndarray | None = None) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
@@ -169,13 +163,5 @@ class Partnered(Hybrid):
 
     parts = ("lexical", "encoder")
     vectors = "encoder"
+    has_graph = False
     ranks_by = "a translation table and a foreign encoder in one ranking"
-
-    def look(self, over):
-        return None
-
-    def ranks_alone(self, over):
-        return ""
-
-    def search_model(self, publication, source, number, **options):
-        return Family.search_model(self, publication, source, number)

@@ -30,7 +30,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, TextSearch
+from tf_smoothclir.protocols.text_search import Explanation
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.utils.errors import input_error
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.publishing.export import Publication
     from tf_smoothclir.publishing.exported_models import ExportedModels
+    from tf_smoothclir.search.text_search import HitRanker
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -66,6 +67,7 @@ class Family:
         has_table: Whether it has a translation table, which takes a dictionary.
         half_content: What its half of an index holds, for people.
         ranks_by: What it ranks by, for the model card; "" for its name.
+        has_graph: Whether TensorFlow can rank by what is published, by towers and words.
         is_published: Whether it can be exported.
         missing: What a run without its model has not done yet.
     """
@@ -75,6 +77,7 @@ class Family:
     has_table: ClassVar[bool] = False
     half_content: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
+    has_graph: ClassVar[bool] = False
     is_published: ClassVar[bool] = True
     missing: ClassVar[str] = "has not learned all of its models yet"
 
@@ -146,7 +149,7 @@ class Family:
         return {self.name: self._retriever(model, over.retrieval_set)}
 
     def _retriever(self, model: Any, retrieval_set: RetrievalSet) -> Retriever:
-        from tf_smoothclir.lexical.retriever import RowRetriever
+        from tf_smoothclir.protocols.scorer import RowRetriever
 
         source = retrieval_set.source
         queries = [text.text for text in source.queries()]
@@ -199,12 +202,18 @@ class Family:
         self, publication: Publication, source: Source, number: int, **options: Any
     ) -> Any:
         """Search model of the documents of a source, of so many; None without a graph."""
-        logging.info(
-            "No search model: --retriever=%s is no graph that TensorFlow Serving could run. Index"
-            " the collection with smoothclir-index.",
-            self.name,
-        )
-        return None
+        if not self.has_graph:
+            logging.info(
+                "No search model: --retriever=%s is no graph that TensorFlow Serving could run."
+                " Index the collection with smoothclir-index.",
+                self.name,
+            )
+            return None
+        from tf_smoothclir.publishing.export_search import search_model_of
+
+        towers, lexical = map(publication.published.get, ("dense", "lexical"))
+        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
+        return search_model_of(loaded, lexical, source, number, **options)
 
     # With published models
 
@@ -245,38 +254,20 @@ class Family:
         """Retriever over a set by published models."""
         return self._retriever(models[self.name], retrieval_set)
 
-    def search(
-        self, models: ExportedModels, index: Any, collection: SearchedCollection
-    ) -> TextSearch:
-        """Opens a search.
+    def ranker(self, models: ExportedModels, index: Any) -> HitRanker:
+        """What ranks a collection in a search.
 
         Args:
             models: Family -> published model, loaded when it is asked for.
             index: A `DocumentIndex`, or a collection in an engine; of a run with this family.
-            collection: The `SearchedCollection` that the search describes itself by.
         """
         from tf_smoothclir.index.document_index import DocumentIndex
-        from tf_smoothclir.search.index_search import IndexSearch, TextRanker
+        from tf_smoothclir.search.text_search import TextRanker
 
         if not isinstance(index, DocumentIndex):
             reason = "an engine keeps vectors and words, by which it does not rank"
             raise input_error(f"--retriever={self.name}", reason, "Use an index on disk")
-        ranker = TextRanker(self._scorer_of(models), index)
-        return IndexSearch(self.name, ranker, index, collection)
+        return TextRanker(self.name, index, self._scorer_of(models))
 
     def _scorer_of(self, models: Any) -> Callable[[Sequence[str]], TextScorer]:
         return functools.partial(self.scorer, models[self.name])
-
-
-class GraphFamily(Family):
-    """Family that a graph ranks by: what is published of towers, of a lexical model, or of both."""
-
-    def search_model(
-        self, publication: Publication, source: Source, number: int, **options: Any
-    ) -> Any:
-        """Search model with the towers and the lexical model that are published."""
-        from tf_smoothclir.publishing.export_search import search_model_of
-
-        towers, lexical = map(publication.published.get, ("dense", "lexical"))
-        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
-        return search_model_of(loaded, lexical, source, number, **options)

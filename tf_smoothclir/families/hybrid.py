@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.families.family import GraphFamily
-from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_search
+from tf_smoothclir.families.family import Family
+from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_ranker
 from tf_smoothclir.plugins import family
 
 _ENOUGH_QUERIES = 100
 
 
-class Hybrid(GraphFamily):
+class Hybrid(Family):
     """A `Fusion` of dense and lexical, which is published with the lexical model.
 
     Attributes:
@@ -23,6 +23,7 @@ class Hybrid(GraphFamily):
 
     vectors = "dense"
     parts = ("dense", "lexical")
+    has_graph = True
     ranks_by = "two towers and a translation table in one ranking"
     missing = "has not chosen the weights of its hybrid yet"
 
@@ -58,8 +59,9 @@ class Hybrid(GraphFamily):
 
     def _can_tell(self, over) -> bool:
         """Whether there is enough to tell that towers are of no use; a re-ranker reads theirs."""
-        queries = len(over.retrieval_set.queries_in("validation"))
-        return over.settings.retrieval.reranker == "none" and queries >= _ENOUGH_QUERIES
+        queries, retrieval = over.retrieval_set.queries_in("validation"), over.settings.retrieval
+        is_trained = retrieval.with_task == self.vectors  # else there is no time to save
+        return is_trained and retrieval.reranker == "none" and len(queries) >= _ENOUGH_QUERIES
 
     def save(self, model, path):
         model.save(path)
@@ -95,9 +97,6 @@ class Hybrid(GraphFamily):
     def exported(self, models):
         return models["lexical"]
 
-    def index_half(self, models, settings):
-        return None  # those of its parts
-
     def scores(self, models, queries, documents):
         return sum(self._parts_of_scores(models, queries, documents))
 
@@ -123,9 +122,9 @@ class Hybrid(GraphFamily):
             retrievers[self.vectors] = family(self.vectors).retriever_over(models, retrieval_set)
         return self._fused(parts.fusion, texts, retrievers)
 
-    def search(self, models, index, collection):
+    def ranker(self, models, index):
         read = models[self.vectors].read_queries()
-        return word_search(self.name, models[self.name], index, collection, read, self.vectors)
+        return word_ranker(self.name, models[self.name], index, read, self.vectors)
 
     def _fused(self, fusion: Any, texts: Any, retrievers: Any) -> Any:
         """Retriever by a fusion of others; vectors are not needed where they have no weight."""

@@ -10,7 +10,7 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.families.family import GraphFamily
+from tf_smoothclir.families.family import Family
 from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.lexical.texts import LexicalTexts
     from tf_smoothclir.lexical.word_vectors import WordVectors
-    from tf_smoothclir.protocols.text_search import Explanation, SearchedCollection, TextSearch
+    from tf_smoothclir.protocols.text_search import Explanation
     from tf_smoothclir.publishing.exported_lexical import LexicalParts
     from tf_smoothclir.publishing.exported_models import ExportedModels
+    from tf_smoothclir.search.text_search import HitRanker
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
@@ -30,10 +31,10 @@ _PROFILES = "Weight of a word by its position"
 _PAIRS_PER_CALL = 1024
 
 
-class Lexical(GraphFamily):
+class Lexical(Family):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
-    has_table = True
+    has_table = has_graph = True
     half_content = "impacts of words"
     ranks_by = "a translation table"
     missing = "has not learned its lexical model yet"
@@ -144,11 +145,11 @@ class Lexical(GraphFamily):
         parts = models[self.name]
         return published_texts(parts, models, retrieval_set).retriever(parts.model)
 
-    def search(self, models, index, collection):
+    def ranker(self, models, index):
         if models.server:
             reason = "a lexical search reads its queries in this process"
             raise input_error(f"--server={models.server}", reason, "Leave the flag out")
-        return word_search(self.name, models[self.name], index, collection)
+        return word_ranker(self.name, models[self.name], index)
 
 
 def _earlier_table(settings: RunSettings) -> Any:
@@ -243,21 +244,15 @@ def explained_words(
     return WordExplainer(parts).explain(read, [Text("", "", document)], added, role)[0]
 
 
-def word_search(
-    name: str,
-    parts: LexicalParts,
-    index: Any,
-    collection: SearchedCollection,
-    encode: Any = None,
-    vectors: str = "dense",
-) -> TextSearch:
-    """The search of a family by words, and by `vectors` where it has an encoder of queries."""
+def word_ranker(
+    name: str, parts: LexicalParts, index: Any, encode: Any = None, vectors: str = "dense"
+) -> HitRanker:
+    """What a family ranks by: words, and `vectors` where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex
-    from tf_smoothclir.search.index_search import IndexSearch
     from tf_smoothclir.search.word_ranker import WordRanker
 
     if isinstance(index, DocumentIndex):
-        return IndexSearch(name, WordRanker(parts, index, encode, vectors), index, collection)
-    from tf_smoothclir.search.engine_search import EngineSearch
+        return WordRanker(name, index, parts, encode, vectors)
+    from tf_smoothclir.search.engine_ranker import EngineRanker
 
-    return EngineSearch(index, collection, parts, encode)
+    return EngineRanker(index, parts, encode)

@@ -103,11 +103,11 @@ class Reranked(Family):
             stage.reranker,
         )
 
-    def search(self, models, index, collection):
-        from tf_smoothclir.search.reranked_search import RerankedSearch  # it takes seconds
+    def ranker(self, models, index):
+        from tf_smoothclir.search.second_stage import SecondStageRanker  # it takes seconds
 
-        first = family(index.manifest.retriever).search(models, index, collection)
-        return RerankedSearch(first, models[self.name])
+        first = family(index.manifest.retriever).ranker(models, index)
+        return SecondStageRanker(first, models[self.name])
 
 
 def _two_stages(first, scorer, retrieval_set, ranks: int, reranker):

@@ -20,8 +20,8 @@ from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.lexical.learning import learn_lexical_model
-from tf_smoothclir.lexical.retriever import RowRetriever, query_chunks
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.protocols.scorer import RowRetriever, query_chunks
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
 

@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.lexical.postings import highest
-from tf_smoothclir.lexical.score_rows import ScoreRows
+from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json

@@ -16,9 +16,9 @@ from absl import logging
 
 from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
-from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
+from tf_smoothclir.protocols.scorer import ScoreRows
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and either half alone
 _EARLY_SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)

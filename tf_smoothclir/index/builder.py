@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import operator
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ def build_index(
     collection: Collection,
     halves: Sequence[Half],
     export: ExportManifest,
-    *,
     data: DataSettings | None = None,
+    *,
     overwrite: bool = False,
     update: bool = False,
 ) -> IndexManifest:
@@ -59,25 +59,50 @@ def build_index(
     elif directory.exists():
         check_kind(directory, INDEX)  # nothing but an index is ever replaced
     with new_folder(directory, INDEX, replace=overwrite or update) as draft:
-        documents = encode_collection(collection, halves, draft.path, earlier)
-        _check_ids(documents, collection)
-        manifest = IndexManifest(
-            version=export.version,
-            pair_id=export.pair_id,
-            thresholds=tuple(export.thresholds),
-            cut_points=export.cut_points,
-            parts=export.parts,
-            retriever=export.retriever,
-            plugins=export.plugins,
-            fingerprint=collection.fingerprint(),
-            collection_name=collection.name,
-            data=data,
-            state=state_of_data(data),
-            documents=len(documents),
-            halves={half.name: half.finish(draft.path / half.name, documents) for half in halves},
-        )
+        manifest = _written(draft.path, collection, halves, export, data, earlier)
         draft.facts = dataclasses.asdict(manifest)
     return manifest
+
+
+def index_in_memory(
+    collection: Collection,
+    halves: Sequence[Half],
+    export: ExportManifest,
+    data: DataSettings | None = None,
+) -> DocumentIndex:
+    """An index for this process alone: its files are gone as soon as they are mapped."""
+    with tempfile.TemporaryDirectory(prefix="smoothclir-index-") as directory:
+        content = Path(directory)
+        manifest = _written(content, collection, halves, export, data)
+        return DocumentIndex.of_files(content, manifest)
+
+
+def _written(
+    directory: Path,
+    collection: Collection,
+    halves: Sequence[Half],
+    export: ExportManifest,
+    data: DataSettings | None,
+    earlier: DocumentIndex | None = None,
+) -> IndexManifest:
+    """Writes the files of an index into a directory."""
+    documents = encode_collection(collection, halves, directory, earlier)
+    _check_ids(documents, collection)
+    return IndexManifest(
+        version=export.version,
+        pair_id=export.pair_id,
+        thresholds=tuple(export.thresholds),
+        cut_points=export.cut_points,
+        parts=export.parts,
+        retriever=export.retriever,
+        plugins=export.plugins,
+        fingerprint=collection.fingerprint(),
+        collection_name=collection.name,
+        data=data,
+        state=state_of_data(data),
+        documents=len(documents),
+        halves={half.name: half.finish(directory / half.name, documents) for half in halves},
+    )
 
 
 def encode_collection(
@@ -105,8 +130,10 @@ def encode_collection(
             rows = half.kept(earlier.half(half.name), places, documents)
         return half.encode(documents) if rows is None else rows
 
-    text, languages = operator.attrgetter("text"), []
-    batches = text_batches(collection.documents(), size=_TEXTS_PER_CALL, text=text)
+    languages = []
+    batches = text_batches(
+        collection.documents(), size=_TEXTS_PER_CALL, text=lambda document: document.text
+    )
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress_bar(None, "Encode the collection", "documents"))
         write_documents = stack.enter_context(document_writer(directory / DOCUMENTS))
@@ -169,7 +196,7 @@ def _check_ids(documents: DocumentStore, collection: Collection) -> None:
     if same := documents.same_ids():
         id_ = documents[same[0]].id
         places = [
-            collection.place(index)
+            collection.place("documents", index)
             for index, text in enumerate(collection.documents())
             if text.id == id_
         ]

@@ -38,31 +38,15 @@ class Collection(abc.ABC):
         return iter(())
 
     @abc.abstractmethod
-    def place(self, index: int) -> str:
-        """File and line of document `index` (from 0)."""
+    def place(self, stream: str, index: int) -> str:
+        """File and line of document `index` (from 0) of the stream "documents"."""
 
     @abc.abstractmethod
     def fingerprint(self) -> str:
         """A hex digest that changes whenever the content changes."""
 
 
-class SourceCollection(Collection):
-    """The documents of a retrieval set."""
-
-    def __init__(self, source: Source):
-        self.name, self._source = source.name, source
-
-    def documents(self) -> Iterator[Text]:
-        return self._source.documents()
-
-    def metadata(self) -> Iterator[Mapping[str, Any]]:
-        return self._source.whole.metadata()
-
-    def place(self, index: int) -> str:
-        return self._source.place("documents", index)
-
-    def fingerprint(self) -> str:
-        return self._source.fingerprint()
+Collection.register(Source)  # the documents of a retrieval set
 
 
 class FileCollection(Collection):
@@ -80,7 +64,7 @@ class FileCollection(Collection):
     def documents(self) -> Iterator[Text]:
         return (text for path in self.paths for _, text in self._records(path))
 
-    def place(self, index: int) -> str:
+    def place(self, stream: str, index: int) -> str:
         records = ((path, line) for path in self.paths for line, _ in self._records(path))
         path, line = next(itertools.islice(records, index, None))
         return f"{path}:{line}"
@@ -125,11 +109,11 @@ def open_files(path: str | Path, flag: str, columns: str = "") -> FileCollection
     raise input_error(f"{flag}={path}", reason, _REMEDY)
 
 
-def open_collection(path: str, data: DataSettings) -> Collection:
+def open_collection(path: str, data: DataSettings) -> Collection | Source:
     """Opens the files at `path` or, if it is empty, the documents of a retrieval set."""
     if path:
         return open_files(path, "--collection", data.columns)
-    return SourceCollection(source_of(data))
+    return source_of(data)
 
 
 def read_ids(path: str | Path) -> list[str]:

@@ -30,23 +30,34 @@ class DocumentIndex:
 
     def __init__(self, directory: str | os.PathLike, filter: str = ""):
         """Opens an index; only documents for which `filter` holds can be found."""
-        self._filter, self._opening = filter, threading.Lock()
+        self._filter = filter
         opened(Path(directory), INDEX, REMEDY, self._open)
 
+    @classmethod
+    def of_files(cls, content: Path, manifest: IndexManifest) -> DocumentIndex:
+        """Opens the files of an index that this process has just written."""
+        index = cls.__new__(cls)
+        index._filter = ""
+        index._open_files(content, manifest)
+        return index
+
     def _open(self, folder: Folder) -> None:
-        self.manifest, content = IndexManifest.of(folder), folder.path
+        try:
+            self._open_files(folder.path, IndexManifest.of(folder))
+        except InputError:
+            raise
+        except (KeyError, ValueError) as error:
+            raise folder.wrong(f"its halves cannot be opened ({error})") from None
+
+    def _open_files(self, content: Path, manifest: IndexManifest) -> None:
+        self.manifest, self._opening = manifest, threading.Lock()
         self.documents = DocumentStore(content / DOCUMENTS)
         self.metadata = Metadata(content / DOCUMENTS / METADATA)
         self.mask()  # a wrong filter is an error at once
-        self._halves = {}
-        for name, entry in self.manifest.halves.items():
-            try:
-                half = family(name).open_half(content / name, entry, self.documents.hashes)
-            except InputError:
-                raise
-            except (KeyError, ValueError) as error:
-                raise folder.wrong(f"its half {name!r} cannot be opened ({error})") from None
-            self._halves[name] = half
+        self._halves = {
+            name: family(name).open_half(content / name, entry, self.documents.hashes)
+            for name, entry in manifest.halves.items()
+        }
 
     def half(self, name: str) -> Any:
         """What a family searches by, as its `open_half` returns it; None if there is none."""

@@ -75,6 +75,41 @@ def learn(
 ) -> Learned:
     """Trains the weights of a network, and leaves it with those of the best epoch."""
     begin = time.monotonic()
+    triples = _Triples(lists, settings, seed)
+    pairs, train_step = PairFeatures(network, texts, lists), _training_step(network, settings)
+    changing = [*map(tf_variable, network.trainable_weights), *network.word_vectors]
+    history, losses, best = [validate()], [], _values(changing)
+    epochs = settings.epochs if triples.steps else 0
+    with progress_bar(triples.steps * epochs, "Train the re-ranker", "steps") as bar:
+        for epoch in range(epochs):
+            total = 0.0
+            for chosen in triples.epoch(epoch):
+                total += float(train_step(pairs.of(chosen)))
+                bar.update(1)
+            losses.append(total / triples.steps)
+            history.append(validate())
+            bar.note(f"loss {losses[-1]:.4f}, validation {history[-1]:.4f}")
+            best_epoch = _best_epoch(history)
+            if best_epoch == epoch + 1:
+                best = _values(changing)
+            if settings.patience and epoch + 1 - best_epoch >= settings.patience:
+                break
+    for variable, value in zip(changing, best):
+        variable.assign(value)
+    seconds = round(time.monotonic() - begin, 3)
+    learned = Learned(_best_epoch(history), tuple(history), tuple(losses), seconds)
+    logging.info(
+        "Re-ranker: best epoch %d of %d, validation %.4f (%.1f s)",
+        learned.best_epoch,
+        len(losses),
+        history[learned.best_epoch],
+        learned.seconds,
+    )
+    return learned
+
+
+def _training_step(network: InteractionNetwork, settings: LearningSettings) -> Callable:
+    """Step of learning, from the inputs of a batch to its loss; the optimizers are new."""
     weights = [tf_variable(weight) for weight in network.trainable_weights]
     vectors = network.word_vectors
     if vectors:
@@ -82,8 +117,6 @@ def learn(
         of_vectors.build(vectors)
     optimizer = keras.optimizers.Adam(settings.learning_rate)
     optimizer.build(network.trainable_weights)
-    triples = _Triples(lists, settings, seed)
-    pairs = PairFeatures(network, texts, lists)
 
     @tf.function(reduce_retracing=True)
     def train_step(inputs):
@@ -97,35 +130,7 @@ def learn(
             of_vectors.apply_gradients(zip(gradients[len(weights) :], vectors))
         return loss
 
-    history, losses, best = [validate()], [], _values(weights + vectors)
-    epochs = settings.epochs if triples.steps else 0
-    with progress_bar(triples.steps * epochs, "Train the re-ranker", "steps") as bar:
-        for epoch in range(epochs):
-            total = 0.0
-            for chosen in triples.epoch(epoch):
-                total += float(train_step(pairs.of(chosen)))
-                bar.update(1)
-            losses.append(total / triples.steps)
-            history.append(validate())
-            bar.note(f"loss {losses[-1]:.4f}, validation {history[-1]:.4f}")
-            best_epoch = _best_epoch(history)
-            if best_epoch == epoch + 1:
-                best = _values(weights + vectors)
-            if settings.patience and epoch + 1 - best_epoch >= settings.patience:
-                break
-    for weight, value in zip(weights + vectors, best):
-        weight.assign(value)
-    learned = Learned(
-        _best_epoch(history), tuple(history), tuple(losses), round(time.monotonic() - begin, 3)
-    )
-    logging.info(
-        "Re-ranker: best epoch %d of %d, validation %.4f (%.1f s)",
-        learned.best_epoch,
-        len(losses),
-        history[learned.best_epoch],
-        learned.seconds,
-    )
-    return learned
+    return train_step
 
 
 def _values(variables: list[tf.Variable]) -> list[np.ndarray]:

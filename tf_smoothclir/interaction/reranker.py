@@ -169,25 +169,6 @@ class ListScorer:
         return scores
 
 
-class NetworkScorer:
-    """Scores candidate lists by a network, many pairs at a time; a `Scorer`."""
-
-    def __init__(self, network: InteractionNetwork, texts: InteractionTexts):
-        self._texts = texts
-        self._scores = features_graph(network.call)
-
-    def score(self, lists: CandidateLists) -> np.ndarray:
-        """`[pairs]` float32, the score of each pair of the lists."""
-        queries, documents = lists.pair_query_rows, lists.document_rows
-        order = self._texts.by_length(queries, documents)
-        scores = np.zeros(len(documents), np.float32)
-        for begin in range(0, len(documents), PAIRS_AT_ONCE):
-            part = order[begin : begin + PAIRS_AT_ONCE]
-            ids = self._texts.queries[queries[part]], self._texts.documents[documents[part]]
-            scores[part] = self._scores(ids).numpy()
-        return scores
-
-
 class ListScores:
     """The scores of the same lists, again and again: features are computed once."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
 from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from tf_smoothclir.text.vocabulary import PADDING_ID
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,23 +25,12 @@ class InteractionTexts:
 
     @classmethod
     def of(
-        cls,
-        tokenized_set: TokenizedSet,
-        *,
-        query_length: int,
-        document_length: int,
-        kept_query_words: np.ndarray | None = None,
-        kept_document_words: np.ndarray | None = None,
+        cls, tokenized_set: TokenizedSet, *, query_length: int, document_length: int
     ) -> InteractionTexts:
-        """Reads the texts of a set.
-
-        Args:
-            kept_query_words: `[ids]` bool, such as of `content_words`: others are left out before
-                texts are cut. None keeps all.
-        """
+        """Reads the texts of a set."""
         return cls(
-            padded_ids(tokenized_set.tokens("query"), query_length, kept_query_words),
-            padded_ids(tokenized_set.tokens("document"), document_length, kept_document_words),
+            padded_ids(tokenized_set.tokens("query"), query_length),
+            padded_ids(tokenized_set.tokens("document"), document_length),
         )
 
     def by_length(self, query_rows: np.ndarray, document_rows: np.ndarray) -> np.ndarray:
@@ -87,33 +75,3 @@ def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) 
     padded = np.full((len(lengths), longest), PADDING_ID, np.int32)
     padded[rows[first], places[first]] = values[first]
     return padded
-
-
-def content_words(
-    vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
-) -> np.ndarray:
-    """Mask of the content words of a vocabulary.
-
-    Words that have a letter or a digit and more than one character, and that not too many texts
-    contain; of scripts without spaces, a character is a word.
-
-    Args:
-        rows: `[texts]` int, the texts that are counted.
-
-    Returns:
-        `[vocabulary]` bool; unknown words are kept.
-    """
-    values = np.asarray(store.values)
-    owners = np.repeat(np.arange(len(store)), store.lengths)
-    counted = np.isin(owners, rows) & (values < len(vocabulary))
-    pairs = np.unique(owners[counted] * np.int64(len(vocabulary)) + values[counted])
-    frequency = np.bincount(pairs % len(vocabulary), minlength=len(vocabulary))
-    kept = np.array([_is_word(word) for word in vocabulary], bool)
-    kept &= frequency <= most_common * max(1, len(rows))
-    kept[PADDING_ID], kept[UNKNOWN_ID] = False, True
-    return kept
-
-
-def _is_word(text: str) -> bool:
-    is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
-    return not is_alone and any(character.isalnum() for character in text)

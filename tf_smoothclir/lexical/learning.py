@@ -20,13 +20,12 @@ from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
-from tf_smoothclir.lexical.retriever import query_chunks
-from tf_smoothclir.lexical.score_rows import ScoreRows
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
+from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

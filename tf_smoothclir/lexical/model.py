@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
-from tf_smoothclir.lexical.sparse_tables import entry_rows, largest_of_groups
+from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.storage.files import (
     new_directory,
@@ -75,14 +75,6 @@ class LexicalModel:
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
         return weighted_sum(self.field_impacts(passages, spelling), self.weights)
-
-    def document_impacts(self, documents: Words, spelling: sp.csr_array) -> sp.csr_array:
-        """The largest impact of each word in any passage, `[documents, query words]` float32.
-
-        For engines that know no passages; scores are upper bounds of those of the best passage.
-        """
-        passages = self.passages(documents)
-        return largest_of_groups(self.impacts(passages, spelling), passages.firsts)
 
     def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
         """Impacts of each field, without the weights."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils.errors import input_error
 
 # A word that more than this share of the documents have is common. A few hundred words are, but
@@ -129,6 +130,17 @@ class Postings:
             _check_below(found[1].view(np.uint32), self.rows)
             of_words = sp.csc_array((*found, ends), shape=(self.rows, len(rows)))
             scores += of_words @ weights[~is_common]
+
+
+def lexical_rows(
+    queries: sp.csr_array, impacts: sp.csr_array, firsts: np.ndarray | None = None
+) -> ScoreRows:
+    """Scorer by sums over `[queries, words]` counts and `[documents, words]` impacts.
+
+    With `firsts` of `Words`, impacts are those of passages, and the best one counts.
+    """
+    postings = Postings.of(impacts, firsts)
+    return lambda query_rows: postings.sums(queries[query_rows])
 
 
 def _check_below(ids: np.ndarray, size: int) -> None:

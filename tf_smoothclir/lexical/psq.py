@@ -29,6 +29,14 @@ class PsqSettings:
     alpha: float = 0.03  # share of the language at large, in (0, 1)
     beta: float = 0.3  # share of words that are spelled alike, in [0, 1]
 
+    def mixed(self, table: sp.csr_array, spelling: sp.csr_array) -> sp.csr_array:
+        """M(w | t) = (1 - β) T(w | t) + β [w is spelled like t], of `impacts`."""
+        return sp.csr_array((1 - self.beta) * table + self.beta * spelling)
+
+    def odds(self, background: np.ndarray) -> np.ndarray:
+        """What P(w | d) is multiplied by: (1 - α) / (α P(w)), `[query words]`."""
+        return (1 - self.alpha) / self.alpha / background
+
 
 DEFAULT = PsqSettings()  # those of the public code's experiments, near enough
 
@@ -65,12 +73,12 @@ def impacts(
     Returns:
         `[documents, query words]` float32; the score of a query is the sum over its words.
     """
-    mixed = sp.csr_array((1 - settings.beta) * table + settings.beta * spelling)
+    mixed = settings.mixed(table, spelling)
     if words is not None:
         asked = np.zeros(mixed.shape[1], bool)
         asked[words] = True
         mixed = kept_entries(mixed, asked[mixed.indices])
     found = sp.csr_array(documents @ mixed)
-    odds = (1 - settings.alpha) / settings.alpha / background
+    odds = settings.odds(background)
     found.data = np.log1p(found.data * odds[found.indices]).astype(np.float32)
     return found

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.postings import Postings, lexical_rows
 from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
-from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.protocols.scorer import ScoreRows
 
 _PAIRS_AT_ONCE = 1024
 _SEVERAL = 2  # passages of a document, on average

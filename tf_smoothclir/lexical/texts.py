@@ -12,11 +12,11 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.lexical.related_words import similar_words
-from tf_smoothclir.lexical.retriever import RowRetriever
-from tf_smoothclir.lexical.score_rows import ScoreRows, lexical_rows
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 
@@ -86,5 +86,5 @@ class LexicalTexts:
         self, rows: ScoreRows, weight: float, of_pairs: ScoreRows | None = None
     ) -> RowRetriever:
         """Retriever of the set by some scores and feedback; none for weight 0."""
-        feedback = self.feedback(weight) if weight else None
+        feedback = self.feedback(weight).added_to if weight else None
         return RowRetriever(rows, self.retrieval_set.tie_order, feedback, of_pairs)

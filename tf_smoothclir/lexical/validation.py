@@ -10,8 +10,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.metrics import mean_metrics, ranked_grades, ranked_metric
-from tf_smoothclir.lexical.retriever import query_chunks
-from tf_smoothclir.lexical.score_rows import ScoreRows
+from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
 
 _MOST_QUERIES = 1000
 _NEGATIVES = 40

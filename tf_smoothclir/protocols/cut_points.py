@@ -46,9 +46,17 @@ class CutPoints:
         grades = _above(scores, self.scores)
         if not self.shares:
             return grades
-        first = np.maximum(scores[..., :1], 0)
-        shares = np.divide(scores, first, out=np.zeros_like(scores), where=first > 0)
-        return np.minimum(grades, _above(shares, self.shares))
+        return np.minimum(grades, _above(hit_shares(scores), self.shares))
+
+    def of_lists(self, scores: np.ndarray) -> np.ndarray:
+        """Returns grades of documents of candidate lists, int64, the shape of `scores`."""
+        return _above(scores, self.lists)
+
+
+def hit_shares(scores: np.ndarray) -> np.ndarray:
+    """Scores of hits divided by the first one, `[..., hits]`; 0 where that is not above 0."""
+    first = np.maximum(scores[..., :1], 0)
+    return np.divide(scores, first, out=np.zeros_like(scores), where=first > 0)
 
 
 # Where nothing says which scores are good; JSON has no infinity.

@@ -7,15 +7,20 @@ Queries and documents are named by their rows in the retrieval set that a scorer
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, pair_key
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.protocols.cut_points import CutPoints
+
+# From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
+ScoreRows = Callable[[np.ndarray], np.ndarray]
+_SCORES_AT_ONCE = 1 << 24  # 64 MB of float32, of which feedback needs two more
+_MOST_QUERIES_AT_ONCE = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +47,10 @@ class Ranking:
             np.concatenate([part.scores for part in parts]),
         )
 
+    def cut(self, depth: int) -> Ranking:
+        """Returns the first `depth` documents of each query."""
+        return Ranking(self.query_rows, self.document_rows[:, :depth], self.scores[:, :depth])
+
     def grades(self, retrieval_set: RetrievalSet) -> np.ndarray:
         """Returns `[queries, depth]` int32, the grade of each document; 0 where nobody judged."""
         judged = pair_key(retrieval_set.query_rows, retrieval_set.document_rows)
@@ -61,7 +70,6 @@ class Ranking:
         )
 
 
-@runtime_checkable
 class Scorer(Protocol):
     """Scores candidate lists."""
 
@@ -69,10 +77,14 @@ class Scorer(Protocol):
         """Returns `[pairs]` float32, the score of each pair of the lists."""
 
 
-@runtime_checkable
-class Retriever(Scorer, Protocol):
-    """A scorer that also ranks the whole collection."""
+class Retriever(abc.ABC):
+    """A `Scorer` that also ranks the whole collection."""
 
+    @abc.abstractmethod
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """Returns `[pairs]` float32, the score of each pair of the lists."""
+
+    @abc.abstractmethod
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Ranks the collection, a chunk of queries at a time, in bounded memory.
 
@@ -85,21 +97,98 @@ class Retriever(Scorer, Protocol):
             `RetrievalSet.tie_order`.
         """
 
+    def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
+        """Returns both `score` and `rank`, of the queries of the lists, at once if that is less."""
+        return self.score(lists), Ranking.joined(self.rank(lists.query_rows, depth))
 
-@dataclasses.dataclass(frozen=True)
-class GradedScorer:
-    """A retriever and what its scores say about grades: all that the evaluation of a run needs.
+    def score_alone(self, lists: CandidateLists) -> np.ndarray | None:
+        """Returns `score` without what only a collection adds; None where that is nothing."""
+        del lists
+        return None
 
-    Attributes:
-        scorer: Made for one set.
-        cut_points: Scores at which the predicted grade changes; None where none are known.
+
+class RowRetriever(Retriever):
+    """Ranks by the scores of all documents, with feedback if there is any.
+
+    With feedback, every score depends on the whole collection, so candidate lists cost as much as
+    rankings.
     """
 
-    scorer: Retriever
-    cut_points: CutPoints | None
+    def __init__(
+        self,
+        rows: ScoreRows,
+        tie_order: np.ndarray,
+        feedback: Callable[[np.ndarray], np.ndarray] | None = None,
+        of_pairs: ScoreRows | None = None,
+    ):
+        """Joins what scores a collection.
+
+        Args:
+            rows: Scores without feedback.
+            tie_order: `[documents]`, of the `RetrievalSet`.
+            feedback: From scores to scores with feedback.
+            of_pairs: Scores in the place of `rows` where there is no collection.
+        """
+        self.rows, self._tie_order = rows, tie_order
+        self._feedback, self._of_pairs = feedback, of_pairs
+
+    def scores(self, query_rows: np.ndarray) -> np.ndarray:
+        """The scores of all documents, `[queries, documents]` float32."""
+        scores = self.rows(query_rows)
+        return scores if self._feedback is None else self._feedback(scores)
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32, the score of each pair of the lists."""
+        return self._of_lists(self.scores, lists)
+
+    def score_alone(self, lists: CandidateLists) -> np.ndarray | None:
+        """The same without feedback, and by `of_pairs`."""
+        if self._feedback is None and self._of_pairs is None:
+            return None
+        return self._of_lists(self._of_pairs or self.rows, lists)
+
+    def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
+        """Both from the same scores."""
+        rankings = []
+
+        def rows(query_rows: np.ndarray) -> np.ndarray:
+            scores = self.scores(query_rows)
+            rankings.append(self._ranking(query_rows, scores, depth))
+            return scores
+
+        return self._of_lists(rows, lists), Ranking.joined(rankings)
+
+    def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
+        """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
+        for _, rows in query_chunks(query_rows, len(self._tie_order)):
+            yield self._ranking(rows, self.scores(rows), depth)
+
+    def _ranking(self, query_rows: np.ndarray, scores: np.ndarray, depth: int) -> Ranking:
+        import tensorflow as tf  # here, because searches need none of it
+
+        # Sorted by the tie rule: among equal scores, top_k takes the lower position first.
+        by_tie_order = np.argsort(self._tie_order)
+        best, places = tf.math.top_k(scores[:, by_tie_order], min(depth, len(by_tie_order)))
+        return Ranking(query_rows, by_tie_order[places.numpy()], best.numpy())
+
+    def _of_lists(self, score_rows: ScoreRows, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32, from the scores of all documents for some queries at a time."""
+        parts = [np.zeros(0, np.float32)]
+        for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
+            ends = lists.offsets[begin : begin + len(rows) + 1]
+            own = np.repeat(np.arange(len(rows)), np.diff(ends))
+            parts.append(score_rows(rows)[own, lists.document_rows[ends[0] : ends[-1]]])
+        return np.concatenate(parts)
 
 
-class TwoStageRetriever:
+def query_chunks(query_rows: np.ndarray, documents: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yields where each chunk of queries begins, and its rows: few enough for whole score rows."""
+    step = min(_MOST_QUERIES_AT_ONCE, max(1, _SCORES_AT_ONCE // max(1, documents)))
+    for begin in range(0, len(query_rows), step):
+        yield begin, query_rows[begin : begin + step]
+
+
+class TwoStageRetriever(Retriever):
     """A retriever that finds the top ranks by one scorer and orders them by another, or by both.
 
     Alone, the re-ranker orders at most `ranks` documents, and candidate lists are scored by it.
@@ -132,25 +221,21 @@ class TwoStageRetriever:
         self._ranks = ranks
         self._weight = weight
 
-    def without_collection(self) -> TwoStageRetriever | None:
-        """Scorer of documents without their collection; None where that is this one."""
-        first_stage = without_collection(self._first_stage)
-        return None if first_stage is None else self.over(first_stage)
-
-    def over(self, first_stage: Scorer) -> TwoStageRetriever:
-        """Returns a re-ranker over another first stage; it ranks if that one does."""
-        return TwoStageRetriever(
-            first_stage, self._reranker, self._set, ranks=self._ranks, weight=self._weight
-        )
-
     def score(self, lists: CandidateLists) -> np.ndarray:
         """Returns `[pairs]` float32, whatever place the first stage gives the documents."""
         if self._weight is None:
             return self._reranker.score(lists)
-        scores = self._first_stage.score(lists)
-        if self._weight:
-            scores = scores + np.float32(self._weight) * self._reranker.score(lists)
-        return scores
+        return self._with_reranker(self._first_stage.score(lists), lists)
+
+    def score_alone(self, lists: CandidateLists) -> np.ndarray | None:
+        """The same over what the first stage says of documents without their collection."""
+        alone = self._first_stage.score_alone(lists)
+        return alone if alone is None else self._with_reranker(alone, lists)
+
+    def _with_reranker(self, scores: np.ndarray, lists: CandidateLists) -> np.ndarray:
+        if not self._weight:
+            return scores
+        return scores + np.float32(self._weight) * self._reranker.score(lists)
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Yields the top ranks of the first stage in the new order; see `Retriever.rank`."""
@@ -161,17 +246,12 @@ class TwoStageRetriever:
                 ranking = rerank(found, self._reranker, self._set)
             elif self._weight:
                 ranking = self._added(found)
-            yield Ranking(
-                ranking.query_rows, ranking.document_rows[:, :depth], ranking.scores[:, :depth]
-            )
+            yield ranking.cut(depth)
 
     def _added(self, found: Ranking) -> Ranking:
-        top = Ranking(
-            found.query_rows, found.document_rows[:, : self._ranks], found.scores[:, : self._ranks]
-        )
-        scores = self._reranker.score(top.candidate_lists(self._set))
-        scores = top.scores + np.float32(self._weight) * scores.reshape(top.scores.shape)
-        top = ordered(top, scores, self._set)
+        top = found.cut(self._ranks)
+        scores = self._with_reranker(top.scores.ravel(), top.candidate_lists(self._set))
+        top = ordered(top, scores.reshape(top.scores.shape), self._set)
         rest = found.scores[:, self._ranks :]
         # They stay last: if one would have passed the last of the others, all move down.
         above = np.maximum(0, rest[:, :1] - top.scores[:, -1:])
@@ -180,21 +260,6 @@ class TwoStageRetriever:
             np.concatenate([top.document_rows, found.document_rows[:, self._ranks :]], axis=1),
             np.concatenate([top.scores, rest - above], axis=1),
         )
-
-
-def score_and_rank(
-    retriever: Retriever, lists: CandidateLists, depth: int
-) -> tuple[np.ndarray, Ranking]:
-    """Scores lists and ranks the collection for their queries, at once where the retriever can."""
-    if (both := getattr(retriever, "score_and_rank", None)) is not None:
-        return both(lists, depth)
-    return retriever.score(lists), Ranking.joined(retriever.rank(lists.query_rows, depth))
-
-
-def without_collection(retriever: Scorer) -> Scorer | None:
-    """Scorer of documents without their collection; None where that is the retriever."""
-    other = getattr(retriever, "without_collection", None)
-    return None if other is None else other()
 
 
 def rerank(ranking: Ranking, scorer: Scorer, retrieval_set: RetrievalSet) -> Ranking:

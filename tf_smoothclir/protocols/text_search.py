@@ -1,14 +1,10 @@
-"""Text search: queries in one language in, documents in the other out.
-
-The commands, the local server's page and the run files know this protocol and nothing of how a
-search ranks: by dense vectors, by words, or by both.
-"""
+"""What a search takes, finds and says of it: readings of queries, hits, explanations."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from tf_smoothclir.settings.data import DataSettings
 
@@ -176,53 +172,3 @@ class SearchedCollection:
     data: DataSettings | None
     documents: int | None = None
     retrievers: tuple[str, ...] = ()
-
-
-class TextSearch(Protocol):
-    """Finds documents for queries.
-
-    Attributes:
-        collection: What is searched.
-    """
-
-    collection: SearchedCollection
-
-    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first.
-
-        There are none for a query of which nothing is known, and none whose score is zero because
-        they have nothing to do with it.
-
-        Args:
-            queries: In the language of queries.
-            depth: Documents per query.
-            filter: A condition over metadata, in SQL, that holds for all that is found; "" for
-                all documents.
-
-        Raises:
-            InputError: The filter is no such condition.
-        """
-
-    @property
-    def facets(self) -> Mapping[str, Sequence[Any]]:
-        """Column of metadata -> its values, if these are few."""
-
-    def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Returns the evidence of each query."""
-
-    def explain(
-        self, query: str, hits: Sequence[SearchHit], role: str = "document"
-    ) -> list[Explanation]:
-        """Splits the score of each hit into the shares of words.
-
-        Args:
-            query: The query.
-            hits: Found by `search` for this query.
-            role: "document" for the words of the documents, "query" for those of the query.
-
-        Returns:
-            One explanation per hit.
-
-        Raises:
-            InputError: This search cannot say what a word adds to a score.
-        """

@@ -14,10 +14,10 @@ from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_tables import ExportedTables
 from tf_smoothclir.publishing.manifest import TableQuality
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
 from tf_smoothclir.training.run_report import calibrated_on, hits_of_short_queries
-from tf_smoothclir.training.train import tokenized_set_of
 
 _SPLIT, _TOWERS = "validation", "dense"
 _METRICS = ("full/MRR@10", "NDCG@5", "P_mr@1")
@@ -53,8 +53,8 @@ def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints
     """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
-    models, name = models.completed(tokenized_set), settings.retrieval.retriever
-    over = ModelsOverSet(settings, tokenized_set, models)
+    over, name = ModelsOverSet(settings, tokenized_set, models), settings.retrieval.retriever
+    models = RunModels(settings, over.models)
     negatives = settings.training.negatives
     evaluation = evaluate_split(
         over.retrieval_set, over.retrievers[name], _SPLIT, negatives=negatives

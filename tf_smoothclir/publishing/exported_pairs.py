@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 import tensorflow as tf
 
 from tf_smoothclir.lexical.postings import SparseRows
@@ -25,12 +24,12 @@ class LexicalPairs(tf.Module):
 
     def __init__(self, parts: LexicalParts):
         super().__init__(name="pairs")
-        model, psq = parts.model, parts.model.psq
+        model = parts.model
         self._read_query, self._read_document = parts.query_reader, parts.document_reader
-        mixed = sp.csr_array((1 - psq.beta) * model.table + psq.beta * parts.spelling)
+        mixed = model.psq.mixed(model.table, parts.spelling)
         self._translations = SparseLists(SparseRows.of(mixed.astype(np.float32)), mixed.shape[1])
-        odds = (1 - psq.alpha) / psq.alpha / model.background
-        self._odds = tf.Variable(odds.astype(np.float32), trainable=False)
+        odds = model.psq.odds(model.background).astype(np.float32)
+        self._odds = tf.Variable(odds, trainable=False)
         self._weights = tf.Variable(model.weights.astype(np.float32), trainable=False)
         self._passage_words = model.passage_words
         positions = np.arange(parts.text.max_document_tokens + _DECAYED)

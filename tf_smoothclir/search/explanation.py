@@ -24,11 +24,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
-from tf_smoothclir.encoder.encoder import TokenVectors
+from tf_smoothclir.encoder.encoder import Encoder, TokenVectors
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
 from tf_smoothclir.search.query_reading import EncodeQueries
@@ -38,32 +37,20 @@ from tf_smoothclir.utils.errors import input_error
 ScoreTexts = Callable[[Sequence[str]], Callable[[Sequence[str]], np.ndarray]]
 
 
-class ExplainedTower(Protocol):
-    """A tower that says what its vectors are made of; `Encoder` is one."""
-
-    epsilon: float
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
-
-    def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The words of each text with their vectors."""
-
-
 class SavedTower:
-    """An `ExplainedTower` in TensorFlow."""
+    """A tower in TensorFlow that says what its vectors are made of, as an `Encoder` does."""
 
     def __init__(self, model, epsilon: float):
         self._model, self.epsilon = model, epsilon
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """The vectors of texts; see `ExplainedTower`."""
+        """The smooth-normalised vectors of texts, `[texts, dim]` float32."""
         from tf_smoothclir.index.dense_half import encode_texts  # here, as it loads FAISS
 
         return encode_texts(self._model.signatures["serving_default"], texts)
 
     def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The words of each text with their vectors; see `ExplainedTower`."""
+        """The words of each text with their vectors."""
         if not hasattr(self._model, "words"):
             raise input_error(
                 "--explain",
@@ -78,6 +65,9 @@ class SavedTower:
         vectors, ends = found["vectors"].numpy(), np.cumsum(found["lengths"].numpy())
         parts = map(slice, [0, *ends[:-1]], ends)
         return [TokenVectors(words[own], vectors[own]) for own in parts]
+
+
+ExplainedTower = Encoder | SavedTower
 
 
 def explain(text: TokenVectors, other: np.ndarray, epsilon: float) -> Explanation:
@@ -142,3 +132,10 @@ def explain_by_leaving_out(
     shares = [WordShare(word, loss) for word, loss in zip(words, losses) if loss]
     shares.sort(key=lambda word: -word.share)
     return Explanation(whole, tuple(shares), whole - sum(word.share for word in shares))
+
+
+def explain_hits_by_leaving_out(
+    score_texts: ScoreTexts, query: str, hits: Sequence[SearchHit], role: str
+) -> list[Explanation]:
+    """The same of hits, whose scores are those in a collection."""
+    return [explain_by_leaving_out(score_texts, query, hit.text, role, hit.score) for hit in hits]

@@ -12,10 +12,11 @@ from absl import logging
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.manifest import IndexManifest, state_of_data
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.protocols.text_search import SearchedCollection, TextSearch
+from tf_smoothclir.protocols.text_search import SearchedCollection
 from tf_smoothclir.publishing.export_directory import latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.manifest import check_pair
+from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -53,13 +54,12 @@ def open_search(
     elif not index_dir.exists():
         from tf_smoothclir.data.sources.opening import source_of
         from tf_smoothclir.index.builder import build_index
-        from tf_smoothclir.index.document_collections import SourceCollection
         from tf_smoothclir.index.halves import export_halves
 
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
         logging.info("No index in %s: indexing the documents of the run", index_dir)
-        build_index(index_dir, SourceCollection(source_of(data)), halves, manifest, data=data)
+        build_index(index_dir, source_of(data), halves, manifest, data=data)
         index = DocumentIndex(index_dir, filter)
     else:
         index = DocumentIndex(index_dir, filter)
@@ -95,7 +95,7 @@ def _opened(
     elif retriever not in parts:
         lacking = next(name for name in with_parts(retriever) if name not in parts)
         raise _missing(retriever, f"the index has no {family(lacking).half_content or lacking}")
-    first = whole if last == RERANKED else last
+    first = (last, whole) if last == RERANKED else (last,)
     others = (whole, *parts[:-1]) if len(parts) > 1 else ()
     searched = SearchedCollection(
         query_language=data.query_language,
@@ -103,9 +103,9 @@ def _opened(
         num_grades=len(manifest.thresholds) + 1,
         data=data if manifest.data else None,
         documents=getattr(manifest, "documents", None),  # an engine's collection changes
-        retrievers=tuple(dict.fromkeys([first, *others])),
+        retrievers=tuple(dict.fromkeys([*first, *others])),
     )
-    return family(last).search(models, index, searched)
+    return TextSearch(searched, family(last).ranker(models, index))
 
 
 def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str:

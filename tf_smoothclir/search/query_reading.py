@@ -82,12 +82,14 @@ def by_server(client: ServingClient) -> EncodeQueries:
 
 
 def read_with(
-    reader: PlainReader, encode: EncodeQueries | None, queries: Sequence[str]
+    reader: PlainReader | None, encode: EncodeQueries | None, queries: Sequence[str]
 ) -> QueryBatch:
-    """Queries by their words and, if there is an encoder, by a tower.
+    """Queries by their words, if there is a reader, and by a tower, if there is an encoder.
 
     Their evidence is that in words, and that in the tower where words know nothing.
     """
+    if reader is None:
+        return encode(queries)
     words, readings = reader.queries(queries)
     vectors = None
     if encode is not None:

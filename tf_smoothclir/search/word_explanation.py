@@ -108,7 +108,7 @@ class WordExplainer:
             frequencies: Of each field, `[document words]`: p_f(t | d).
         """
         model = self._lexical.model
-        odds = (1 - model.psq.alpha) / model.psq.alpha / model.background[words]
+        odds = model.psq.odds(model.background[words])
         shares = np.zeros(chances.shape)
         for frequency, weights in zip(frequencies, model.weights):
             parts = chances * frequency
@@ -133,8 +133,8 @@ class WordExplainer:
     @functools.cached_property
     def _mixed(self) -> sp.csc_array:
         """M(w | t), `[document words, query words]` float32."""
-        model, spelling = self._lexical.model, self._lexical.spelling
-        mixed = ((1 - model.psq.beta) * model.table + model.psq.beta * spelling).tocsc()
+        model = self._lexical.model
+        mixed = model.psq.mixed(model.table, self._lexical.spelling).tocsc()
         mixed.sort_indices()
         return mixed
 

@@ -29,8 +29,8 @@ from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.postings import highest
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.search.index_search import IndexRanker, Ranked
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
+from tf_smoothclir.search.text_search import IndexRanker, Ranked
 from tf_smoothclir.search.word_explanation import WordExplainer
 
 _FIRST = 100  # documents, the best by words, that show which others can be among the best
@@ -57,8 +57,9 @@ class WordRanker(IndexRanker):
 
     def __init__(
         self,
-        parts: LexicalParts,
+        name: str,
         index: DocumentIndex,
+        parts: LexicalParts,
         encode: EncodeQueries | None = None,
         vectors: str = "dense",
     ):
@@ -67,13 +68,14 @@ class WordRanker(IndexRanker):
         Args:
             vectors: The family whose half has the vectors.
         """
+        super().__init__(name, index)
         self.fusion = parts.ranking(with_towers=encode is not None)
         self.lexical, self.hashes = index.half("lexical"), index.documents.hashes
         self.of_lexical, self.of_dense = map(np.float32, self.fusion.weights)
         self.feedback: Feedback | None = self.lexical.feedback(self.fusion.feedback)
         self.dense: Ranker | None = index.half(vectors) if self.of_dense else None
         self._encode = encode if self.dense is not None else None
-        self._parts, self._index, self._explainer = parts, index, WordExplainer(parts)
+        self._parts, self._explainer = parts, WordExplainer(parts)
         self._latest: _Answer | None = None
 
     def read(self, queries: Sequence[str]) -> QueryBatch:
@@ -131,7 +133,7 @@ class WordRanker(IndexRanker):
         return _Answer(query, self._asked(self.read([query]), 0), np.zeros(0, np.int64))
 
     def _positions(self, answer: _Answer, hits: Sequence[SearchHit]) -> np.ndarray:
-        return self._index.documents.positions([hit.id for hit in hits], answer.positions)
+        return self.index.documents.positions([hit.id for hit in hits], answer.positions)
 
 
 class AskedQuery:

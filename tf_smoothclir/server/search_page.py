@@ -17,8 +17,9 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.encoder.tokenizer import has_letters, places_of, tokens_of
 from tf_smoothclir.index.metadata import plain
-from tf_smoothclir.protocols.text_search import Explanation, SearchHit, TextSearch
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.search.display import carrying_words, remarks
+from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 

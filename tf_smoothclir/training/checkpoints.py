@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,11 +13,24 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
-from tf_smoothclir.training.histograms import bin_of
 from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import input_error
 
+_LEAST_BIN = -60  # 2^-30; zero is there too
 _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
+
+
+def bin_of(value: float) -> int:
+    """The bin of a number that is not negative: twice its binary logarithm, rounded down.
+
+    Each bin reaches from `lower_edge` to 1.41 times that. All numbers below 1e-9 share one.
+    """
+    return max(_LEAST_BIN, math.floor(2 * math.log2(value))) if value > 0 else _LEAST_BIN
+
+
+def lower_edge(number: int) -> float:
+    """Lower edge of a bin."""
+    return 2.0 ** (number / 2)
 
 
 @dataclasses.dataclass
@@ -35,7 +49,7 @@ class Progress:
     # For each epoch its number, losses, validation metrics, and what was mined; and
     # "<name>_counts", the histogram of a checked number, such as "gradient_norm".
     history: list[dict] = dataclasses.field(default_factory=list)
-    # Name of a checked number -> bin of `histograms.bin_of`, as text -> its steps in the current
+    # Name of a checked number -> bin of `bin_of`, as text -> its steps in the current
     # epoch.
     counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 

@@ -1,23 +1,34 @@
-"""Evaluating a trained run again: on other splits or sets, with a part of it, as a re-ranker."""
+"""Evaluating a trained run again, on other splits or sets, or a foreign encoder as it is."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
-from tf_smoothclir.protocols.scorer import TwoStageRetriever
+from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
+from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
 from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_figures
-from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
+from tf_smoothclir.training.run_config import RunConfig
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_scorer
-from tf_smoothclir.training.train import tokenized_set_of
-from tf_smoothclir.training.two_stages import check_first_stage, load_first_stage
+from tf_smoothclir.training.run_models import (
+    check_cut,
+    check_retriever,
+    check_trained,
+    load_retriever,
+)
+from tf_smoothclir.utils.errors import input_error
 
 
 def evaluate_run(
@@ -46,8 +57,8 @@ def evaluate_run(
         The content of metrics.json, and the directory.
     """
     settings, source = dataclasses.replace(run.settings(), data=data), source_of(data)
-    check_cut(settings, dim)
     retriever = "" if retriever == "auto" else retriever
+    check_cut(settings, dim)
     if retriever:
         check_retriever(settings, retriever)
     check_trained(run)
@@ -61,28 +72,96 @@ def evaluate_run(
     if another_set:
         parts.append(f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}")
     path = make_directory(Path(output_dir or run.evaluation.joinpath(*parts)), "--output_dir")
-    num_grades, negatives = len(settings.model.thresholds) + 1, settings.training.negatives
     if another_set:
-        retrieval_set = set_of_other_grades(source, data.split_seed)
-        tokenized_set = tokenize_set(retrieval_set, settings.text, data.cache_dir, run.vocabulary)
+        other = set_of_other_grades(source, data.split_seed)
+        tokenized_set = tokenize_set(other, settings.text, data.cache_dir, run.vocabulary)
     else:
         tokenized_set = tokenized_set_of(source, settings, run, splits)
-        retrieval_set = tokenized_set.retrieval_set
+    retrieval_set, num_grades = tokenized_set.retrieval_set, len(settings.model.thresholds) + 1
     trained_on = run.settings().data
     is_own = not another_set and data == trained_on
     warn_of_figures(trained_on, num_grades, retrieval_set, *splits, is_own=is_own)
-    graded = load_scorer(run, tokenized_set, dim, retriever)
-    scorer = graded.scorer
-    cut_points = graded.cut_points if retrieval_set.num_grades == num_grades else None
+    ranks, cut_points = load_retriever(run, tokenized_set, dim, retriever)
+    if retrieval_set.num_grades != num_grades:
+        cut_points = None
     if first_stage:
-        first = load_first_stage(first_stage, retrieval_set, data.cache_dir)
-        scorer = TwoStageRetriever(first, scorer, retrieval_set, ranks=rerank_depth)
-    evaluations = {
-        split: evaluation.graded(cut_points)
-        for split, evaluation in evaluate_splits(
-            retrieval_set, scorer, splits, negatives=negatives, trec_dir=path, measures=measures
-        ).items()
-    }
-    content = metrics_content(evaluations, negatives, ranking=ranking)
+        text, words = first_stage.settings().text, first_stage.vocabulary
+        own_tokens = tokenize_set(retrieval_set, text, data.cache_dir, words)
+        first, _ = load_retriever(first_stage, own_tokens)
+        ranks = TwoStageRetriever(first, ranks, retrieval_set, ranks=rerank_depth)
+    negatives = settings.training.negatives
+    return _measured(retrieval_set, ranks, splits, negatives, path, measures, cut_points, ranking)
+
+
+def check_first_stage(first_stage: RunDirectory, run: RunDirectory, source: Source) -> None:
+    """Checks that a run can be the first stage of another: is trained, and on the same queries."""
+    check_trained(first_stage)
+    of_first, of_run = (RunConfig.read(one.config).data for one in (first_stage, run))
+    seeds = [one.settings().data.split_seed for one in (first_stage, run)]
+    reason, named = "", f"--run_dir={run.path}"
+    if of_first.fingerprint != of_run.fingerprint:
+        reason = f"it was trained on another retrieval set ({of_first.name}) than {named}"
+        if of_first.name == of_run.name:
+            reason = f"it was trained on other content of {of_first.name} than {named}"
+    elif seeds[0] != seeds[1] and source.splits() is None:
+        reason = (
+            f"its queries were split with --split_seed={seeds[0]}, those of {named} with"
+            f" {seeds[1]}: it may have been trained on queries that are evaluated here"
+        )
+    if reason:
+        raise input_error(
+            f"--first_stage={first_stage.path}",
+            reason,
+            "Give a finished run on the same retrieval set and splits",
+        )
+
+
+def evaluate_encoder(
+    settings: EncoderSettings,
+    data: DataSettings,
+    splits: Sequence[str],
+    *,
+    negatives: int = 40,
+    output_dir: str = "",
+    measures: Sequence[str] = (),
+) -> tuple[dict, Path]:
+    """Evaluates an encoder; writes metrics.json and the TREC files of each split.
+
+    Args:
+        settings: Name the encoder.
+        data: Names the set.
+        splits: Of the set.
+        negatives: Sampled documents of grade 0 in each candidate list.
+        output_dir: Empty for `runs/` and the name of the encoder.
+        measures: Further ones, by their names in `ir_measures`.
+
+    Returns:
+        The content of metrics.json, and the directory.
+    """
+    encoder = encoder_of(settings)
+    retrieval_set = set_of_other_grades(source_of(data), data.split_seed)
+    name = re.sub(r"[^\w.-]+", "-", encoder.name).strip("-")
+    path = make_directory(output_dir or f"runs/{name}", "--output_dir")
+    encoded = EncodedSet.of(encoder, retrieval_set.source, data.cache_dir)
+    retriever = encoded.retriever(retrieval_set)
+    return _measured(retrieval_set, retriever, splits, negatives, path, measures)
+
+
+def _measured(
+    retrieval_set: RetrievalSet,
+    retriever: Retriever,
+    splits: Sequence[str],
+    negatives: int,
+    path: Path,
+    measures: Sequence[str],
+    cut_points: CutPoints | None = None,
+    ranking: str = "",
+) -> tuple[dict, Path]:
+    """Evaluates what ranks a set; writes into a directory, and returns what and where."""
+    found = evaluate_splits(
+        retrieval_set, retriever, splits, negatives=negatives, trec_dir=path, measures=measures
+    )
+    graded = {split: evaluation.graded(cut_points) for split, evaluation in found.items()}
+    content = metrics_content(graded, negatives, ranking=ranking)
     write_json(path / "metrics.json", content)
     return content, path

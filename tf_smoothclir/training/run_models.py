@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,11 +11,12 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
-from tf_smoothclir.protocols.scorer import GradedScorer, Retriever
+from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_checks import check_cut, check_retriever, check_trained
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.tasks import check_dim
+from tf_smoothclir.utils.errors import input_error
 
 
 class ModelsOverSet:
@@ -77,21 +77,12 @@ class ModelsOverSet:
         self._retrievers[name] = own.retrievers(self.models[name], self)
 
 
-@dataclasses.dataclass(frozen=True)
-class RunModels(Mapping):
-    """The models of a run by family, parts first."""
+class RunModels(dict[str, Any]):
+    """The models of a run by family, parts first; None has to be learned on validation anew."""
 
-    settings: RunSettings
-    models: Mapping[str, Any]  # None for what has to be learned on validation anew
-
-    def __getitem__(self, name: str) -> Any:
-        return self.models[name]
-
-    def __iter__(self):
-        return iter(self.models)
-
-    def __len__(self) -> int:
-        return len(self.models)
+    def __init__(self, settings: RunSettings, models: Mapping[str, Any]):
+        super().__init__(models)
+        self.settings = settings
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -115,14 +106,7 @@ class RunModels(Mapping):
 
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Name -> retriever over a set: the parts, and last what the run ranks with."""
-        return ModelsOverSet(self.settings, tokenized_set, self.models).retrievers
-
-    def completed(self, tokenized_set: TokenizedSet) -> RunModels:
-        """Models with those that are None, chosen on validation, such as for cut vectors."""
-        if None not in self.values():
-            return self
-        over = ModelsOverSet(self.settings, tokenized_set, self.models)
-        return RunModels(self.settings, over.models)
+        return ModelsOverSet(self.settings, tokenized_set, self).retrievers
 
 
 def learn_models(run: RunDirectory, over: ModelsOverSet) -> RunModels:
@@ -174,13 +158,51 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
     return found
 
 
-def load_scorer(
+def load_retriever(
     run: RunDirectory, tokenized_set: TokenizedSet, dim: int = 0, retriever: str = ""
-) -> GradedScorer:
-    """Scorer of a trained run, whatever the run trained, over a set."""
-    models = load_models(run, dim).completed(tokenized_set)
+) -> tuple[Retriever, CutPoints | None]:
+    """What ranks in a trained run, over a set, and its cut points, where any are known."""
+    models = load_models(run, dim)
     name = retriever or models.settings.retrieval.ranks_with
     if retriever:
         check_retriever(models.settings, retriever)
-    cut_points = load_cut_points(run, models).get(name)
-    return GradedScorer(models.retrievers(tokenized_set)[name], cut_points)
+    return models.retrievers(tokenized_set)[name], load_cut_points(run, models).get(name)
+
+
+def check_trained(run: RunDirectory) -> None:
+    """Checks that a run has all of its models, before its data are read."""
+    for name in run.settings().retrieval.families:
+        family(name).check(run)
+
+
+def check_cut(settings: RunSettings, dim: int) -> None:
+    """Checks that the vectors of a run may be cut to their first `dim` numbers; 0 keeps all."""
+    reranker, lacks = settings.retrieval.reranker, ""
+    if not settings.retrieval.with_task:
+        lacks = f"ranks by --retriever={settings.retrieval.retriever}, and has no vectors"
+    elif reranker != "none":
+        lacks = f"re-ranks by --reranker={reranker}, which was trained on whole vectors"
+    if dim and lacks:
+        raise input_error(
+            f"--dim={dim}",
+            f"the run {lacks}",
+            "Leave --dim out, or train with --retriever=dense or hybrid and no --reranker",
+        )
+    check_dim(settings.model, dim)
+
+
+def check_retriever(settings: RunSettings, retriever: str) -> None:
+    """Checks that a run has what ranks by `retriever`."""
+    own, ranked_by = settings.retrieval.retriever, settings.retrieval.ranks_with
+    if retriever == "reranked" != ranked_by:
+        raise input_error(
+            f"--retriever={retriever}",
+            "the run was trained without a re-ranker",
+            "Leave the flag out, or train with --reranker=late_interaction",
+        )
+    if retriever not in (ranked_by, *with_parts(own)):
+        raise input_error(
+            f"--retriever={retriever}",
+            f"the run ranks with --retriever={own} and has nothing else to rank by",
+            f"Leave the flag out, or train with --retriever={retriever}",
+        )

@@ -22,7 +22,6 @@ from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
-from tf_smoothclir.protocols.scorer import without_collection
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
@@ -157,13 +156,11 @@ def calibrated_on(
     over: ModelsOverSet, name: str, validation: Evaluation, of_short: Hits
 ) -> CutPoints:
     """The cut points between the grades of a retriever."""
-    alone, retrieval_set = None, over.retrieval_set
-    if (scorer := without_collection(over.retrievers[name])) is not None:
-        negatives = over.settings.training.negatives
-        lists = candidate_lists(
-            retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
-        )
-        alone = by_grade(scorer.score(lists), lists.grades, retrieval_set.num_grades)
+    retrieval_set, negatives = over.retrieval_set, over.settings.training.negatives
+    lists = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
+    alone = over.retrievers[name].score_alone(lists)
+    if alone is not None:
+        alone = by_grade(alone, lists.grades, retrieval_set.num_grades)
     return calibrated(validation, of_short, alone)
 
 

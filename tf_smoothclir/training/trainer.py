@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -18,7 +19,6 @@ from tf_smoothclir.protocols.scorer import Scorer
 from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.storage.files import write_text
-from tf_smoothclir.training.callbacks import EpochCallbacks
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
 from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.processes import SINGLE_PROCESS, ProcessLost, SingleProcess
@@ -39,6 +39,48 @@ class Interrupted(SystemExit):
 
 class DivergedRun(InputError):
     """A loss, a gradient or a weight is no longer finite."""
+
+
+class EpochCallbacks:
+    """Calls Keras callbacks at the beginning and the end of training and of each epoch.
+
+    The logs of an epoch are its mean losses, and the validation metrics as `val_<metric>`. Steps
+    run many at a time inside a graph, so there are no calls for batches.
+    """
+
+    def __init__(self, callbacks: Sequence[keras.callbacks.Callback], task: Task):
+        self._list, self._model = None, getattr(task, "model", None)
+        if callbacks:
+            self._model.stop_training = False
+            self._list = keras.callbacks.CallbackList(list(callbacks), model=self._model)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback has set `model.stop_training`."""
+        return self._list is not None and self._model.stop_training
+
+    @contextlib.contextmanager
+    def training(self) -> Iterator[None]:
+        """A context around the whole training."""
+        if self._list is None:
+            yield
+            return
+        self._list.on_train_begin()
+        yield
+        self._list.on_train_end()
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Calls what an epoch, from 0, begins with."""
+        if self._list is not None:
+            self._list.on_epoch_begin(epoch)
+
+    def end_epoch(
+        self, epoch: int, losses: Mapping[str, float], validation: Mapping[str, float]
+    ) -> None:
+        """Calls what an epoch, from 0, ends with."""
+        if self._list is not None:
+            metrics = {f"val_{name}": value for name, value in validation.items()}
+            self._list.on_epoch_end(epoch, {**losses, **metrics})
 
 
 class Validation:

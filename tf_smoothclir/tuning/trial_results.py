@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import keras_tuner
 import numpy as np
@@ -17,7 +18,11 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import write_json, write_text
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import HEAT_MAP
-from tf_smoothclir.tuning.search_space import parse_thresholds, threshold_tuples, with_values
+from tf_smoothclir.tuning.search_space import (
+    parse_thresholds,
+    threshold_tuples,
+    with_values,
+)
 from tf_smoothclir.utils.tables import csv_table, markdown_table
 
 _BEST = {"fill": False, "edgecolor": "#D55E00", "linewidth": 3}  # vermilion, Okabe and Ito (2008)
@@ -147,3 +152,23 @@ def _draw_heat_map(path: Path, trials: Sequence[TrialResult], settings: RunSetti
     figure.colorbar(image, label=f"validation {objective}", shrink=0.85)
     save_png(figure, path)
     return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    """The outcome of a search; `print` shows its trials as a table.
+
+    Attributes:
+        best: Keywords of the best trial: `train(..., **best)` trains what it trained.
+        score: Its metric.
+        metric: The metric that chose it, on validation queries.
+        trials: All trials, the best first, each with `values`, `metrics`, `seconds` and more.
+    """
+
+    best: dict[str, Any]
+    score: float
+    metric: str
+    trials: list[TrialResult]
+
+    def __str__(self) -> str:
+        return markdown_table(*trial_table(self.trials, self.metric))

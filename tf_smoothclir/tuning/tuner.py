@@ -26,9 +26,10 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import delete_in, read_record, write_json
 from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
-from tf_smoothclir.training.train import retrieval_set_of, trainer_of
+from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS

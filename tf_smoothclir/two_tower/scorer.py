@@ -13,7 +13,7 @@ from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
-from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.protocols.scorer import Ranking, Retriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subword_encoder import text_encoder
@@ -27,7 +27,7 @@ _SCORES_PER_CHUNK = 1 << 25  # 128 MB of float32
 
 
 @dataclasses.dataclass(frozen=True)
-class DenseRetriever:
+class DenseRetriever(Retriever):
     """Scores by inner products of vectors, and ranks the whole collection exactly."""
 
     queries: np.ndarray  # `[queries, dim]` float32, smooth-normalised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Union
 
 from tf_smoothclir.utils.errors import input_error
 
@@ -22,3 +23,6 @@ def local_path(path: str | os.PathLike) -> str:
     except UnicodeEncodeError:
         raise input_error(repr(expanded), "the path is not UTF-8", "Rename it") from None
     return expanded
+
+
+PathText = Union[str, "os.PathLike[str]"]

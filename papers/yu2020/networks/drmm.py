@@ -11,12 +11,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import (
-    Cosines,
-    WordTables,
-    WordVectorNetwork,
-    without_padding,
-)
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork, without_padding
 
 _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, into the last bin
 
@@ -38,7 +34,7 @@ def histograms(cosines: Cosines, number: int) -> tf.Tensor:
     return tf.reshape(counts, [shape[0], shape[1], number])
 
 
-class Drmm(WordVectorNetwork):
+class Drmm(PaperNetwork):
     """DRMM with the gate by term vectors."""
 
     features_once = True
@@ -57,7 +53,7 @@ class Drmm(WordVectorNetwork):
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The counts of the histograms, `[batch, n, bins]` uint16, and `query_ids`."""
         words = without_padding(query_ids)
-        cosines = self.tables.cosines(words, without_padding(document_ids))
+        cosines = Cosines.of(self.tables, words, document_ids)
         counts = histograms(cosines, self._bins)
         behind = tf.shape(query_ids)[1] - tf.shape(words)[1]
         counts = tf.pad(counts, [(0, 0), (0, behind), (0, 0)])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tf_smoothclir.interaction.networks.word_tables import Cosines
+from tf_smoothclir.papers.yu2020.networks.cosines import Cosines
 
 _WIDTH, _NARROW_WIDTH = 0.1, 0.001
 

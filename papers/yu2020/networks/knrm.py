@@ -10,15 +10,12 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import (
-    WordTables,
-    WordVectorNetwork,
-    without_padding,
-)
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork
 from tf_smoothclir.papers.yu2020.networks.kernels import kernel_features, kernels
 
 
-class Knrm(WordVectorNetwork):
+class Knrm(PaperNetwork):
     """K-NRM.
 
     Attributes:
@@ -37,7 +34,7 @@ class Knrm(WordVectorNetwork):
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor]:
         """φ, `[batch, kernels]` float32."""
-        cosines = self.tables.cosines(without_padding(query_ids), without_padding(document_ids))
+        cosines = Cosines.of(self.tables, query_ids, document_ids)
         return (kernel_features(cosines, self.kernels),)
 
     def score(self, features: tuple[tf.Tensor], training: bool = False) -> tf.Tensor:

@@ -11,12 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import (
-    Cosines,
-    WordTables,
-    WordVectorNetwork,
-    without_padding,
-)
+from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork, without_padding
 
 # What the cells of a map hold; two of them are two channels.
 INTERACTIONS = {
@@ -50,7 +46,7 @@ def pooled_rows(lengths: tf.Tensor, longest: tf.Tensor, parts: int) -> tf.Tensor
     return (row >= begin) & (row < end)
 
 
-class MatchPyramid(WordVectorNetwork):
+class MatchPyramid(PaperNetwork):
     """MatchPyramid."""
 
     learning = LearningSettings(HINGE, epochs=3, patience=2)
@@ -81,7 +77,7 @@ class MatchPyramid(WordVectorNetwork):
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Maps, `[batch, n, m, channels]` float32, and lengths of both texts, `[batch]` int32."""
         query_ids, document_ids = without_padding(query_ids), without_padding(document_ids)
-        cosines = self.tables.cosines(query_ids, document_ids)
+        cosines = Cosines.of(self.tables, query_ids, document_ids)
         maps = [interaction_map(cosines, kind, self._eta) for kind in self._kinds]
         return tf.stack(maps, axis=-1), _lengths(query_ids), _lengths(document_ids)
 

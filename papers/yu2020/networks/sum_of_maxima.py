@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tf_smoothclir.interaction.networks.word_tables import WordVectorNetwork, without_padding
+from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork
 
 
-class SumOfMaxima(WordVectorNetwork):
+class SumOfMaxima(PaperNetwork):
     """Best cosines, added up."""
 
     features_once = True
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
         """The score itself, `[batch]` float32."""
-        cosines = self.tables.cosines(without_padding(query_ids), without_padding(document_ids))
+        cosines = Cosines.of(self.tables, query_ids, document_ids)
         best = tf.reduce_max(tf.where(cosines.cells, cosines.values, -1.0), axis=2)
         counts = cosines.queries & tf.reduce_any(cosines.documents, axis=1, keepdims=True)
         return tf.reduce_sum(tf.where(counts, best, 0.0), axis=1)

@@ -16,9 +16,10 @@ from tf_smoothclir.extras import distributed as distributed  # registers the dis
 from tf_smoothclir.extras.distributed.shard_training import on_shards as on_shards_of
 from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.training.run_data import retrieval_set_of, tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.training.train import retrieval_set_of, tokenized_set_of, train, trainer_of
+from tf_smoothclir.training.train import train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")

@@ -10,11 +10,11 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import anserini, reading
 from tf_smoothclir.extras.lucene.anserini import write_anserini
-from tf_smoothclir.index.document_collections import SourceCollection, open_collection
+from tf_smoothclir.index.document_collections import open_collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.training.train import tokenized_set_of
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
     monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
     monkeypatch.setattr(reading, "DOCUMENTS_AT_ONCE", 5)
     source = source_of(run.settings().data)
-    collection = SourceCollection(source)
+    collection = source
     written = write_anserini(tmp_path / "out", lexical, collection, source.queries(), bits=bits)
     documents, topics = read(tmp_path / "out")
     assert len(list((tmp_path / "out" / "documents").iterdir())) == 3

@@ -9,7 +9,6 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import bulk_files
 from tf_smoothclir.extras.lucene.bulk_files import BulkFormat, write_bulk_files
-from tf_smoothclir.index.document_collections import SourceCollection
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.utils.errors import InputError
@@ -59,7 +58,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
     source = source_of(ranking_runs[name].settings().data)
     texts = {document.id: document.text for document in source.documents()}
     queries = [*list(source.queries())[:4], Text("", "", "unheard of")]
-    collection = SourceCollection(source)
+    collection = source
     written = write_bulk_files(tmp_path / "out", models, collection, queries, engine)
     assert (written.documents, written.queries) == (30, 4)
     parts = sorted((tmp_path / "out" / "documents").iterdir())

@@ -18,7 +18,7 @@ from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, POSITIVES, O
 from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
 from tf_smoothclir.papers.li2018.translations import translated_by_table as translated
 from tf_smoothclir.papers.li2018.triplets import TripletBatches
-from tf_smoothclir.training.train import retrieval_set_of
+from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
 LONGEST = 20

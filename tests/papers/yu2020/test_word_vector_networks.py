@@ -6,13 +6,14 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.interaction import word_vector_world as world
 from tests.oracles import interaction as oracle
+from tests.papers.yu2020 import word_vector_world as world
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.interaction.networks.word_tables import Cosines, WordTables
+from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.papers.yu2020 import ranking, systems
 from tf_smoothclir.papers.yu2020.networks import drmm, kernels
 from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid
+from tf_smoothclir.papers.yu2020.networks.cosines import Cosines
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
 

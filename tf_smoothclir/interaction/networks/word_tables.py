@@ -1,33 +1,12 @@
-"""The word vectors of two languages, frozen or trained, and the cosines of words of two texts."""
+"""The word vectors of two languages, frozen or trained, and networks over them."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, unit_rows
 from tf_smoothclir.text.vocabulary import PADDING_ID
-
-
-class Cosines(NamedTuple):
-    """Cosine of each query word with each document word.
-
-    Attributes:
-        values: `[batch, n, m]` float32 in [-1, 1]; 0 where either word is missing.
-        queries: `[batch, n]` bool, which query words have a vector; padding has none.
-        documents: `[batch, m]` bool, which document words have one.
-    """
-
-    values: tf.Tensor
-    queries: tf.Tensor
-    documents: tf.Tensor
-
-    @property
-    def cells(self) -> tf.Tensor:
-        """`[batch, n, m]` bool, where both words have a vector."""
-        return self.queries[:, :, tf.newaxis] & self.documents[:, tf.newaxis]
 
 
 class WordTables:
@@ -57,10 +36,9 @@ class WordTables:
         given = (queries,) if queries is documents else (queries, documents)
         rows = [unit_rows(np.asarray(table, np.float32)) for table in given]
         kept = [tf.Variable(table) if trained else tf.constant(table) for table in rows]
-        known = [tf.constant(table.any(axis=1)) for table in rows]
         self.queries, self.documents = kept[0], kept[-1]
         self.trained: list[tf.Variable] = kept if trained else []
-        self._known_queries, self._known_documents = known[0], known[-1]
+        self._known_queries = tf.constant(rows[0].any(axis=1))
 
     @property
     def both(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -80,10 +58,6 @@ class WordTables:
         """Mask of query words that have a vector, bool, in the shape of `ids`."""
         return tf.gather(self._known_queries, _inside(self.queries, ids))
 
-    def known_documents(self, ids: tf.Tensor) -> tf.Tensor:
-        """Mask of document words that have a vector, bool, in the shape of `ids`."""
-        return tf.gather(self._known_documents, _inside(self.documents, ids))
-
     def document_vectors(self, ids: tf.Tensor) -> tf.Tensor:
         """The vectors of document words, `[..., dim]`."""
         return self._vectors(self.documents, ids)
@@ -91,25 +65,6 @@ class WordTables:
     def _vectors(self, table, ids: tf.Tensor) -> tf.Tensor:
         found = tf.gather(table, _inside(table, ids))
         return tf.math.l2_normalize(found, axis=-1) if self.trained else found
-
-    def cosines(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Cosines:
-        """Cosines of the words of texts.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-        """
-        values = tf.matmul(
-            self.query_vectors(query_ids), self.document_vectors(document_ids), transpose_b=True
-        )
-        return Cosines(values, self.known_queries(query_ids), self.known_documents(document_ids))
-
-
-def without_padding(ids: tf.Tensor) -> tf.Tensor:
-    """`[batch, longest]`: ids without the columns that are padding in all texts."""
-    used = tf.reduce_any(ids != PADDING_ID, axis=0)
-    longest = tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0))
-    return ids[:, : tf.maximum(longest, 1)]
 
 
 class WordVectorNetwork(InteractionNetwork):
@@ -126,13 +81,8 @@ class WordVectorNetwork(InteractionNetwork):
 
     def similarities(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
         """`[batch, n, m]` float32, the cosines of words; 0 where a word has no vector."""
-        return self.tables.cosines(query_ids, document_ids).values
-
-    def _weight(self, name: str, *shape: int) -> tf.Variable:
-        return self.add_weight(name=name, shape=shape, initializer="glorot_uniform")
-
-    def _bias(self, name: str, size: int = 1) -> tf.Variable:
-        return self.add_weight(name=name, shape=(size,), initializer="zeros")
+        vectors = self.tables.query_vectors(query_ids), self.tables.document_vectors(document_ids)
+        return tf.matmul(*vectors, transpose_b=True)
 
 
 def _inside(table: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:

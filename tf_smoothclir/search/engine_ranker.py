@@ -12,21 +12,17 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection, PartOfQuer
 from tf_smoothclir.engines.milvus_fields import sparse_value
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.plugins import family
-from tf_smoothclir.protocols.text_search import (
-    Explanation,
-    QueryReading,
-    SearchedCollection,
-    SearchHit,
-)
+from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.explanation import ExplainedTower, explain_by_vectors
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
+from tf_smoothclir.search.text_search import HitRanker
 from tf_smoothclir.search.word_explanation import WordExplainer
 from tf_smoothclir.utils.errors import input_error
 
 
-class EngineSearch:
-    """A `TextSearch` with a lexical model, with towers, or with both.
+class EngineRanker(HitRanker):
+    """Ranks by a lexical model, by towers, or by both.
 
     The engine adds the weighted scores. There is no feedback, which needs the whole collection.
     """
@@ -34,7 +30,6 @@ class EngineSearch:
     def __init__(
         self,
         documents: MilvusCollection,
-        collection: SearchedCollection,
         lexical: LexicalParts | None = None,
         encode_queries: EncodeQueries | None = None,
         open_tower: Callable[[str], ExplainedTower] | None = None,
@@ -44,7 +39,6 @@ class EngineSearch:
         Args:
             open_tower: From a role to its tower, to explain what towers alone rank.
         """
-        self.collection = collection
         self._documents, self._encode, self._lexical = documents, encode_queries, lexical
         self._open_tower = functools.lru_cache(open_tower) if open_tower else None
         if lexical is None:
@@ -59,54 +53,13 @@ class EngineSearch:
             reason = "Milvus ranks without feedback, which the export has (%g)."
             logging.info(reason, fusion.feedback)
 
-    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
-        """The best `depth` documents of each query, best first; see `TextSearch`."""
+    def read(self, queries: Sequence[str]) -> QueryBatch:
+        return read_with(self._lexical and self._lexical.plain_query_reader, self._encode, queries)
+
+    def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
         if filter:
             reason = "a collection in an engine keeps no metadata"
             raise input_error(f"--filter={filter}", reason, "Give it when the search is opened")
-        if not len(queries):
-            return []
-        batch = self._read(queries)
-        known = [place for place, one in enumerate(batch.readings) if one.says_something]
-        found: list[list[SearchHit]] = [[] for _ in queries]
-        for place, hits in zip(known, self._found(batch.of(known), depth)):
-            found[place] = hits
-        return found
-
-    @property
-    def facets(self) -> dict:
-        """None: there is no metadata."""
-        return {}
-
-    def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Evidence of each query in words, or else in the query tower; see `TextSearch`."""
-        return self._read(queries).readings if len(queries) else []
-
-    def explain(
-        self, query: str, hits: Sequence[SearchHit], role: str = "document"
-    ) -> list[Explanation]:
-        """Splits the score of each hit into words and towers; see `TextSearch.explain`.
-
-        Where the engine found a document by one half only, its score here is the higher one.
-        """
-        if not hits:
-            return []
-        if self._lexical is None:
-            return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
-        batch = self._read([query])
-        scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
-        added = self._points if self._by_ranks else self._products
-        for part in self._parts(batch, 0):
-            column = 0 if part.half == "lexical" else 1
-            scores[:, column] = added(part, [hit.id for hit in hits])
-        return self._explainer.explain(batch.words[0], hits, scores, role)
-
-    def _read(self, queries: Sequence[str]) -> QueryBatch:
-        if self._lexical is None:
-            return self._encode(queries)
-        return read_with(self._lexical.plain_query_reader, self._encode, queries)
-
-    def _found(self, batch: QueryBatch, depth: int) -> list[list[SearchHit]]:
         if self._lexical is None:
             if not batch.texts:
                 return []
@@ -116,6 +69,21 @@ class EngineSearch:
             points = self._lexical.fusion.points
             return [self._documents.search_points(own, depth, points) for own in parts]
         return [self._documents.search_sum(own, depth) for own in parts]
+
+    def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
+        """Splits the score of each hit into words and towers.
+
+        Where the engine found a document by one half only, its score here is the higher one.
+        """
+        if self._lexical is None:
+            return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
+        batch = self.read([query])
+        scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
+        added = self._points if self._by_ranks else self._products
+        for part in self._parts(batch, 0):
+            column = 0 if part.half == "lexical" else 1
+            scores[:, column] = added(part, [hit.id for hit in hits])
+        return self._explainer.explain(batch.words[0], hits, scores, role)
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
         """Products that a half adds to the scores of documents."""

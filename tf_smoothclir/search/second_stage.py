@@ -1,4 +1,4 @@
-"""Search in two stages: another search finds documents, and a re-ranker orders the first ones."""
+"""Search in two stages: a ranker finds documents, and a re-ranker orders the first ones."""
 
 from __future__ import annotations
 
@@ -6,61 +6,41 @@ import collections
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.losses.grades import hit_grades
-from tf_smoothclir.protocols.text_search import (
-    Explanation,
-    MatchedPair,
-    QueryReading,
-    SearchedCollection,
-    SearchHit,
-    TextSearch,
-)
+from tf_smoothclir.protocols.text_search import Explanation, MatchedPair, SearchHit
 from tf_smoothclir.publishing.exported_reranker import SecondStage
-from tf_smoothclir.settings.retrieval import RERANKED
+from tf_smoothclir.search.query_reading import QueryBatch
+from tf_smoothclir.search.text_search import HitRanker
 
 _REMEMBERED = 100_000  # documents whose words are kept, in less than 1 kB each
 
 
-class RerankedSearch:
-    """A `TextSearch` over another one.
+class SecondStageRanker(HitRanker):
+    """Orders the first hits of another ranker again.
 
     The score of a hit is that of the first stage plus the weighted one of the re-ranker; documents
     after those that are ordered again follow as the first stage has them.
     """
 
-    def __init__(self, first: TextSearch, stage: SecondStage):
-        others = [name for name in first.collection.retrievers if name != RERANKED]
-        self.collection: SearchedCollection = dataclasses.replace(
-            first.collection, retrievers=(RERANKED, *others)
-        )
+    def __init__(self, first: HitRanker, stage: SecondStage):
+        self.facets = first.facets
         self._first, self._stage = first, stage
         self._score = stage.reranker.network.list_scorer()
         self._known: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()
         self._changing = threading.Lock()  # servers search in several threads
 
-    def read(self, queries: Sequence[str]) -> list[QueryReading]:
-        """Evidence of each query in the first stage."""
+    def read(self, queries: Sequence[str]) -> QueryBatch:
         return self._first.read(queries)
 
-    @property
-    def facets(self) -> Mapping[str, Sequence[Any]]:
-        """Column of metadata -> its values, if these are few."""
-        return self._first.facets
+    def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
+        found = self._first.hits(batch, max(depth, self._stage.settings.depth), filter)
+        return [self._ordered(query, hits)[:depth] for query, hits in zip(batch.texts, found)]
 
-    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
-        """The best `depth` documents of each query, best first; see `TextSearch`."""
-        found = self._first.search(queries, max(depth, self._stage.settings.depth), filter)
-        return [self._ordered(query, hits)[:depth] for query, hits in zip(queries, found)]
-
-    def explain(
-        self, query: str, hits: Sequence[SearchHit], role: str = "document"
-    ) -> list[Explanation]:
+    def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         """Explains the scores of the first stage, and names the word pairs behind the others."""
         explained = self._first.explain(query, hits, role)
         return [
@@ -85,16 +65,11 @@ class RerankedSearch:
         if len(rest):  # they stay after the others
             rest -= np.maximum(0, rest[0] - scores[: len(top)].min())
         order = np.argsort(-scores, kind="stable")
-        grades = self._grades(scores[order])
+        grades = self._stage.settings.cut_points.of_hits(scores[order]).tolist()
         return [
             dataclasses.replace(hits[place], rank=rank, score=float(scores[place]), grade=grade)
             for rank, (place, grade) in enumerate(zip(order.tolist(), grades), 1)
         ]
-
-    def _grades(self, scores: np.ndarray) -> list[int]:
-        cut_points = self._stage.settings.cut_points
-        found = hit_grades(scores[np.newaxis], cut_points.scores, cut_points.shares)
-        return found.numpy()[0].tolist()
 
     def _documents(self, texts: Sequence[str]) -> np.ndarray:
         """`[texts, m]` ids; those of texts that were seen before are remembered."""

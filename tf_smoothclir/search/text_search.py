@@ -1,0 +1,215 @@
+"""Search: strings in one language in, documents in the other out, by whatever ranks."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.plugins import family
+from tf_smoothclir.protocols.text_search import (
+    Explanation,
+    QueryReading,
+    SearchedCollection,
+    SearchHit,
+)
+from tf_smoothclir.search.explanation import ScoreTexts, explain_hits_by_leaving_out
+from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
+
+
+class Ranked(NamedTuple):
+    """The best documents of a query, best first; equal scores by the hash of the id.
+
+    Attributes:
+        positions: `[documents]` int64, in the index.
+        scores: `[documents]` float32.
+    """
+
+    positions: np.ndarray
+    scores: np.ndarray
+
+
+class HitRanker(abc.ABC):
+    """What finds the documents of a collection; a family has one.
+
+    Attributes:
+        facets: Column of metadata -> its values, if these are few.
+    """
+
+    facets: Mapping[str, Sequence[Any]] = {}
+
+    @abc.abstractmethod
+    def read(self, queries: Sequence[str]) -> QueryBatch:
+        """Reads queries, at least one, for `hits`."""
+
+    @abc.abstractmethod
+    def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
+        """The best documents of each query; see `TextSearch.search`."""
+
+    @abc.abstractmethod
+    def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
+        """Splits the score of each hit, at least one; see `TextSearch.explain`."""
+
+
+class IndexRanker(HitRanker):
+    """What ranks the documents of an index.
+
+    Attributes:
+        index: The index.
+    """
+
+    def __init__(self, name: str, index: DocumentIndex):
+        """Takes an index for the family of this name."""
+        self.index, self.facets = index, index.metadata.facets
+        self._cut_points = family(name).cut_points(index.manifest)
+
+    @abc.abstractmethod
+    def rank(
+        self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
+    ) -> Iterable[Ranked]:
+        """Yields the best `depth` documents of each query.
+
+        Args:
+            mask: `[documents]` bool, which may be found; None for all. The ranking is that of all
+                documents without the others.
+        """
+
+    def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
+        mask = self.index.mask(filter)
+        if not batch.texts:
+            return []
+        return [
+            self.shown(query, self.index.hits(*ranked, self._cut_points))
+            for query, ranked in zip(batch.texts, self.rank(batch, depth, mask))
+        ]
+
+    def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
+        """Hits with what else is known of them."""
+        return hits
+
+
+class TextSearch:
+    """Finds documents for queries.
+
+    The commands, the local server's page and the run files know this class and nothing of how a
+    search ranks: by dense vectors, by words, or by both.
+
+    Attributes:
+        collection: What is searched.
+        ranker: What finds and explains.
+    """
+
+    def __init__(self, collection: SearchedCollection, ranker: HitRanker):
+        self.collection, self.ranker = collection, ranker
+        self._latest: QueryBatch | None = None
+
+    @property
+    def facets(self) -> Mapping[str, Sequence[Any]]:
+        """Column of metadata -> its values, if these are few."""
+        return self.ranker.facets
+
+    def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
+        """Returns the best `depth` documents of each query, best first.
+
+        There are none for a query of which nothing is known, and none whose score is zero because
+        they have nothing to do with it.
+
+        Args:
+            queries: In the language of queries.
+            depth: Documents per query.
+            filter: A condition over metadata, in SQL, that holds for all that is found; "" for
+                all documents.
+
+        Raises:
+            InputError: The filter is no such condition.
+        """
+        batch = self._batch(queries)
+        known = [place for place, one in enumerate(batch.readings) if one.says_something]
+        found: list[list[SearchHit]] = [[] for _ in queries]
+        for place, hits in zip(known, self.ranker.hits(batch.of(known), depth, filter)):
+            found[place] = hits
+        return found
+
+    def read(self, queries: Sequence[str]) -> list[QueryReading]:
+        """Returns the evidence of each query."""
+        return self._batch(queries).readings
+
+    def explain(
+        self, query: str, hits: Sequence[SearchHit], role: str = "document"
+    ) -> list[Explanation]:
+        """Splits the score of each hit into the shares of words.
+
+        Args:
+            query: The query.
+            hits: Found by `search` for this query.
+            role: "document" for the words of the documents, "query" for those of the query.
+
+        Returns:
+            One explanation per hit.
+
+        Raises:
+            InputError: This search cannot say what a word adds to a score.
+        """
+        return self.ranker.explain(query, hits, role) if hits else []
+
+    def _batch(self, queries: Sequence[str]) -> QueryBatch:
+        if not len(queries):
+            return QueryBatch([], [])
+        latest = self._latest  # who searches asks for the evidence too
+        if latest is None or latest.texts != list(queries):
+            self._latest = latest = self.ranker.read(queries)
+        return latest
+
+
+class DenseRanker(IndexRanker):
+    """Ranks by inner products of vectors."""
+
+    def __init__(
+        self,
+        name: str,
+        index: DocumentIndex,
+        encode: EncodeQueries,
+        explain: Callable[[str, Sequence[SearchHit], str], list[Explanation]],
+    ):
+        super().__init__(name, index)
+        self._encode, self._half, self._explain = encode, index.half(name), explain
+
+    def read(self, queries: Sequence[str]) -> QueryBatch:
+        return self._encode(queries)
+
+    def rank(
+        self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
+    ) -> Iterator[Ranked]:
+        return (Ranked(*one) for one in self._half.rank(batch.vectors, depth, mask))
+
+    def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
+        return self._explain(query, hits, role)
+
+
+class TextRanker(IndexRanker):
+    """Ranks by what scores texts as they are: all documents of an index, in memory."""
+
+    def __init__(self, name: str, index: DocumentIndex, score_texts: ScoreTexts):
+        super().__init__(name, index)
+        self._score_texts, self._hashes = score_texts, index.documents.hashes
+        self._score = score_texts([index.documents[place].text for place in range(len(index))])
+
+    def read(self, queries: Sequence[str]) -> QueryBatch:
+        evidence = ("words" if tokens_of(query) else "nothing" for query in queries)
+        return QueryBatch(list(queries), list(map(QueryReading, evidence)))
+
+    def rank(
+        self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
+    ) -> Iterator[Ranked]:
+        allowed = np.arange(len(self._hashes)) if mask is None else np.flatnonzero(mask)
+        for query in batch.texts:
+            scores = np.asarray(self._score([query]), np.float32)[0, allowed]
+            order = np.lexsort((self._hashes[allowed], -scores))[:depth]
+            yield Ranked(allowed[order], scores[order])
+
+    def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
+        return explain_hits_by_leaving_out(self._score_texts, query, hits, role)
