@@ -116,7 +116,10 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
     metrics, named = metrics_of(run), f"--plugin={NAME}"
     parts = ("document_tower/1", "search/1", "query_tower/1", "model_card-1.md")
     printed = {
-        "evaluate": [f"| {k} | {value:.4f} (" for k, value in metrics["test"].items()],
+        "evaluate": [
+            f"| {name.removeprefix('full/')} | {value:.4f} ("
+            for name, value in metrics["test"].items()
+        ],
         "export": [f"runs/focus/{part}" for part in parts],
     }
     for flags, module in (("evaluate", "trainers.evaluate"), ("export", "export.export")):
