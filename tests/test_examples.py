@@ -58,6 +58,9 @@ def test_the_notebook_runs_from_top_to_bottom(monkeypatch, tmp_path):
     assert names["scores"].shape == (100, len(names["documents"]))
     assert len(names["hits"]) == 3
     assert (tmp_path / "runs" / "notebook" / "report.md").is_file()
+    pyplot = sys.modules["matplotlib.pyplot"]
+    assert pyplot.get_fignums()  # it draws, and a notebook shows what is open
+    pyplot.close("all")
 
 
 @pytest.mark.slow
