@@ -441,3 +441,5 @@ def test_an_interval_is_about_the_normal_one_whatever_the_batch(monkeypatch):
         assert bootstrap_interval(np.array(nothing), seed=3) == (0, 0)
     for number in (1, 9):
         assert bootstrap_interval(np.full(number, 0.25), seed=3) == (0.25, 0.25)
+    # Of two values, a quarter of the samples has the one alone, a quarter the other.
+    assert bootstrap_interval(np.array([0.0, 1.0]), seed=3) == (0, 1)
