@@ -6,7 +6,8 @@ import collections
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -27,11 +28,14 @@ class SecondStageRanker(HitRanker):
     """
 
     def __init__(self, first: HitRanker, stage: SecondStage):
-        self.facets = first.facets
         self._first, self._stage = first, stage
         self._score = stage.reranker.network.list_scorer()
         self._known: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()
         self._changing = threading.Lock()  # servers search in several threads
+
+    @property
+    def facets(self) -> Mapping[str, Sequence[Any]]:
+        return self._first.facets
 
     def read(self, queries: Sequence[str]) -> QueryBatch:
         return self._first.read(queries)

@@ -34,13 +34,12 @@ class Ranked(NamedTuple):
 
 
 class HitRanker(abc.ABC):
-    """What finds the documents of a collection; a family has one.
+    """What finds the documents of a collection; a family has one."""
 
-    Attributes:
-        facets: Column of metadata -> its values, if these are few.
-    """
-
-    facets: Mapping[str, Sequence[Any]] = {}
+    @property
+    def facets(self) -> Mapping[str, Sequence[Any]]:
+        """Column of metadata -> its values, if these are few."""
+        return {}
 
     @abc.abstractmethod
     def read(self, queries: Sequence[str]) -> QueryBatch:
@@ -64,8 +63,12 @@ class IndexRanker(HitRanker):
 
     def __init__(self, name: str, index: DocumentIndex):
         """Takes an index for the family of this name."""
-        self.index, self.facets = index, index.metadata.facets
+        self.index = index
         self._cut_points = family(name).cut_points(index.manifest)
+
+    @property
+    def facets(self) -> Mapping[str, Sequence[Any]]:
+        return self.index.metadata.facets  # reads all columns: whoever asks for none does not wait
 
     @abc.abstractmethod
     def rank(
