@@ -23,14 +23,9 @@ _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 def bin_of(value: float) -> int:
     """The bin of a number that is not negative: twice its binary logarithm, rounded down.
 
-    Each bin reaches from `lower_edge` to 1.41 times that. All numbers below 1e-9 share one.
+    Bin n reaches from 2^(n/2) to 1.41 times that. All numbers below 1e-9 share one.
     """
     return max(_LEAST_BIN, math.floor(2 * math.log2(value))) if value > 0 else _LEAST_BIN
-
-
-def lower_edge(number: int) -> float:
-    """Lower edge of a bin."""
-    return 2.0 ** (number / 2)
 
 
 @dataclasses.dataclass
