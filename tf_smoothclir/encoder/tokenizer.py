@@ -38,6 +38,11 @@ def _in_pairs(run: re.Match) -> str:
     return f" {' '.join(itertools.chain.from_iterable(both))} "
 
 
+def is_unspaced(token: str) -> bool:
+    """Whether a token begins with a character of a script that is written without spaces."""
+    return not token.isascii() and _unspaced().match(token) is not None
+
+
 def is_pair(token: str) -> bool:
     """Whether a token is two characters of an unspaced script, which are tokens themselves."""
     return not token.isascii() and len(_unspaced().findall(token)) > 1
@@ -58,7 +63,7 @@ def passage_text(
     first = len(tokens(title))
     counts = [len(tokens(word[0])) for word in words]
     if not pretokenized:  # a pair stands after its first character
-        unspaced = [bool(_unspaced().match(word[0])) for word in words]
+        unspaced = [is_unspaced(word[0]) for word in words]
         for place, (before, word) in enumerate(itertools.pairwise(words)):
             counts[place] += before.end() == word.start() and all(unspaced[place : place + 2])
     ends = list(itertools.accumulate(counts, initial=first))
