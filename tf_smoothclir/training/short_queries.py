@@ -105,7 +105,7 @@ def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, 
         row: [
             token
             for token in tokens_of(text, pretokenized)
-            if has_letters(token) and not is_pair(token)
+            if has_letters(token) and (pretokenized or not is_pair(token))
         ]
         for row, text in texts.items()
     }
