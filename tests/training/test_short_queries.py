@@ -29,9 +29,9 @@ def test_a_third_the_first_ten_words_the_others_the_three_rarest():
 
 
 def test_neighbours_are_no_words_of_their_own_and_users_words_are():
-    texts = {0: "日本人 です", 1: "日本"}
-    assert cut_short(texts) == {0: "日 本 人 で す", 1: "日 本"}
-    assert cut_short(texts, pretokenized=True) == {0: "日本人 です", 1: "日本"}
+    texts = {0: "日本人 です ok"}
+    assert cut_short(texts) == {0: "日 本 人 で す ok"}
+    assert cut_short(texts, pretokenized=True) == texts
 
 
 @pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
