@@ -16,8 +16,11 @@ from tf_smoothclir.settings.run import GROUPS
 
 setting_flags.define_run_directory("runs/train")
 setting_flags.define_run_settings()
-_FOLDS = "Measure by cross-validation, too: in so many parts, each judged query is tested once."
-flags.DEFINE_integer("folds", 0, _FOLDS, lower_bound=0, module_name=command.COMMAND)
+_FOLDS = (
+    "Measure by cross-validation, too: in so many parts, each judged query is tested once. 0 for"
+    " none. Default: 5 where the set has no splits of its own and few queries for a test."
+)
+flags.DEFINE_integer("folds", None, _FOLDS, lower_bound=0, module_name=command.COMMAND)
 
 
 def main(argv) -> None:

@@ -63,14 +63,19 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
 
 
-def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(source, tiny_dir, table):
-    alone = sc.train(tiny_dir, **table)
-    model = sc.train(tiny_dir, **table, folds=3)
+def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(
+    source, parts, tiny_dir, table
+):
+    drawn = {**parts, "splits": None}
+    alone = sc.train(**drawn, **table, folds=0)
+    model = sc.train(**drawn, **table)  # few queries: by themselves
     details, judged = model.details, {judgment.query_id for judgment in source.judgments()}
     assert details["counts"]["cross-validation"]["MAP"] == len(judged)
     assert (model.metrics, details["cut_points"]) == (alone.metrics, alone.details["cut_points"])
     report = (model.path / "report.md").read_text(encoding="utf-8")
     assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
+    of_set = sc.train(tiny_dir, **table).details["counts"]
+    assert "cross-validation" not in of_set  # its splits are its own
     with pytest.raises(InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
         sc.train(tiny_dir, **table, folds=2)
 
@@ -79,12 +84,12 @@ def test_pairs_and_clicks_are_sets_too(parts, table):
     texts = parts["queries"], parts["documents"]
     best = [(query, document) for query, document, grade in parts["judgments"] if grade == 2]
     pairs = [(texts[0][query], texts[1][document]) for query, document in best]
-    model = sc.train(pairs=pairs, **table)
+    model = sc.train(pairs=pairs, **table, folds=0)
     assert model.details["set"]["queries"] == len({query for query, _ in pairs})
     frame = [{"asked": texts[0][query], "docid": document} for query, document in best]
     frame.append({"asked": pairs[0][0].upper(), "docid": "gone"})
     given = {"documents": texts[1], "clicks": frame, "columns": {"query": "asked"}}
-    model = sc.train(**given, **table, max_skipped=0.1)
+    model = sc.train(**given, **table, max_skipped=0.1, folds=0)
     clicked = {(texts[0][query], document) for query, document in best}
     assert model.details["set"]["judgments"] == len(clicked)  # the one that is gone is skipped
     assert model.evaluate(pairs=pairs).counts["MAP"] == len({query for query, _ in pairs})

@@ -1,5 +1,7 @@
 """Folds: a reproducible partition of the training and validation queries."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,17 @@ def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     assert fold_sets(small_set, 0, 13) == fold_sets(small_set, 1, 13) == [small_set]
     with pytest.raises(InputError, match="only 5 training and validation queries"):
         fold_sets(small_set, 6, 13)
+
+
+def test_queries_of_the_same_words_are_in_one_fold(small_set):
+    texts = {"q1": "Wind mill", "q2": "sea", "q3": "wind  MILL", "q4": "tower", "q8": "wind mill"}
+    queries = [(id_, texts.get(id_, id_)) for id_ in small_set.query_ids]
+    same = RetrievalSet.load(SmallWorld(queries=queries))
+    same = dataclasses.replace(same, splits=small_set.splits)
+    folds = [ids(fold, "validation") for fold in fold_sets(same, 3, 13)]
+    assert sorted(map(sorted, folds)) == [["q1", "q3", "q8"], ["q2"], ["q4"]]
+    with pytest.raises(InputError, match="only 3 training and validation queries"):
+        fold_sets(same, 4, 13)
 
 
 def test_folds_depend_on_ids_and_seed_not_on_the_order_of_the_file(small_set):

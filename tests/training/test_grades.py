@@ -85,6 +85,6 @@ def test_from_python_binary_judgments_are_enough(tmp_path, without_plots):
     numbers = list(map(str, range(10)))
     parts = {"queries": numbers, "documents": numbers, "judgments": [(n, n, 1) for n in numbers]}
     for data in (of_files, parts):
-        model = sc.train(**data, cache_dir=tmp_path / "cache", preset="lexical")
+        model = sc.train(**data, cache_dir=tmp_path / "cache", preset="lexical", folds=0)
         assert model.settings.model.thresholds == (0.45,)
         assert model.details["counts"]["test"]["full/MRR@10"] == 2  # of ten, all of the split

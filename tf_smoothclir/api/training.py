@@ -40,7 +40,7 @@ def train(
     document_tower: keras.layers.Layer | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     tokenizer: Tokenizer | None = None,
-    folds: int = 0,
+    folds: int | None = None,
     **settings: Any,
 ) -> Model:
     """Trains what ranks documents of one language for queries of another, and evaluates it.
@@ -95,7 +95,8 @@ def train(
             space alone (`pretokenized`). The model that is returned applies it to what it is given,
             and so does `load(path, tokenizer=tokenizer)`.
         folds: From 3 on, measures by cross-validation too: each judged query is a test query once
-            (`Model.details["cross-validation"]`). It takes as many trainings.
+            (`Model.details["cross-validation"]`). It takes as many trainings; 0 for none. By
+            default 5 for sets without splits of their own whose test split would be small.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
             `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
             Without `thresholds`, a set gets as many as its grades need. `loss` may also be a Keras

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.drawn_splits import drawn_places
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.utils.errors import input_error
 
@@ -17,13 +17,14 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
     """The set once for each fold, with that fold for validation and the rest for training.
 
     Every judged query of the training and validation splits is in one fold; fold sizes differ by
-    one at most. Test queries, and queries without judgments, keep their split.
+    one at most, but for queries of the same text, which stay together. Test queries, and queries
+    without judgments, keep their split.
     """
     if folds <= 1:
         return [retrieval_set]
     rows = np.concatenate([retrieval_set.queries_in(split) for split in ("train", "validation")])
-    if len(rows) < folds:
-        reason = f"there are only {len(rows)} training and validation queries"
+    if (number := _places(retrieval_set, rows, seed).max() + 1) < folds:
+        reason = f"there are only {number} training and validation queries"
         raise input_error(f"--folds={folds}", reason, "Use fewer folds")
     return [
         _with_splits(retrieval_set, retrieval_set.splits, {"train": rows, "validation": fold})
@@ -31,8 +32,13 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
     ]
 
 
+def distinct_queries(retrieval_set: RetrievalSet) -> int:
+    """How many texts the judged queries of a set have: at most so many folds can be dealt."""
+    return int(_places(retrieval_set, np.unique(retrieval_set.query_rows), 0).max(initial=-1)) + 1
+
+
 def check_folds(folds: int, queries: int, flag: str = "--folds") -> None:
-    """Checks that judged queries make folds for training, validation and test."""
+    """Checks that distinct judged queries make folds for training, validation and test."""
     if not 3 <= folds <= queries:
         raise input_error(
             f"{flag}={folds}",
@@ -49,7 +55,7 @@ def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Ret
     sizes differ by one at most.
     """
     rows = np.unique(retrieval_set.query_rows)
-    check_folds(folds, len(rows))
+    check_folds(folds, distinct_queries(retrieval_set))
     dealt = list(_deal(retrieval_set, rows, folds, seed))
     nowhere = np.full_like(retrieval_set.splits, -1)
     return [
@@ -75,8 +81,15 @@ def _with_splits(
 def _deal(
     retrieval_set: RetrievalSet, rows: np.ndarray, folds: int, seed: int
 ) -> Iterator[np.ndarray]:
-    """Yields the query rows of each fold, dealt by a hash of the ids."""
-    hashes = hash_ids([retrieval_set.query_ids[row] for row in rows], f"folds {seed}")
-    order = rows[np.argsort(hashes, kind="stable")]
+    """Yields the query rows of each fold, dealt by a hash of the ids; the same texts to one."""
+    rows, places = np.sort(rows), _places(retrieval_set, rows, seed)
     for fold in range(folds):
-        yield order[fold::folds]
+        in_fold = places % folds == fold
+        yield rows[in_fold][np.argsort(places[in_fold], kind="stable")]
+
+
+def _places(retrieval_set: RetrievalSet, rows: np.ndarray, seed: int) -> np.ndarray:
+    """`[rows]` int64, of query rows in ascending order, where they stand when they are dealt."""
+    dealt = set(rows.tolist())
+    queries = [text for row, text in enumerate(retrieval_set.source.queries()) if row in dealt]
+    return drawn_places(queries, f"folds {seed}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.folds import distinct_queries
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.drawn_splits import known_queries
 from tf_smoothclir.data.sources.opening import source_of
@@ -15,6 +16,7 @@ from tf_smoothclir.training.grades import highest_grade
 from tf_smoothclir.utils.errors import InputError
 
 _ENOUGH_QUERIES = 100
+_FOLDS = 5
 _NEAR_CHANCE = 0.05  # of what can be gained over it
 
 
@@ -71,13 +73,29 @@ def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
         logging.warning(
             "%s: only %d %s queries. A share of them is certain to about ±%.2f; from %d on, to"
             " ±0.10, from 400 on, to ±0.05. Look at the intervals, judge more queries,"
-            " or measure on all judged ones: smoothclir-train --folds=5.",
+            " or measure on all judged ones by cross-validation (--folds).",
             retrieval_set.source.name,
             number,
             split,
             min(0.98 / number**0.5, 1),  # 1.96 standard errors of a share of a half
             _ENOUGH_QUERIES,
         )
+
+
+def folds_of_small_set(retrieval_set: RetrievalSet, settings: RunSettings) -> int:
+    """Folds where so few queries were drawn for a test that means of them say little; else 0."""
+    is_drawn = retrieval_set.source.is_judged and retrieval_set.source.splits() is None
+    is_alone = settings.training.distribution == "none" and not settings.training.init_from
+    if not is_drawn or not is_alone or distinct_queries(retrieval_set) < _FOLDS:
+        return 0
+    if len(retrieval_set.queries_in("test")) >= _ENOUGH_QUERIES:
+        return 0
+    logging.info(
+        "So few queries are measured by cross-validation, in %d further trainings; --folds=0 leaves"
+        " them out.",
+        _FOLDS,
+    )
+    return _FOLDS
 
 
 def warn_near_chance(result: dict, settings: RunSettings) -> None:

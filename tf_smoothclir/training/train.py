@@ -7,11 +7,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 from tensorflow import keras
 
-from tf_smoothclir.data.folds import check_folds, rotated_sets
+from tf_smoothclir.data.folds import check_folds, distinct_queries, rotated_sets
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
@@ -20,7 +19,7 @@ from tf_smoothclir.plugins import DISTRIBUTIONS, family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record
 from tf_smoothclir.training.checkpoints import Progress
-from tf_smoothclir.training.evaluated_sets import warn_near_chance
+from tf_smoothclir.training.evaluated_sets import folds_of_small_set, warn_near_chance
 from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -42,11 +41,12 @@ def train(
     *,
     overwrite: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    folds: int = 0,
+    folds: int | None = 0,
 ) -> dict | None:
     """Trains what ranks, evaluates it, and writes the run directory.
 
-    With folds, it is also measured by cross-validation over all judged queries.
+    With folds, it is also measured by cross-validation over all judged queries; None is for small
+    sets alone.
 
     An unfinished run with the same settings continues; a finished one is returned as it is. Where
     `--distribution` has several processes, each calls this before it uses TensorFlow for anything
@@ -73,13 +73,17 @@ def train(
         run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held)
         with processes.noticing_lost_processes():
             over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
+            if folds is None:
+                folds = folds_of_small_set(over.retrieval_set, settings)
             if folds:
-                check_folds(folds, len(np.unique(over.retrieval_set.query_rows)))
+                check_folds(folds, distinct_queries(over.retrieval_set))
             if over.settings.retrieval.with_task:
                 over, progress = _trained(over, run, processes, callbacks)
             if processes.is_chief:
                 models = learn_models(run, over)
-                crossed = _cross_validated(over.retrieval_set, settings, folds) if folds else None
+                crossed = None
+                if folds:
+                    crossed = _cross_validated(over.retrieval_set, run.settings(), folds)
                 result = evaluate_and_report(run, models, over, progress, crossed)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
@@ -89,7 +93,10 @@ def train(
 
 
 def _cross_validated(retrieval_set: RetrievalSet, settings: RunSettings, folds: int) -> Evaluation:
-    """Measures each judged query by a model that was not trained on it; keeps no model."""
+    """Measures each judged query by a model that was not trained on it; keeps no model.
+
+    `settings` are those of the finished run: towers that count for nothing are not trained again.
+    """
     parts = []
     for number, fold in enumerate(
         rotated_sets(retrieval_set, folds, settings.data.split_seed), start=1

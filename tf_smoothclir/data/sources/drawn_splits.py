@@ -17,7 +17,14 @@ def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
     They are split 3:1:1 by query (Liu et al. 2020, section 5), by the hashes of their ids. Queries
     of the same tokens are drawn as one, that of the lowest hash: no split knows those of another.
     """
-    hashes = hash_ids([query.id for query in queries], f"split {seed}")
+    places = drawn_places(queries, f"split {seed}")
+    number = places.max(initial=-1) + 1
+    return np.searchsorted([number * 3 // 5, number * 4 // 5], places, "right").astype(np.int8)
+
+
+def drawn_places(queries: Sequence[Text], salt: str) -> np.ndarray:
+    """`[queries]` int64, where each stands in an order by hashes; of the same tokens, at one."""
+    hashes = hash_ids([query.id for query in queries], salt)
     first: dict[str, int] = {}
     groups = [
         first.setdefault(" ".join(tokens_of(query.text)) or f"\n{query.id}", len(first))
@@ -25,11 +32,9 @@ def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
     ]
     lowest = np.full(len(first), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(lowest, groups, hashes)
-    order = np.argsort(lowest, kind="stable")
-    splits = np.zeros(len(first), np.int8)
-    splits[order[len(order) * 3 // 5 :]] = 1
-    splits[order[len(order) * 4 // 5 :]] = 2
-    return splits[groups]
+    places = np.empty(len(first), np.int64)
+    places[np.argsort(lowest, kind="stable")] = np.arange(len(first))
+    return places[groups]
 
 
 def known_queries(training: Iterable[str], others: Iterable[str]) -> tuple[int, int]:
