@@ -10,6 +10,7 @@ from pathlib import Path
 from absl import logging
 from tensorflow import keras
 
+from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.data.folds import check_folds, distinct_queries, rotated_sets
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
@@ -92,6 +93,7 @@ def train(
     return result
 
 
+@without_retracing_warnings()  # each fold has graphs of its own
 def _cross_validated(retrieval_set: RetrievalSet, settings: RunSettings, folds: int) -> Evaluation:
     """Measures each judged query by a model that was not trained on it; keeps no model.
 
