@@ -239,6 +239,12 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
         assert of_weights
         assert not of_table & of_weights
     assert set.union(*weighed) == set(texts.retrieval_set.queries_in("train").tolist())
+    training = texts.retrieval_set.queries_in("train")
+    other = np.setdiff1d(np.arange(len(texts.retrieval_set.document_ids)), training)
+    learner._mates = training[:1], other[:1]  # one fold has a mate
+    weighed.clear()
+    learner.word_weights(model)
+    assert [training[0] in rows for rows in weighed] == [True]
 
 
 def test_the_variants_of_feedback_are_what_it_adds():
