@@ -12,7 +12,8 @@ Tokens, in any script:
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found, and one more for each two neighbours, since
-  most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`.
+  most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`. So
+  does Hangul: what stands between its spaces is a word with its particles and endings.
 * White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
   format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed,
   and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
@@ -38,6 +39,7 @@ _OPTIONAL = (
 )
 _INVISIBLE = rf"\p{{Cf}}\p{{Co}}\p{{Cs}}\x{{FE00}}-\x{{FE0F}}\x{{E0100}}-\x{{E01EF}}{_OPTIONAL}"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\x{30FC}"
+_UNSPACED += r"\x{AC00}-\x{D7A3}"  # syllables of Hangul
 # A character of an unspaced script with its marks, or one that is not part of a word. Without a
 # group, RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
 # separate what they stand in.
