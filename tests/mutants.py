@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 CORE = {  # modules -> their tests
     "losses/*.py ops/ranks.py": "tests/losses tests/test_golden.py tests/two_tower/test_model.py"
     " tests/two_tower/test_strings.py",
-    "two_tower/similarity.py two_tower/batches.py": "tests/two_tower",
+    "two_tower/similarity.py two_tower/batches.py": "tests/two_tower tests/losses/test_contract.py",
     "evaluation/metrics.py evaluation/calibration.py": "tests/evaluation tests/test_choices.py",
     "evaluation/significance.py": "tests/evaluation/test_compare.py",
     "lexical/ibm_model_1.py lexical/psq.py lexical/feedback.py": "tests/lexical",

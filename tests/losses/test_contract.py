@@ -221,9 +221,9 @@ WITH_THRESHOLDS = {"sosl", "mse", "proportional_odds", "cumulative_logits"}
             (
                 lambda value, loss=loss: loss(temperature=value),
                 [0, -1.0, math.nan, math.inf, "hot"],
-                "^temperature must be finite and above 0, got ",
+                f"^temperature must be finite and above 0, got .*: use {usual}$",
             )
-            for loss in (SoftmaxLoss, CumulativeLogits)
+            for loss, usual in ((SoftmaxLoss, 0.1), (CumulativeLogits, 1.0))
         ),
         (ThreePartL2, [(0.2, 0.9), (0.2, 0.55, 0.9, 0.95), (0.9, 0.55, 0.2)], "cut_points must be"),
         (lambda weight: OrdinalSoftmaxLoss(lower_grade_weight=weight), [-0.1, 1.1], "be in .0, 1"),
