@@ -21,6 +21,7 @@ from benchmarks import (
     scaling,
     stacks,
     training,
+    transfer,
     translation_table,
 )
 from benchmarks.workload import Workload
@@ -161,3 +162,15 @@ def test_reranking(tiny, tmp_path, without_plots):
     sizes = {"networks": ["late_interaction", "knrm"], "candidates": 7, "queries": 3}
     (table,) = reranking.measure(run_dir=str(tmp_path / "run"), **sizes)
     assert rows_of(table, "p50 ms", "p99 ms", "cold p50 ms").keys() == set(sizes["networks"])
+
+
+def test_transfer_measures_languages_that_a_model_has_not_seen():
+    given = {"toy_entities": 600, "negatives": 3}
+    tables = transfer.measure("", "lexical", "it,sw", given)
+    assert [table["title"] for table in tables] == [
+        f"Documents: {language}, trained on" for language in ("it", "sw")
+    ]
+    for table in tables:
+        found = {row["name"]: row["full/MRR@10"]["median"] for row in table["rows"]}
+        assert found.keys() == {"that language", "all", "the others"}
+        assert 1 / 600 < found["the others"] < found["all"] <= 1
