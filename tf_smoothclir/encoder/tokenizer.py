@@ -62,14 +62,16 @@ def passage_text(
     words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
     first = len(tokens(title))
     counts = [len(tokens(word[0])) for word in words]
-    if not pretokenized:  # a pair stands after its first character
+    pairs = [False] * len(words)  # whether one stands after the word, its first character
+    if not pretokenized:
         unspaced = [is_unspaced(word[0]) for word in words]
         for place, (before, word) in enumerate(itertools.pairwise(words)):
-            counts[place] += before.end() == word.start() and all(unspaced[place : place + 2])
-    ends = list(itertools.accumulate(counts, initial=first))
+            pairs[place] = before.end() == word.start() and all(unspaced[place : place + 2])
+    ends = list(itertools.accumulate(map(operator.add, counts, pairs), initial=first))
     begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
     own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
-    own = words[max(0, own.start) : own.stop]
+    ends_with_pair = own.stop and ends[own.stop] == begin + longest and pairs[own.stop - 1]
+    own = words[max(0, own.start) : own.stop + ends_with_pair]
     return text[own[0].start() : own[-1].end()] if own else text
 
 
