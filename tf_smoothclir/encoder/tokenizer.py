@@ -70,8 +70,9 @@ def passage_text(
     ends = list(itertools.accumulate(map(operator.add, counts, pairs), initial=first))
     begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
     own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
-    ends_with_pair = own.stop and ends[own.stop] == begin + longest and pairs[own.stop - 1]
-    own = words[max(0, own.start) : own.stop + ends_with_pair]
+    if ends[own.stop : own.stop + 1] == [begin + longest]:  # perhaps with the first of a pair
+        own = slice(own.start, own.stop + any(pairs[max(0, own.stop - 1) : own.stop]))
+    own = words[max(0, own.start) : own.stop]
     return text[own[0].start() : own[-1].end()] if own else text
 
 
