@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.given import Judgments, Table, Texts
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.sets import Data
@@ -120,7 +119,7 @@ def train(
     towers = {"query_tower": query_tower, "document_tower": document_tower}
     keywords = {**of_set, **of_texts, **towers, "tokenizer": tokenizer, **settings}
     chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
-    with progress_shown(progress), without_retracing_warnings():
+    with progress_shown(progress):
         try:
             train_run(chosen, path, overwrite=overwrite, callbacks=callbacks, folds=folds)
         except Interrupted:

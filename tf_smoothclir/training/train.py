@@ -36,6 +36,7 @@ from tf_smoothclir.training.trainer import Look, Trainer
 from tf_smoothclir.utils.errors import input_error
 
 
+@without_retracing_warnings()  # small sets and folds have graphs of their own
 def train(
     settings: RunSettings,
     output_dir: str | Path,
@@ -93,7 +94,6 @@ def train(
     return result
 
 
-@without_retracing_warnings()  # each fold has graphs of its own
 def _cross_validated(retrieval_set: RetrievalSet, settings: RunSettings, folds: int) -> Evaluation:
     """Measures each judged query by a model that was not trained on it; keeps no model.
 
