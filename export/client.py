@@ -1,8 +1,7 @@
 """Asks TensorFlow Serving, or smoothclir-serve, for answers of exported models.
 
-encode prints vectors, search prints documents, score prints the score and grade of a query and a
-document, status prints which versions are served. Texts are arguments or, without arguments, lines
-of standard input. For score, give a query and a document in turn, or with a tab between them.
+encode prints vectors, search prints documents, status prints which versions are served. Texts are
+arguments or, without arguments, lines of standard input.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LABEL = flags.DEFINE_string("label", "", "Label of a version, such as canary.",
 _TIMEOUT = flags.DEFINE_float("timeout", 10.0, "Seconds per request.", 0.001, **_OURS)
 _BATCH_SIZE = flags.DEFINE_integer("batch_size", 256, "Texts per request.", 1, **_OURS)
 _OPTIONS = (_VERSION, _LABEL, _TIMEOUT, _BATCH_SIZE)
-_ARGUMENTS = "encode|search TEXT..., score QUERY DOCUMENT..., or status [MODEL...]"
+_ARGUMENTS = "encode|search TEXT..., or status [MODEL...]"
 
 
 def main(argv) -> None:

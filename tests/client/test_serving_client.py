@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import CUT_POINTS, DEPTH, DIM, encode
+from tests.published import DEPTH, DIM, encode
 from tests.server.local_server import FakeServing, free_port, grpc_server, local_server, serving
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.client.transport import VersionStatus
@@ -51,7 +51,7 @@ def test_vectors_and_pair_id_are_those_of_the_export(client, export, role):
     assert client.pair_id(role) == tower.manifest.pair_id
 
 
-def test_search_gives_ids_scores_and_grades_and_pairs_score_as_hits(client, export):
+def test_search_gives_ids_scores_and_grades(client, export):
     queries = ["red", "sea", "unheard"]
     model = load_part(export, "search").model
     expected = model.signatures["serving_default"](text=tf.constant(queries))
@@ -63,10 +63,6 @@ def test_search_gives_ids_scores_and_grades_and_pairs_score_as_hits(client, expo
         assert [f.grade for f in found] == grades[ids != b""].tolist()
         np.testing.assert_allclose([f.score for f in found], scores[ids != b""], atol=1e-6)
         assert {f.evidence for f in found} == {"words"}
-    first = answers[0][0]
-    ((score, grade),) = client.score([("red", first.id.split()[-1])])
-    assert score == pytest.approx(first.score, abs=1e-6)
-    assert grade == sum(score > cut for cut in CUT_POINTS.alone)
 
 
 def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, monkeypatch):
@@ -261,18 +257,12 @@ def test_command_by_rest_reads_lines_and_prints_json(export):
         assert [json.loads(line)["text"] for line in out.splitlines()] == ["red", "�", ""]
         code, out, _ = command("search", "red")
         assert (code, len(out.splitlines())) == (0, 3 + DEPTH - 1)  # nothing speaks for one of them
-        code, out, _ = command("score", "--json", stdin=b"red\troter\n")
-        assert set(json.loads(out)) == {"query", "document", "score", "grade"}
         code, out, _ = command("status")
         names = ("query_tower", "document_tower", "search")
         assert out.splitlines() == [f"{name} 1 AVAILABLE" for name in names]
-        for arguments, message in [
-            (("score", "one"), "1 texts cannot be paired"),
-            (("guess",), "there is no such command"),
-        ]:
-            code, out, error = command(*arguments)
-            assert (code, out) == (1, "")
-            assert message in error
+        code, out, error = command("guess")
+        assert (code, out) == (1, "")
+        assert "there is no such command" in error
 
 
 def test_rest_needs_no_tensorflow():

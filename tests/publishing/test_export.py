@@ -96,9 +96,8 @@ def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, ro
         for output in signatures[request.model_spec.signature_name](**tensors).values():
             assert len(output) == size
             assert output.dtype == tf.string or np.isfinite(output).all()
-    expected = ["serving_default", "score"] if role == "search" else ["serving_default"]
     sizes = [1, 1, 1, *BATCH_SIZES]  # four of one row, for the quantiles
-    assert sorted(asked) == sorted((name, size) for name in expected for size in sizes)
+    assert sorted(asked) == sorted(("serving_default", size) for size in sizes)
 
 
 def test_texts_are_chosen_by_length_whatever_their_order():
@@ -200,7 +199,6 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("lexical", {"table_type": "int8"}, r"--table_type=int8: .* has no towers"),
         ("lexical", {"retriever": "dense"}, "--retriever=dense: the run ranks with"),
         ("hybrid", {"retriever": "reranked"}, "--retriever=reranked: the run was trained without"),
     ],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.graphs import operations_in
 from tests.published import (
     DIM,
     EPSILON,
@@ -18,6 +19,12 @@ from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import MAX_ANSWER, MAX_TOKENS
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
+from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +180,23 @@ def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_
     np.testing.assert_allclose(found, serving.serve(tf.constant(TEXTS))["vector"], atol=1e-6)
     assert np.abs(found).max() > 0.01
     assert undesired_operations(model) == set()
+
+
+@pytest.mark.parametrize("options", [{"ngram_buckets": 40}, {"position_weights": "learned"}])
+def test_no_function_reads_single_rows_of_tables(options, tmp_path):
+    # After one that does, TensorFlow copies the whole table for each call of the others.
+    tower = AveragePoolingTower(len(WORDS["query"]) + 2, DIM, **options)
+    tower.build()
+    write_vocabulary(tmp_path / "query.txt", [PADDING, UNKNOWN, *WORDS["query"]])
+    encoder = TextEncoder(tmp_path / "query.txt", 10)
+    if tower.ngram_buckets:
+        settings = TextSettings(ngram_buckets=40)
+        encoder = SubwordTextEncoder(tmp_path / "query.txt", 10, settings)
+    exported = ExportedTower(tower, encoder, epsilon=EPSILON, name="query_tower")
+    exported.save(str(tmp_path / "saved"))
+    model = tf.saved_model.load(str(tmp_path / "saved"))
+    functions = [*model.signatures.values(), *model.words.concrete_functions]
+    assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
+    vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"]
+    expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), EPSILON)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-7)

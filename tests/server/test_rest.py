@@ -51,11 +51,6 @@ def test_several_outputs_are_named(server):
         assert {name: values[row] for name, values in columns["outputs"].items()} == prediction
     nothing = [rows["predictions"][2][name] for name in ("ids", "scores", "grades")]
     assert nothing == [[empty] * DEPTH for empty in ("", 0, 0)]
-    pairs = [{"query": "red", "document": "roter"}, {"query": "sea", "document": ""}]
-    document = {"signature_name": "score", "instances": pairs}
-    _, answer = rest(server, "/v1/models/search:predict", document)
-    assert [set(row) for row in answer["predictions"]] == [{"score", "grade"}] * 2
-    assert answer["predictions"][1]["score"] == 0.0
 
 
 BAD_BODIES = [

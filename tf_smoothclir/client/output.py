@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from tf_smoothclir.client.serving_client import SEARCH_MODEL, ServingClient
 from tf_smoothclir.protocols.text_search import DOUBTS
-from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.terminal import visible
 
 Printed = Iterator[tuple[dict, str]]
@@ -35,20 +34,6 @@ def searched(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Pri
         yield {"query": _shown(text), "results": results}, "\n".join(map(visible, lines))
 
 
-def scored(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
-    """Yields the score and grade of pairs: query and document in turn, or separated by a tab."""
-    del role
-    parts = [part for text in texts for part in text.split(b"\t")]
-    if len(parts) % 2:
-        reason = f"{len(parts)} texts cannot be paired as queries and documents"
-        remedy = "Give a query and a document in turn, or both on each line with a tab between them"
-        raise input_error("arguments", reason, remedy)
-    pairs = list(zip(parts[::2], parts[1::2]))
-    for (query, document), (score, grade) in zip(pairs, client.score(pairs)):
-        record = {"query": _shown(query), "document": _shown(document)}
-        yield {**record, "score": score, "grade": grade}, f"{score:.4f}  {grade}"
-
-
 def status(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Printed:
     """Yields the status of the versions of models; without names, of those of an export."""
     del role
@@ -59,7 +44,7 @@ def status(client: ServingClient, texts: Sequence[bytes], *, role: str) -> Print
             yield {"model": name, **dataclasses.asdict(version)}, visible(shown.rstrip())
 
 
-PRINTERS = {"encode": encoded, "search": searched, "score": scored, "status": status}
+PRINTERS = {"encode": encoded, "search": searched, "status": status}
 
 
 def _shown(text: bytes) -> str:

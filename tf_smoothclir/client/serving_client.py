@@ -156,22 +156,6 @@ class ServingClient:
             evidence += [tuple(value.decode("utf-8", "replace") for value in row) for row in rows]
         return np.concatenate(vectors[1:] or vectors), evidence
 
-    def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
-        """Returns the score and the predicted grade of each pair of a query and a document text.
-
-        Args:
-            pairs: `(query, document)`, strings or bytes.
-
-        Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
-        """
-        columns = {"query": [pair[0] for pair in pairs], "document": [pair[1] for pair in pairs]}
-        scored = []
-        for output in self._batches(SEARCH_MODEL, "score", columns):
-            rows = zip(*(self._named(output, name) for name in ("score", "grade")))
-            scored += [(float(score), int(grade)) for score, grade in rows]
-        return scored
-
     def rerank(self, query: str | bytes, documents: Sequence[str | bytes]) -> np.ndarray:
         """Returns the score of each document for a query by the re-ranker, `[documents]` float32.
 

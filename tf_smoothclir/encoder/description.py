@@ -22,7 +22,7 @@ from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
-_TYPES = ("float32", "int8")
+_TYPE = "float32"
 _BYTES_TO_COMPARE = 1 << 16
 
 
@@ -32,7 +32,7 @@ class StoredArray:
 
     Attributes:
         offset: Bytes of the variables' file before it.
-        type: "float32", little-endian, or "int8".
+        type: "float32", little-endian.
     """
 
     offset: int
@@ -58,8 +58,7 @@ class TowerDescription:
         max_tokens: Longer texts are cut to this many tokens.
         arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
             `[buckets, dim]`; `token_weights`, `[words, 1]`, of which the weights are softplus after
-            multiplication by `pace`; `position_weights`, `[parts]`, logarithms. A table of a
-            narrow type with `<name>_scales`, `[rows, 1]`, is multiplied by them.
+            multiplication by `pace`; `position_weights`, `[parts]`, logarithms.
         part_begins: First position of each of the parts of a text that `position_weights` weigh.
         pace: See `arrays`.
         ngrams: None for words alone.
@@ -102,8 +101,8 @@ class TowerDescription:
         """An array, mapped from the file of the variables."""
         stored = self.arrays[name]
         path = directory / _VARIABLES
-        if stored.type in _TYPES:
-            kind = np.dtype(stored.type).newbyteorder("<")
+        if stored.type == _TYPE:
+            kind = np.dtype("<f4")
             size = int(np.prod(stored.shape, dtype=np.int64)) * kind.itemsize
             if 0 < size <= path.stat().st_size - stored.offset:
                 # Mapped, because a query needs a few rows of hundreds of megabytes.

@@ -248,9 +248,7 @@ class Encoder:
         return vectors
 
     def _rows(self, table: str, numbers: np.ndarray) -> np.ndarray:
-        rows = self._arrays[table][numbers].astype(np.float32, copy=False)
-        scales = self._arrays.get(f"{table}_scales")
-        return rows if scales is None else rows * scales[numbers]
+        return self._arrays[table][numbers]
 
 
 class _Ids(dict):

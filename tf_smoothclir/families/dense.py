@@ -156,7 +156,6 @@ class Dense(Family):
                 encoder,
                 epsilon=settings.model.epsilon,
                 name=f"{role}_tower",
-                table_type=publication.table_type,
                 evidence=word_evidence(vocabulary, encoder, settings.text) if asked else None,
             )
         return Towers(towers.__getitem__, settings.model.dim, settings.model.epsilon)

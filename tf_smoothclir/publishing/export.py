@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
@@ -15,9 +14,8 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import family, used_by
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.export_quality import measured_quality, refitted
+from tf_smoothclir.publishing.export_quality import refitted
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.exported_tables import EXACT
 from tf_smoothclir.publishing.manifest import PairInfo
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
@@ -29,7 +27,7 @@ from tf_smoothclir.publishing.version_writer import (
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import InputError
 
 # How many texts of each role the warm-up requests and the comparison choose from.
 _SAMPLED_TEXTS = 10_000
@@ -42,8 +40,8 @@ class Publication:
         published: Family -> its published model, parts first.
     """
 
-    def __init__(self, run: RunDirectory, models: RunModels, table_type: str = EXACT):
-        self.run, self.models, self.table_type = run, models, table_type
+    def __init__(self, run: RunDirectory, models: RunModels):
+        self.run, self.models = run, models
         self.published: dict[str, Any] = {}
         for name in models:
             found = family(name).published(self)
@@ -71,7 +69,6 @@ def export_run(
     max_search_documents: int = 200_000,
     search_depth: int = 10,
     dim: int = 0,
-    table_type: str = EXACT,
     retriever: str = "",
     collection: Any = None,
     verifier: Verifier | None = None,
@@ -85,17 +82,10 @@ def export_run(
     if retriever:
         models = models.only(retriever)
     settings = models.settings
-    if table_type != EXACT and not settings.retrieval.with_task:
-        reason = f"{run.path} has no towers, and so no vectors"
-        raise input_error(f"--table_type={table_type}", reason, "Leave it out")
     if None in models.values():
         models, cut_points = refitted(run, models)
-    publication = Publication(run, models, table_type)
+    publication = Publication(run, models)
     parts, info = publication.parts(), _pair_info(run, models, cut_points)
-    if table_type != EXACT:
-        tables = {role: parts[role].tables for role in ROLES}
-        quality = measured_quality(run, models, tables)
-        info = dataclasses.replace(info, tables=quality)
     try:
         source = source_of(settings.data)
         texts = {
@@ -120,7 +110,7 @@ def export_run(
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     version = publish_version(parts, export_dir, info, texts, verifier)
-    write_model_card(run, settings, export_dir, version, tuple(parts), table_type != EXACT)
+    write_model_card(run, settings, export_dir, version, tuple(parts))
     return version
 
 

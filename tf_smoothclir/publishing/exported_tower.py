@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
-from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
 from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,
@@ -66,7 +67,6 @@ class ExportedTower(tf.Module):
         *,
         epsilon: float,
         name: str,
-        table_type: str = EXACT,
         evidence: WordEvidence | None = None,
     ):
         """Wraps a trained tower, from tokens to `[batch, dim]`."""
@@ -78,8 +78,7 @@ class ExportedTower(tf.Module):
                 self._evidence, autograph=False, input_signature=[_TEXT]
             )
         self.pair_id = ""
-        self.tables = ExportedTables(tower, table_type)
-        self.weights = self.tables.weights_of(tower)
+        self.weights = tf_weights(tower)
         self._epsilon = epsilon
         self._vocabulary_size, self._dim = tower.vocabulary_size, tower.dim
         # The tower takes memory for as many tokens as the longest text has, in each row.
@@ -87,12 +86,12 @@ class ExportedTower(tf.Module):
         if tower.pads_texts:
             self._texts_at_once = max(1, min(TEXTS_AT_ONCE, MAX_TOKENS // encoder.max_tokens))
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.
-        self._call_tower = self.tables.read_in(tower, lambda tokens: tower(tokens))
+        self._call_tower = _in_place(tower, lambda tokens: tower(tokens))
         self._described = None
         if isinstance(tower, AveragePoolingTower):
             self._described = lambda directory: self._description(tower, directory)
         if tower.has_token_vectors:
-            self._token_vectors = self.tables.read_in(tower, tower.token_vectors)
+            self._token_vectors = _in_place(tower, tower.token_vectors)
             self.words = tf.function(self._words, autograph=False, input_signature=[_TEXT])
 
     @tf.function(autograph=False, input_signature=[_TEXT])
@@ -180,8 +179,8 @@ class ExportedTower(tf.Module):
 
     def _description(self, tower: AveragePoolingTower, directory: Path) -> TowerDescription:
         """Description for the encoder without TensorFlow; the SavedModel is written already."""
-        arrays = self.tables.arrays(tower)
-        arrays.update((name, array.numpy()) for name, array in tower.other_arrays().items())
+        variables = {**tower.tables(), **tower.other_arrays()}
+        arrays = {name: array.numpy() for name, array in variables.items()}
         (vocabulary,) = (directory / "assets").iterdir()
         ngrams = None
         if isinstance(self.encoder, SubwordTextEncoder):
@@ -211,3 +210,13 @@ class ExportedTower(tf.Module):
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}
+
+
+def _in_place(tower: WordTableTower, function: Callable) -> Callable:
+    """A function of the tower's tokens, which adds up rows where they lie in the tables."""
+
+    def reading(tokens):
+        with tower.reading_in_place():
+            return function(tokens)
+
+    return reading

@@ -18,16 +18,6 @@ EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
 
 
 @dataclasses.dataclass(frozen=True)
-class TableQuality:
-    """Quality of narrow tables of word vectors, on the validation queries of the run."""
-
-    type: str  # "int8"
-    largest_distance: float  # between the vectors of a text by exact and by narrow tables
-    exact: dict[str, float]
-    narrow: dict[str, float]
-
-
-@dataclasses.dataclass(frozen=True)
 class PairInfo:
     """Facts that all manifests of a version share, whatever its parts are."""
 
@@ -38,8 +28,6 @@ class PairInfo:
     cut_points: CutPoints
     retriever: str = "dense"  # the family that ranks, without a re-ranker
     plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
-    # What the narrow tables of the towers cost; None for exact ones.
-    tables: TableQuality | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

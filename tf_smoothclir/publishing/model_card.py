@@ -33,7 +33,6 @@ def write_model_card(
     export_dir: str | os.PathLike,
     version: int,
     roles: Sequence[str],
-    narrow: bool,
 ) -> Path:
     """Writes the model card of an exported version next to its parts."""
     data = RunConfig.read(run.config).data
@@ -50,7 +49,7 @@ def write_model_card(
         "## Training data",
         *_training_data(name, content.get("set", {})),
         "## Figures",
-        *_figures(content, is_part or narrow),
+        *_figures(content, is_part),
         "## Limits",
         "\n".join(f"* {limit}" for limit in _limits(settings)),
         "## Use",
@@ -133,11 +132,7 @@ def _figures(content: Mapping[str, Any], is_smaller: bool) -> Iterator[str]:
         yield "The run has not been evaluated."
         return
     if is_smaller:
-        yield (
-            "The figures are those of the trained run. This export is smaller (cut vectors, numbers"
-            " of fewer bits, or a part of the run) and may rank worse; `manifest.json` has what was"
-            " measured."
-        )
+        yield "The figures are those of the trained run. This export is smaller and may rank worse."
     if content["test"]:
         yield "Means over the test queries, which nothing was trained or chosen on:"
     yield from (table.rstrip("\n") for table in metrics_table(content, ["test"]))

@@ -117,7 +117,7 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
         for name, rows in texts.items()
     }
     if role == "search":
-        return {"serving_default": {"text": probes["query"]}, "score": probes}
+        return {"serving_default": {"text": probes["query"]}}
     if role == "reranker":
         return {"serving_default": probes}
     tokens = part.encoder(_array(probes[role]))
