@@ -31,7 +31,6 @@ from benchmarks.index import vectors
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
 from tf_smoothclir.settings.data import DataSettings
@@ -84,7 +83,7 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
         DenseHalf(
             lambda text: {"vector": tf.constant(made[text.numpy().astype(int)])},
             dim,
-            IndexSettings(kind),
+            kind,
         )
     ]
     if words:
@@ -151,7 +150,6 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
             _Numbers(documents),
             halves,
             _export(dim),
-            IndexSettings(),
             overwrite=True,
         )
         written = documents / (time.perf_counter() - begin)

@@ -74,10 +74,9 @@ def build(
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.index.builder import build_index
     from tf_smoothclir.index.halves import export_halves
-    from tf_smoothclir.index.index_settings import IndexSettings
 
     only = retrievers[0] if len(retrievers) == 1 else ""
-    halves, manifest = export_halves(export_dir, IndexSettings(index_type), retriever=only)
+    halves, manifest = export_halves(export_dir, index_type, retriever=only)
     source = source_of(manifest.data)
     collection = MixedTexts([text.text for text in source.documents()], documents)
     begin = time.perf_counter()

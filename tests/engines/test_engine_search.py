@@ -18,7 +18,6 @@ from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
-from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.engine_ranker import EngineRanker
@@ -41,7 +40,7 @@ def build(path, uri):
     halves, manifest = export_halves(path)
     documents = source_of(manifest.data)
     with Milvus(str(uri)) as milvus:
-        build_collection(milvus, "texts", documents, halves, manifest, IndexSettings())
+        build_collection(milvus, "texts", documents, halves, manifest)
     return Address(str(uri), "texts")
 
 

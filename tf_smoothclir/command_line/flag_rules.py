@@ -17,7 +17,7 @@ _DATA = [field.name for field in dataclasses.fields(DataSettings)]
 _DATA = [name for name in _DATA if name not in ("cache_dir", "columns")]
 
 _OF_ENGINES = ("uri", "engine_collection")
-_OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
+_OF_NEW_ONES = ("index_type", "overwrite")
 
 
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:

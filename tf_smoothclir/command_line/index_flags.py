@@ -9,6 +9,7 @@ from tf_smoothclir.command_line.setting_flags import (
     define_settings,
     flag,
 )
+from tf_smoothclir.index.index_kind import AUTO, KINDS
 from tf_smoothclir.settings.retrieval import INDEXED_FOR
 
 
@@ -26,24 +27,9 @@ def define_building_flags() -> None:
     flag(
         "index_type",
         "auto",
-        "flat ranks exactly. int8 keeps a byte per number of a vector, on disk too, and binary a"
-        " bit in memory and these bytes on disk: a quarter of the size, nearly the same ranking."
-        " hnsw finds nearly all of the best documents, much faster. auto: flat up to 1 million"
-        " documents, hnsw beyond.",
-        choices=("auto", "flat", "int8", "binary", "hnsw"),
-    )
-    flag(
-        "hnsw_neighbours",
-        32,
-        "hnsw: links per document. More links find more, and cost memory and time to build.",
-        minimum=2,
-    )
-    flag(
-        "search_effort",
-        0,
-        "hnsw: candidates kept during the search (efSearch). More find more and take longer. 0: the"
-        " default for the number of documents.",
-        minimum=0,
+        "flat ranks exactly. hnsw finds nearly all of the best documents, much faster. auto: flat"
+        " up to 1 million documents, hnsw beyond.",
+        choices=(AUTO, *KINDS),
     )
     flag(
         "retriever",
@@ -56,7 +42,7 @@ def define_building_flags() -> None:
         "update",
         False,
         "Bring the index to the present state of its documents: encode those that are new or"
-        " changed, and drop those that are gone. An int8 or binary index encodes all again.",
+        " changed, and drop those that are gone.",
     )
     flag("overwrite", False, "Replace the index, whatever its export, collection and type are.")
     define_path(

@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -31,6 +30,7 @@ class CollectionNote:
         version: Version of the export that it belongs to.
         pair_id: The `pair_id` of this export.
         data: Finds the documents again if they are a retrieval set; None for files.
+        kind: Of the index of vectors, one of `index_kind.KINDS`.
         halves: Names of the halves of an index that it holds, each in a field of this name.
         cut_points: Those of what the exported run ranks with.
         retriever: The family that ranks, without a re-ranker.
@@ -42,7 +42,7 @@ class CollectionNote:
     thresholds: tuple[float, ...]
     data: DataSettings | None
     halves: tuple[str, ...]
-    settings: IndexSettings
+    kind: str
     cut_points: CutPoints | None
     parts: tuple[str, ...]
     retriever: str

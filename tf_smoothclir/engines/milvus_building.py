@@ -14,7 +14,7 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection
 from tf_smoothclir.engines.milvus_fields import field_values
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.halves import Half
-from tf_smoothclir.index.index_settings import IndexSettings
+from tf_smoothclir.index.index_kind import AUTO, kind_for
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import in_batches, text_batches
@@ -32,8 +32,8 @@ def build_collection(
     collection: Collection,
     halves: Sequence[Half],
     export: ExportManifest,
-    settings: IndexSettings,
     *,
+    kind: str = AUTO,
     data: DataSettings | None = None,
     overwrite: bool = False,
 ) -> MilvusCollection:
@@ -63,7 +63,7 @@ def build_collection(
         retriever=export.retriever,
         data=data,
         halves=tuple(half.name for half in halves),
-        settings=_resolved(settings, documents),
+        kind=kind_for(documents, kind),
     )
     building = f"{name}_building"
     client = milvus.client
@@ -164,13 +164,3 @@ def _write(
         for batch, columns in map_in_threads(encoded, batches):
             target.write(batch, columns, replace=replace)
             bar.update(len(batch))
-
-
-def _resolved(settings: IndexSettings, documents: int) -> IndexSettings:
-    if settings.kind not in ("auto", "flat", "hnsw"):
-        raise input_error(
-            f"--index_type={settings.kind}",
-            "vectors in Milvus are not compressed",
-            "Use hnsw; a cluster spreads it over its machines",
-        )
-    return settings.resolved(documents)

@@ -16,6 +16,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_fields import MOST_BYTES, schema_and_indexes
+from tf_smoothclir.index.index_kind import EFFORT
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
@@ -221,8 +222,7 @@ class MilvusCollection:
             )
 
     def _parameters(self, half: str, depth: int) -> dict:
-        effort = max(self.manifest.settings.search_effort, depth)
-        of_half = {"ef": effort} if half == "dense" else {}
+        of_half = {"ef": max(EFFORT, depth)} if half == "dense" else {}
         return {"metric_type": "IP", "params": of_half}
 
     def _refusing_filter(self):

@@ -8,12 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
-from tf_smoothclir.index.index_settings import IndexSettings
+from tf_smoothclir.index.index_kind import FLAT, HNSW_CONSTRUCTION, HNSW_NEIGHBOURS
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 
 MOST_BYTES = 65_535  # of a string
-_HNSW_CONSTRUCTION = 200
 # Milvus refuses an empty sparse vector; no query asks for this word.
 _EMPTY = {NO_WORD: 1.0}
 
@@ -28,7 +27,7 @@ def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[
     indexes = client.prepare_index_params()
     if "dense" in note.halves:
         schema.add_field("dense", kinds.FLOAT_VECTOR, dim=dim)
-        indexes.add_index("dense", metric_type="IP", **_index(note.settings))
+        indexes.add_index("dense", metric_type="IP", **_index(note.kind))
     if "lexical" in note.halves:
         schema.add_field("lexical", kinds.SPARSE_FLOAT_VECTOR)
         indexes.add_index("lexical", metric_type="IP", index_type="SPARSE_INVERTED_INDEX")
@@ -62,8 +61,8 @@ def _rows(matrix: sp.csr_array):
     return ((matrix.indices[begin:end], matrix.data[begin:end]) for begin, end in ends)
 
 
-def _index(settings: IndexSettings) -> dict:
-    if settings.kind == "flat":
+def _index(kind: str) -> dict:
+    if kind == FLAT:
         return {"index_type": "FLAT"}
-    parameters = {"M": settings.hnsw_neighbours, "efConstruction": _HNSW_CONSTRUCTION}
+    parameters = {"M": HNSW_NEIGHBOURS, "efConstruction": HNSW_CONSTRUCTION}
     return {"index_type": "HNSW", "params": parameters}

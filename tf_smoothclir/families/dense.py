@@ -166,12 +166,12 @@ class Dense(Family):
     def exported(self, models):
         return Towers.of_export(models) if models.server is None else SearchedTowers(models)
 
-    def index_half(self, models, settings):
+    def index_half(self, models, kind):
         from tf_smoothclir.index.dense_half import DenseHalf
 
         towers, data = models[self.name], models.manifest.data
         asked = functools.partial(training_query_vectors, towers, data)
-        return DenseHalf(towers.encoder("document"), towers.dim, settings, asked)
+        return DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
 
     def open_half(self, directory, entry, hashes):
         from tf_smoothclir.index.dense_half import open_dense_half

@@ -114,7 +114,7 @@ class Lexical(Family):
 
         return models.part(self.name, load_lexical)[0]
 
-    def index_half(self, models, settings):
+    def index_half(self, models, kind):
         from tf_smoothclir.index.lexical_half import LexicalHalf
 
         return LexicalHalf(models[self.name])

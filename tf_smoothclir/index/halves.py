@@ -17,7 +17,7 @@ import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.index_settings import IndexSettings
+from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.publishing.manifest import ExportManifest
@@ -60,7 +60,7 @@ class Half(Protocol):
 
 def export_halves(
     export_dir: str | os.PathLike,
-    settings: IndexSettings | None = None,
+    kind: str = AUTO,
     *,
     version: int | None = None,
     retriever: str = "",
@@ -82,13 +82,11 @@ def export_halves(
     if retriever != models.retriever:  # its grades and its re-ranker are those of the whole
         parts = tuple(part for part in manifest.parts if part != "reranker")
         manifest = dataclasses.replace(manifest, cut_points=None, retriever=retriever, parts=parts)
-    return halves_of(models, settings, retriever), manifest
+    return halves_of(models, kind, retriever), manifest
 
 
-def halves_of(
-    models: ExportedModels, settings: IndexSettings | None = None, retriever: str = ""
-) -> list[Half]:
+def halves_of(models: ExportedModels, kind: str = AUTO, retriever: str = "") -> list[Half]:
     """A half for each family that needs one; the arguments are those of `export_halves`."""
     families = map(family, with_parts(retriever or models.retriever))
-    halves = (own.index_half(models, settings) for own in families)
+    halves = (own.index_half(models, kind) for own in families)
     return [half for half in halves if half is not None]
