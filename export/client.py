@@ -16,8 +16,7 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.terminal import print_json
 
 _OURS = {"module_name": command.COMMAND}
-_SERVER_HELP = "http://host:port for REST, or host:port for gRPC (default ports: 8501 and 8500)."
-_SERVER = flags.DEFINE_string("server", "http://127.0.0.1:8501", _SERVER_HELP, **_OURS)
+_SERVER = flags.DEFINE_string("server", "http://127.0.0.1:8501", "Its address.", **_OURS)
 _ROLES = ["query", "document"]
 _ROLE = flags.DEFINE_enum("role", "query", _ROLES, "The tower that encodes.", **_OURS)
 _JSON = flags.DEFINE_boolean("json", False, "Print one JSON object per text.", **_OURS)
@@ -42,12 +41,12 @@ def main(argv) -> None:
     if not texts and what != "status":
         texts = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
     options = {option.name: option.value for option in _OPTIONS}
-    with ServingClient(_SERVER.value, **options) as client:
-        for record, shown in PRINTERS[what](client, texts, role=_ROLE.value):
-            if _JSON.value:
-                print_json(record)
-            else:
-                print(shown)
+    client = ServingClient(_SERVER.value, **options)
+    for record, shown in PRINTERS[what](client, texts, role=_ROLE.value):
+        if _JSON.value:
+            print_json(record)
+        else:
+            print(shown)
 
 
 def run() -> None:

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.published import RERANKED_DEPTH, undesired_operations
-from tests.server.local_server import grpc_server, local_server
+from tests.server.local_server import local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.data.sources.opening import source_of
@@ -80,11 +80,11 @@ def test_a_model_server_re_ranks(export_dir):
     model, _ = load_part(export_dir, "reranker")
     serve = model.signatures["serving_default"]
     expected = serve(query=tf.constant(TEXTS[:1]), document=tf.constant(DOCUMENTS))["score"]
-    for server in grpc_server, local_server:
-        with server(export_dir) as address, ServingClient(address, batch_size=3) as client:
-            found = client.rerank(TEXTS[0], DOCUMENTS)
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-            assert client.rerank(TEXTS[0], []).shape == (0,)
+    with local_server(export_dir) as address:
+        client = ServingClient(address, batch_size=3)
+        found = client.rerank(TEXTS[0], DOCUMENTS)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        assert client.rerank(TEXTS[0], []).shape == (0,)
 
 
 def test_searches_rank_as_the_run_does(run, search):

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.oracles import maths
 from tests.published import EPSILON
-from tests.server.local_server import grpc_server, local_server
+from tests.server.local_server import local_server
 from tests.storage.changed import rewrite
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
@@ -159,7 +159,7 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     assert "no such directory" in caplog.text
 
 
-@pytest.mark.parametrize("start", [contextlib.nullcontext, grpc_server, local_server])
+@pytest.mark.parametrize("start", [contextlib.nullcontext, local_server])
 def test_command_answers_in_json_as_a_search_does_alone_and_by_a_server(
     commands, start, export_dir, index_dir, search
 ):

@@ -48,8 +48,8 @@ def define_search_flags() -> None:
     flag(
         "server",
         "",
-        "Encode the queries with the TensorFlow Serving at this address, such as localhost:8500"
-        " (gRPC) or http://localhost:8501 (REST), instead of in this process.",
+        "Encode the queries with the model server at this address, such as http://localhost:8501,"
+        " instead of in this process.",
     )
     flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
