@@ -32,7 +32,7 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
 FLAT, HNSW, MILVUS, MILVUS_WORDS = "on disk, flat", "on disk, hnsw", "Milvus", "Milvus, words too"
@@ -104,9 +104,9 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
 def _export(dim: int) -> ExportManifest:
     thresholds = (0.2, 0.7)
     cut_points = CutPoints(thresholds, (), thresholds)
-    shared = PairInfo(dim, 1.0, thresholds, DataSettings(), cut_points)
+    shared = {"thresholds": thresholds, "data": DataSettings(), "cut_points": cut_points}
     own = {"role": "document", "version": 1, "pair_id": "benchmark", "parts": ROLES}
-    return ExportManifest(**vars(shared), **own)
+    return ExportManifest(dim=dim, epsilon=1.0, **shared, **own)
 
 
 def on_disk(kind: str, documents: int, dim: int, queries: int) -> dict[str, float]:

@@ -80,9 +80,8 @@ FOUND = CutPoints((0.1, 0.4), (0.6, 0.9), (0.1, 0.4))
 def test_which_cut_points_vectors_have():
     of_sum = "hybrid", CutPoints((0.2, 0.7), (), (0.2, 0.7))
     for retriever, expected in (("dense", FOUND), of_sum):
-        note = CollectionNote(
-            1, "a" * 64, (0.2, 0.7), None, ("dense",), "flat", FOUND, (), retriever
-        )
+        shared = {**TOWER.shared(), "cut_points": FOUND, "retriever": retriever}
+        note = CollectionNote(**shared, halves=("dense",), kind="flat")
         assert family("dense").cut_points(note) == expected
 
 

@@ -20,7 +20,7 @@ from tf_smoothclir.protocols.cut_points import read_cut_points
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import run_report
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models, load_retriever
+from tf_smoothclir.training.run_models import check_retriever, load_models, load_retriever
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
@@ -144,7 +144,7 @@ def test_towers_that_count_for_nothing_are_not_kept(runs, tiny, tmp_path, monkey
     assert list(load_models(run)) == ["lexical"]
     assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
     with pytest.raises(InputError, match="or train with --retriever=dense"):
-        load_models(run).only("dense")
+        check_retriever(run.settings(), "dense")
 
 
 def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):

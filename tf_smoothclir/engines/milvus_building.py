@@ -55,13 +55,7 @@ def build_collection(
         raise input_error(f"--engine_collection={name}", reason, "Build an index on disk")
     documents = len(_checked_ids(collection))
     note = CollectionNote(
-        version=export.version,
-        pair_id=export.pair_id,
-        thresholds=tuple(export.thresholds),
-        cut_points=export.cut_points,
-        parts=export.parts,
-        retriever=export.retriever,
-        data=data,
+        **{**export.shared(), "data": data},
         halves=tuple(half.name for half in halves),
         kind=kind_for(documents, kind),
     )

@@ -89,16 +89,9 @@ def _written(
     documents = encode_collection(collection, halves, directory, earlier)
     _check_ids(documents, collection)
     return IndexManifest(
-        version=export.version,
-        pair_id=export.pair_id,
-        thresholds=tuple(export.thresholds),
-        cut_points=export.cut_points,
-        parts=export.parts,
-        retriever=export.retriever,
-        plugins=export.plugins,
+        **{**export.shared(), "data": data},
         fingerprint=collection.fingerprint(),
         collection_name=collection.name,
-        data=data,
         state=state_of_data(data),
         documents=len(documents),
         halves={half.name: half.finish(directory / half.name, documents) for half in halves},

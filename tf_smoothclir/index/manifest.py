@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tf_smoothclir.plugins import check_loaded
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.publishing.manifest import VersionFacts
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.digests import state_of_files
 from tf_smoothclir.storage.folder import Folder
@@ -17,35 +17,21 @@ INDEX = "index"  # the kind of its folder
 REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 
-@dataclasses.dataclass(frozen=True)
-class IndexManifest:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IndexManifest(VersionFacts):
     """The facts of an index.
 
     Attributes:
-        version: Version of the export that it belongs to.
-        pair_id: The `pair_id` of this export.
-        data: Finds the collection again if it is a retrieval set; None for files of documents.
         state: `state_of_files` of the set; "" where it has no files.
-        cut_points: Those of what `retriever` ranks with; None for one half of a hybrid.
-        retriever: The family that ranks it, without a re-ranker.
-        plugins: Modules that have it.
         halves: Family -> what it says of its half; `summary` is for people.
         role: "index".
     """
 
-    version: int
-    pair_id: str
-    thresholds: tuple[float, ...]
     fingerprint: str
     collection_name: str
-    data: DataSettings | None
     documents: int
-    cut_points: CutPoints | None
-    parts: tuple[str, ...]
     halves: dict[str, dict]
     state: str = ""
-    retriever: str = "dense"
-    plugins: tuple[str, ...] = ()
     role: ClassVar[str] = INDEX
 
     @classmethod

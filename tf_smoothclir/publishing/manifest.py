@@ -17,29 +17,34 @@ from tf_smoothclir.utils.errors import input_error
 EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
 
 
-@dataclasses.dataclass(frozen=True)
-class PairInfo:
-    """Facts that all manifests of a version share, whatever its parts are."""
-
-    dim: int  # length of the vectors; 0 without towers
-    epsilon: float  # ε of the similarity; 0 without towers
-    thresholds: tuple[float, ...]
-    data: DataSettings  # the retrieval set of the training run; finds its collection again
-    cut_points: CutPoints
-    retriever: str = "dense"  # the family that ranks, without a re-ranker
-    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportManifest(PairInfo):
-    """The manifest of an exported tower, lexical model or search model."""
+class VersionFacts:
+    """Facts that whatever belongs to a version of an export has: its parts, and indexes of it."""
 
-    role: str  # "query", "document", "lexical" or "search"
     version: int
     # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
     pair_id: str
+    thresholds: tuple[float, ...]
+    # The set of the training run, or of an index: finds its collection again; None for files.
+    data: DataSettings | None
+    cut_points: CutPoints | None  # those of what ranks; None for one half of a hybrid
     # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
+    retriever: str = "dense"  # the family that ranks, without a re-ranker
+    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
+
+    def shared(self) -> dict[str, Any]:
+        """The facts by their names."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(VersionFacts)}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportManifest(VersionFacts):
+    """The manifest of an exported tower, lexical model or search model."""
+
+    role: str  # "query", "document", "lexical" or "search"
+    dim: int  # length of the vectors; 0 without towers
+    epsilon: float  # ε of the similarity; 0 without towers
     documents: int | None = None  # size of the collection of a search model; None for another part
     # Documents that a search model returns per query; None for another part.
     depth: int | None = None
