@@ -75,7 +75,6 @@ tune=dim objects={}
 """
 # Flags that need another one, which is not given.
 _ALONE = """
-replace=True add
 engine=milvus uri
 uri=here.db engine
 engine_collection=mine engine

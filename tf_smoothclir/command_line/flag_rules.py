@@ -48,7 +48,6 @@ FLAG_RULES = (
     *_not_beside("remove", ["collection", *_OF_NEW_ONES, *_DATA], _CHANGES_A_COLLECTION),
     *_not_beside("update", ["overwrite"], "the one keeps what has not changed, the other nothing"),
     *_not_beside("update", ["engine"], "an engine takes changes by --add and --remove"),
-    _needs("replace", "add", "--replace is about the documents of --add"),
     *_not_beside("collection", _DATA, "both name the documents to index"),
     *_not_beside("collection", ["search_model"], "the search model holds the collection"),
     # engines

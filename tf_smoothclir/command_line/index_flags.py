@@ -46,17 +46,14 @@ def define_building_flags() -> None:
     )
     flag("overwrite", False, "Replace the index, whatever its export, collection and type are.")
     define_path(
-        "add", "", "Documents to add to the collection in --engine, in the formats of --collection."
+        "add",
+        "",
+        "Documents to add to the collection in --engine, in the formats of --collection; they"
+        " replace those with the same ids.",
     )
     define_path(
         "remove",
         "",
         "File with the ids of documents to remove from the collection in --engine, one per line."
         " They are removed before --add adds documents.",
-    )
-    flag(
-        "replace",
-        False,
-        "A document of --add replaces the one with the same id. Without this flag that is an"
-        " error.",
     )

@@ -41,7 +41,7 @@ def _change(engine) -> str:
     remove = read_ids(FLAGS.remove) if FLAGS.remove else ()
     with Milvus(engine.uri) as milvus:
         changed = change_collection(
-            milvus, engine.collection, halves, export, add=add, remove=remove, replace=FLAGS.replace
+            milvus, engine.collection, halves, export, add=add, remove=remove
         )
         return _size_of(engine, changed)
 

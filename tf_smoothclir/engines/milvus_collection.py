@@ -79,10 +79,8 @@ class MilvusCollection:
             )
         return row["count(*)"]
 
-    def write(
-        self, documents: Sequence[Text], columns: dict[str, Sequence[Any]], *, replace: bool
-    ) -> None:
-        """Writes documents."""
+    def write(self, documents: Sequence[Text], columns: dict[str, Sequence[Any]]) -> None:
+        """Writes documents, in the place of those with the same ids."""
         rows = [
             {field: _cut(value) for field, value in zip(Text._fields[:3], document)}
             for document in documents
@@ -90,31 +88,15 @@ class MilvusCollection:
         for name, values in columns.items():
             for row, value in zip(rows, values):
                 row[name] = value
-        client = self._milvus.client
-        write = client.upsert if replace else client.insert
         for batch in in_batches(rows, _ROWS_PER_CALL):
             with self._milvus.explained():
-                write(self._name, batch)
+                self._milvus.client.upsert(self._name, batch)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Deletes documents; an id that is not there is no error."""
         for batch in in_batches(ids, _IDS_PER_CALL):
             with self._milvus.explained():
                 self._milvus.client.delete(self._name, filter=_one_of(batch))
-
-    def known(self, ids: Sequence[str]) -> set[str]:
-        """Ids, of those given, that are in the collection."""
-        found = set()
-        for batch in in_batches(ids, _IDS_PER_CALL):
-            with self._milvus.explained():
-                rows = self._milvus.client.query(
-                    self._name,
-                    filter=_one_of(batch),
-                    output_fields=["id"],
-                    consistency_level="Strong",
-                )
-            found |= {row["id"] for row in rows}
-        return found
 
     def flush(self) -> None:
         """Flushes everything to the storage of Milvus."""

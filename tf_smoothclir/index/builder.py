@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.index.document_collections import Collection, check_ids
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.halves import Half
@@ -87,7 +87,7 @@ def _written(
 ) -> IndexManifest:
     """Writes the files of an index into a directory."""
     documents = encode_collection(collection, halves, directory, earlier)
-    _check_ids(documents, collection)
+    check_ids(collection, documents.hashes)
     return IndexManifest(
         **{**export.shared(), "data": data},
         fingerprint=collection.fingerprint(),
@@ -181,18 +181,3 @@ def _check_same(
         "Give --overwrite to replace it, --update for another state of its documents, or another"
         " --index_dir",
     )
-
-
-def _check_ids(documents: DocumentStore, collection: Collection) -> None:
-    if not len(documents):
-        raise input_error(collection.name, "there are no documents", "Check the collection")
-    if same := documents.same_ids():
-        id_ = documents[same[0]].id
-        places = [
-            collection.place("documents", index)
-            for index, text in enumerate(collection.documents())
-            if text.id == id_
-        ]
-        raise input_error(
-            places[1], f"id {id_!r} is already used at {places[0]}", "Give each document its own id"
-        )
