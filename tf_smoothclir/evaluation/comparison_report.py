@@ -1,12 +1,10 @@
-"""A comparison as tables: Markdown for people, CSV and LaTeX for papers, JSON for programs."""
+"""A comparison as a table for people, and as JSON for programs."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 
 from tf_smoothclir.evaluation.compare import Difference
@@ -14,7 +12,7 @@ from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.storage.files import make_directory, write_json, write_text
-from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
+from tf_smoothclir.utils.tables import markdown_table
 
 HEADER = (
     *("metric", "system", "queries", "mean", "difference (95% interval)", "p", "p (Holm)"),
@@ -119,9 +117,7 @@ class Comparison:
         return "".join(f"* {name}: {text}.\n" for name, text in self.rules.items())
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Writes comparison.md, .csv (all digits), .tex (for booktabs) and .json.
-
-        In JSON, an infinite effect size is null.
+        """Writes comparison.md and comparison.json, where an infinite effect size is null.
 
         Args:
             directory: Made if it is missing.
@@ -131,10 +127,6 @@ class Comparison:
         """
         path = make_directory(directory, "--output_dir")
         write_text(path / "comparison.md", str(self))
-        names = [field.name for field in dataclasses.fields(Difference)]
-        lines = [[*dataclasses.astuple(row), self.baseline] for row in self.rows]
-        write_text(path / "comparison.csv", csv_table([*names, "baseline"], lines))
-        write_text(path / "comparison.tex", self._latex())
         content = {
             "baseline": self.baseline,
             "systems": list(self.systems),
@@ -142,18 +134,6 @@ class Comparison:
             "rules": self.rules,
         }
         write_json(path / "comparison.json", content)
-
-    def _latex(self) -> str:
-        rows = table_rows(self.rows, self.baseline)
-        groups = [
-            [map(_latex_cell, cells) for cells in of_metric]
-            for _, of_metric in itertools.groupby(rows, key=lambda cells: cells[0])
-        ]
-        return latex_table(HEADER, groups, "llrrlrrrrr")
-
-
-def _latex_cell(text: str) -> str:
-    return re.sub(r"(?<![\w-])([+-])(?=\d|inf)", r"$\1$", latex_escape(text))
 
 
 def _json_row(row: Difference) -> dict:
