@@ -1,5 +1,6 @@
 """Comparing systems: numbers by hand, significance, refusals, tables, and the command itself."""
 
+import dataclasses
 import functools
 import json
 import math
