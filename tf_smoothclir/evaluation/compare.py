@@ -15,9 +15,7 @@ from tf_smoothclir.evaluation.significance import (
     SAMPLES,
     bootstrap_interval,
     differences,
-    effect_size,
     holm,
-    paired_t_test,
     randomization_test,
 )
 from tf_smoothclir.evaluation.trec_files import (
@@ -52,8 +50,6 @@ class Difference:
         high: Upper end of that interval.
         randomization_p: p of the paired randomisation test.
         holm_p: `randomization_p`, adjusted for all systems of the metric.
-        t_test_p: p of the paired t-test, not adjusted.
-        effect_size: Cohen's d_z; infinite if every query differs by the same amount.
         wins: Number of queries where the system is better.
         ties: Number of queries where both are equal.
         losses: Number of queries where the baseline is better.
@@ -70,8 +66,6 @@ class Difference:
     high: float
     randomization_p: float
     holm_p: float
-    t_test_p: float
-    effect_size: float
     wins: int
     ties: int
     losses: int
@@ -149,8 +143,6 @@ def _difference(
         high=high,
         randomization_p=p,
         holm_p=p,
-        t_test_p=paired_t_test(ours, theirs),
-        effect_size=effect_size(ours, theirs),
         wins=int((by_query > 0).sum()),
         ties=int((by_query == 0).sum()),
         losses=int((by_query < 0).sum()),

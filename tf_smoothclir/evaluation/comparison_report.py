@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +15,7 @@ from tf_smoothclir.utils.tables import markdown_table
 
 HEADER = (
     *("metric", "system", "queries", "mean", "difference (95% interval)", "p", "p (Holm)"),
-    *("p (t-test)", "d_z", "wins/ties/losses"),
+    "wins/ties/losses",
 )
 
 
@@ -35,8 +34,7 @@ def table_rows(rows: Sequence[Difference], baseline: str) -> list[list[str]]:
                 f"{row.queries:,}",
                 f"{row.mean:.4f}",
                 f"{row.difference:+.4f} ({row.low:+.4f} to {row.high:+.4f})",
-                *map(_p_value, (row.randomization_p, row.holm_p, row.t_test_p)),
-                f"{row.effect_size:+.2f}",
+                *map(_p_value, (row.randomization_p, row.holm_p)),
                 f"{row.wins}/{row.ties}/{row.losses}",
             ]
         )
@@ -68,9 +66,7 @@ def legend(
         f" are at most {samples:,}, else {samples:,} random ones, seed {seed}",
         "p (Holm)": f"p adjusted for the {others} comparison{'s' * (others > 1)} within a metric;"
         " nothing is adjusted over metrics",
-        "p (t-test)": "two-sided paired t-test, not adjusted",
         "interval": f"95% percentile bootstrap over queries, {RESAMPLES:,} resamples, seed {seed}",
-        "d_z": "mean difference by the standard deviation of the differences",
         "gain": RULES["gain"],
         "relevance": f"{RULES['relevance']}; the highest grade here is {best_grade}",
         "ties": RULES["ties"],
@@ -117,7 +113,7 @@ class Comparison:
         return "".join(f"* {name}: {text}.\n" for name, text in self.rules.items())
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Writes comparison.md and comparison.json, where an infinite effect size is null.
+        """Writes comparison.md and comparison.json.
 
         Args:
             directory: Made if it is missing.
@@ -130,12 +126,7 @@ class Comparison:
         content = {
             "baseline": self.baseline,
             "systems": list(self.systems),
-            "comparisons": [_json_row(row) for row in self.rows],
+            "comparisons": list(map(dataclasses.asdict, self.rows)),
             "rules": self.rules,
         }
         write_json(path / "comparison.json", content)
-
-
-def _json_row(row: Difference) -> dict:
-    finite = math.isfinite(row.effect_size)
-    return {**dataclasses.asdict(row), "effect_size": row.effect_size if finite else None}
