@@ -103,7 +103,7 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
 
 def _export(dim: int) -> ExportManifest:
     thresholds = (0.2, 0.7)
-    cut_points = CutPoints(thresholds, (), thresholds)
+    cut_points = CutPoints(thresholds, ())
     shared = {"thresholds": thresholds, "data": DataSettings(), "cut_points": cut_points}
     own = {"role": "document", "version": 1, "pair_id": "benchmark", "parts": ROLES}
     return ExportManifest(dim=dim, epsilon=1.0, **shared, **own)

@@ -68,7 +68,7 @@ def export(
         lexical = _lexical_parts(directory, size, with_towers=bool(towers))
         parts["lexical"] = ExportedLexical(lexical)
         collection["words"] = _words(generator, documents, size)
-    cut_points = CutPoints((0.2, 0.7), (), (0.2, 0.7))
+    cut_points = CutPoints((0.2, 0.7), ())
     search = build_search_model(
         Collection.of([f"d{row}" for row in range(documents)], **collection),
         towers,

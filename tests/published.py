@@ -30,7 +30,7 @@ from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
 DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
-CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9), alone=(0.3, 0.6))
+CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9))
 FACTS = {"dim": DIM, "epsilon": EPSILON, "thresholds": THRESHOLDS, "data": DataSettings()}
 FACTS["cut_points"] = CUT_POINTS
 # Hazards that random texts have side by side.

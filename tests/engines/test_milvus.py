@@ -74,11 +74,11 @@ def built(milvus):
     return milvus
 
 
-FOUND = CutPoints((0.1, 0.4), (0.6, 0.9), (0.1, 0.4))
+FOUND = CutPoints((0.1, 0.4), (0.6, 0.9))
 
 
 def test_which_cut_points_vectors_have():
-    of_sum = "hybrid", CutPoints((0.2, 0.7), (), (0.2, 0.7))
+    of_sum = "hybrid", CutPoints((0.2, 0.7), ())
     for retriever, expected in (("dense", FOUND), of_sum):
         shared = {**TOWER.shared(), "cut_points": FOUND, "retriever": retriever}
         note = CollectionNote(**shared, halves=("dense",), kind="flat")

@@ -28,7 +28,7 @@ TOWER = ExportManifest(
     epsilon=1.0,
     thresholds=(0.2, 0.7),
     data=DataSettings(),
-    cut_points=CutPoints((0.2, 0.7), (), (0.2, 0.7)),
+    cut_points=CutPoints((0.2, 0.7), ()),
     parts=ROLES,
 )
 

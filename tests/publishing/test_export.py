@@ -179,7 +179,7 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
 
 
 def pair_id(parts, path, cut_point=0.3, threshold=0.7):
-    cut_points = CutPoints((0.2, cut_point), (0.5, 0.9), (0.2, 0.7))
+    cut_points = CutPoints((0.2, cut_point), (0.5, 0.9))
     facts = {**FACTS, "thresholds": (0.2, threshold), "cut_points": cut_points}
     texts = {"query": [b"a"], "document": [b"b"]}
     version = publish_version({"lexical": ExportedLexical(parts)}, path, facts, texts)

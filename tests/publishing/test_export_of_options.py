@@ -10,6 +10,7 @@ from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.protocols.cut_points import read_cut_points
@@ -17,7 +18,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.training.run_models import ModelsOverSet, load_models, load_retriever
-from tf_smoothclir.training.run_report import calibrated_on, hits_of_short_queries
+from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
 
@@ -104,6 +105,6 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
     hybrid = over.retrievers["hybrid"]
     evaluation = evaluate_split(over.retrieval_set, hybrid, "validation", negatives=negatives)
-    own = calibrated_on(over, "hybrid", evaluation, hits_of_short_queries(over)["hybrid"])
+    own = calibrated(evaluation, hits_of_short_queries(over)["hybrid"])
     assert found.manifest.cut_points == own
     assert load_retriever(run, tokenized_set, 4)[1] is None

@@ -18,7 +18,7 @@ WHOLE = ExportManifest(
     epsilon=0.5,
     thresholds=(0.2, 0.7),
     data=DataSettings(toy_entities=300),
-    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9), (0.2, 0.7)),
+    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9)),
     parts=("query", "document"),
 )
 

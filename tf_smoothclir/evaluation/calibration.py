@@ -26,13 +26,11 @@ PROBABLE = 0.55  # so that about four of five first hits of three words called r
 def calibrated(
     validation: Evaluation,
     of_short: Hits | None = None,
-    alone: Sequence[np.ndarray] | None = None,
 ) -> CutPoints:
     """Cut points for the candidate lists and the hits of a split.
 
     Args:
         of_short: Hits of short queries; None for a scorer that ranks no collection.
-        alone: As `Evaluation.scores_by_grade`, by scores without a collection.
     """
     lists = best_cut_points(validation.scores_by_grade)
     scores, shares = lists, ()
@@ -40,8 +38,7 @@ def calibrated(
         first = of_short.scores[:, 0], of_short.grades[:, 0]
         scores = probable_cut_points(*first, len(validation.scores_by_grade))
         shares = best_cut_points(validation.shares_by_grade())
-    alone_points = lists if alone is None else best_cut_points(alone)
-    return CutPoints(scores, shares, alone_points, lists)
+    return CutPoints(scores, shares, lists)
 
 
 def probable_cut_points(

@@ -182,7 +182,7 @@ class Dense(Family):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
         from tf_smoothclir.protocols.cut_points import CutPoints
 
-        of_loss = CutPoints(manifest.thresholds, (), manifest.thresholds)
+        of_loss = CutPoints(manifest.thresholds, ())
         return super().cut_points(manifest) or of_loss
 
     def scores(self, models, queries, documents):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
-from tf_smoothclir.training.run_report import calibrated_on, hits_of_short_queries
+from tf_smoothclir.training.run_report import hits_of_short_queries
 
 _SPLIT = "validation"
 _METRICS = ("full/MRR@10", "NDCG@5", "P_mr@1")
@@ -33,5 +34,4 @@ def refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints
         _SPLIT,
         ", ".join(f"{metric} {evaluation.metrics[metric]:.4f}" for metric in _METRICS),
     )
-    of_short = hits_of_short_queries(over)[name]
-    return models, calibrated_on(over, name, evaluation, of_short)
+    return models, calibrated(evaluation, hits_of_short_queries(over)[name])
