@@ -22,7 +22,7 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import VectorIndex
+from tf_smoothclir.index.vector_index import FlatIndex
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
@@ -206,7 +206,7 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
 def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypatch):
     opened("hybrid")  # builds the index
     opened.cache_clear()
-    monkeypatch.setattr(VectorIndex, "scan", None)
+    monkeypatch.setattr(FlatIndex, "__init__", None)
     (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
     assert len(hits) == 3
 
