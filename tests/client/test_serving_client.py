@@ -2,7 +2,6 @@
 
 import http.server
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -15,9 +14,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import DEPTH, DIM, encode
+from tests.published import DIM, encode
 from tests.server.local_server import free_port, local_server
-from tf_smoothclir.client.serving_client import ServingClient, VersionStatus
+from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.utils.errors import InputError
 
@@ -71,7 +70,7 @@ def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, 
         answer = mock.Mock(wraps=client._answer)
         monkeypatch.setattr(client, "_answer", answer)
         vectors = client.encode(texts[:rows])
-        bodies = [json.loads(call.args[2]) for call in answer.call_args_list]
+        bodies = [json.loads(call.args[1]) for call in answer.call_args_list]
         sizes = [len(body["inputs"]["text"]) for body in bodies]
         assert sizes == [min(4, rows - begin) for begin in range(0, rows, 4)]
         assert len(vectors) == rows
@@ -89,9 +88,8 @@ def test_one_client_serves_many_threads(client, export):
 
 def test_what_a_server_does_not_have_is_named(address, client):
     """Labels are of TensorFlow Serving; the local server has none."""
-    assert client.status("search") == [VersionStatus(1, "AVAILABLE", "OK", "")]
-    with pytest.raises(InputError, match=f"server {address}, model 'nix': NOT_FOUND: .*nix.*stat"):
-        client.status("nix")
+    with pytest.raises(InputError, match=f"server {address}, model 'nix': NOT_FOUND: .*nix.*Serve"):
+        list(client._batches("nix", "", {"text": ["a"]}))
     with pytest.raises(InputError, match=r"ignature.*nix"):
         list(client._batches("query_tower", "nix", {"text": ["a"]}))
     for asked, message in (
@@ -119,7 +117,7 @@ def test_server_that_is_down_is_named():
 
 
 def test_error_of_a_large_request_names_batch_size(client):
-    with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
+    with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*batch_size"):
         client.encode(["a" * 20_000_000])
     assert client.encode(["red"]).shape == (1, DIM)
 
@@ -197,7 +195,7 @@ REASON = b'{"error": "the reason."}'
     ("status", "answer", "message"),
     [
         *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
-        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*--timeout"),
+        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*timeout"),
         (200, b"<html>", "is not one of a model server"),
         (200, b"[]", "is not one of a model server"),
         (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
@@ -208,32 +206,6 @@ REASON = b'{"error": "the reason."}'
 def test_a_failure_of_a_server_has_a_code_and_a_reason(status, answer, message):
     with pytest.raises(InputError, match=message):
         asked(status, answer, ["a", "b"])
-
-
-def test_command_by_rest_reads_lines_and_prints_json(export):
-    def command(*arguments, stdin=b""):
-        done = subprocess.run(
-            [sys.executable, "-m", "export.client", f"--server={address}", *arguments],
-            cwd=ROOT,
-            input=stdin,
-            capture_output=True,
-            timeout=120,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        )
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    with local_server(export) as address:
-        code, out, _ = command("--json", "encode", stdin=b"red\n\xff\n\n")
-        assert code == 0
-        assert [json.loads(line)["text"] for line in out.splitlines()] == ["red", "�", ""]
-        code, out, _ = command("search", "red")
-        assert (code, len(out.splitlines())) == (0, 3 + DEPTH - 1)  # nothing speaks for one of them
-        code, out, _ = command("status")
-        names = ("query_tower", "document_tower", "search")
-        assert out.splitlines() == [f"{name} 1 AVAILABLE" for name in names]
-        code, out, error = command("guess")
-        assert (code, out) == (1, "")
-        assert "there is no such command" in error
 
 
 def test_rest_needs_no_tensorflow():

@@ -35,7 +35,6 @@ MAINS = {
     "export.export": [],
     "export.build_index": ["data"],
     "export.search": ["data"],
-    "export.client": [],
     "export.serve": ["data"],
 }
 
@@ -170,7 +169,6 @@ NOWHERE = "nowhere: there is no such directory"
     [
         ("trainers.stats", ["--toy_entities=300"], "300"),
         ("trainers.compare", ["first", "second"], "first"),
-        ("export.client", [], "there is no such command"),
         ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
         ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
         ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),

@@ -22,9 +22,9 @@ from tf_smoothclir.utils.errors import InputError, input_error
 SEARCH_MODEL, RERANKER = "search", "reranker"
 _REMEDIES = {
     "UNAVAILABLE": "Start the server, or check the host, the port and the network",
-    "DEADLINE_EXCEEDED": "Raise --timeout, or send fewer texts per request with --batch_size",
-    "NOT_FOUND": "See what is served with `smoothclir-client status`, or serve this model",
-    "RESOURCE_EXHAUSTED": "Send less per request with --batch_size, or raise the server's limit",
+    "DEADLINE_EXCEEDED": "Raise the timeout, or send fewer texts per request by batch_size",
+    "NOT_FOUND": "Serve this model; a model server says at /v1/models/NAME what it has",
+    "RESOURCE_EXHAUSTED": "Send less per request by batch_size, or raise the server's limit",
     "INVALID_ARGUMENT": "Check version and label, and that smoothclir-export wrote the model",
     "UNIMPLEMENTED": "Check that TensorFlow Serving or smoothclir-serve listens at this address",
 }
@@ -39,23 +39,6 @@ _CODES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class VersionStatus:
-    """What a server says about a version of a model.
-
-    Attributes:
-        version: The version.
-        state: Its state, such as "AVAILABLE".
-        error_code: "OK", or the name of the code of what went wrong.
-        error_message: Empty, or what went wrong.
-    """
-
-    version: int
-    state: str
-    error_code: str
-    error_message: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,25 +196,6 @@ class ServingClient:
         (answer,) = self._batches(RERANKER, "pair_id", {"text": [b""]})
         return float(answer["weight"][0])
 
-    def status(self, model: str) -> list[VersionStatus]:
-        """Returns the status of each version of a model that the server knows.
-
-        Args:
-            model: Its name on the server, such as "query_tower" or "search".
-
-        Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
-        """
-        answer = self._answer("GET", model)
-        try:
-            return [
-                VersionStatus(int(entry["version"]), entry["state"], **entry["status"])
-                for entry in answer["model_version_status"]
-            ]
-        except (KeyError, TypeError, ValueError):
-            reason = "the answer has no status of versions"
-            raise self._error(model, reason, "INTERNAL") from None
-
     def pair_id(self, role: str) -> str:
         """Returns the `pair_id` of a tower, which it shares with what belongs to it.
 
@@ -255,7 +219,7 @@ class ServingClient:
             end = min(begin + self._batch_size, rows)
             batch = {name: list(map(_json, texts[begin:end])) for name, texts in columns.items()}
             body = json.dumps({"signature_name": signature, "inputs": batch}).encode()
-            outputs = self._answer("POST", model, body).get("outputs")
+            outputs = self._answer(model, body).get("outputs")
             if not isinstance(outputs, dict):
                 outputs = {"": outputs}
             try:
@@ -269,13 +233,13 @@ class ServingClient:
                 raise self._error(model, reason)
             yield outputs
 
-    def _answer(self, method: str, model: str, body: bytes | None = None) -> dict:
+    def _answer(self, model: str, body: bytes) -> dict:
         """The answer of a model to a request, which must be an object."""
-        path = f"{self._prefix}/v1/models/{quote(model, safe='')}{self._selected}"
-        headers = {"Content-Type": "application/json"} if body else {}
+        path = f"{self._prefix}/v1/models/{quote(model, safe='')}{self._selected}:predict"
+        headers = {"Content-Type": "application/json"}
         try:
             with closing(self._connection(self._host, timeout=self._timeout)) as connection:
-                connection.request(method, f"{path}:predict" if body else path, body, headers)
+                connection.request("POST", path, body, headers)
                 response = connection.getresponse()
                 content = response.read()
         except TimeoutError:
