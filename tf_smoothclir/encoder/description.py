@@ -22,22 +22,19 @@ from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
-_TYPE = "float32"
 _BYTES_TO_COMPARE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Offset, shape and type of a stored array.
+    """Place of an array of little-endian float32 in the file of the variables.
 
     Attributes:
-        offset: Bytes of the variables' file before it.
-        type: "float32", little-endian.
+        offset: Bytes before it.
     """
 
     offset: int
     shape: tuple[int, ...]
-    type: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,15 +98,13 @@ class TowerDescription:
         """An array, mapped from the file of the variables."""
         stored = self.arrays[name]
         path = directory / _VARIABLES
-        if stored.type == _TYPE:
-            kind = np.dtype("<f4")
-            size = int(np.prod(stored.shape, dtype=np.int64)) * kind.itemsize
-            if 0 < size <= path.stat().st_size - stored.offset:
-                # Mapped, because a query needs a few rows of hundreds of megabytes.
-                return np.asarray(np.memmap(path, kind, "r", stored.offset, stored.shape))
-            if not size:
-                return np.zeros(stored.shape, kind)
-        raise input_error(path, f"it has no {stored.type} array {name!r}", "Export the run again")
+        size = 4 * int(np.prod(stored.shape, dtype=np.int64))
+        if not size:
+            return np.zeros(stored.shape, np.float32)
+        if size > path.stat().st_size - stored.offset:
+            raise input_error(path, f"it has no array {name!r}", "Export the run again")
+        # Mapped, because a query needs a few rows of hundreds of megabytes.
+        return np.asarray(np.memmap(path, "<f4", "r", stored.offset, stored.shape))
 
 
 def stored_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, StoredArray]:
@@ -127,7 +122,7 @@ def _stored(data: mmap.mmap, name: str, array: np.ndarray) -> StoredArray:
     offset = data.find(start)
     while offset >= 0:
         if _is_at(data, offset, content):
-            return StoredArray(offset, array.shape, array.dtype.name)
+            return StoredArray(offset, array.shape)
         offset = data.find(start, offset + 1)
     raise ValueError(f"{name}: the variables of the SavedModel do not hold it.")
 

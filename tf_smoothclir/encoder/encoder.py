@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription, version_directory
-from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
+from tf_smoothclir.encoder.ngram_buckets import ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
 from tf_smoothclir.storage.folder import Folder
-from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 _UNKNOWN_ID = 1
@@ -93,7 +92,7 @@ class Encoder:
     @staticmethod
     def can_load(directory: Path) -> bool:
         """Returns whether the directory of a version has a tower that needs no TensorFlow."""
-        return (directory / DESCRIPTION).exists() and _has_hashes(TowerDescription.read(directory))
+        return (directory / DESCRIPTION).exists()
 
     @classmethod
     def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Encoder:
@@ -112,12 +111,6 @@ class Encoder:
         folder, tower = Folder.read(directory, role), TowerDescription.read(directory)
         if not is_checked:
             folder.check("Copy the export again")
-        if not _has_hashes(tower):
-            reason = (
-                f"its n-grams have up to {tower.ngrams.longest} characters, and those that can be"
-                f" computed without TensorFlow at most {LONGEST_NGRAM}"
-            )
-            raise input_error(directory, reason, "Load the tower as a SavedModel")
         self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
         self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
@@ -308,7 +301,3 @@ def _profile(tower: TowerDescription, logs: np.ndarray | None) -> np.ndarray:
     positions = np.arange(tower.max_tokens)
     parts = np.searchsorted(tower.part_begins, positions, side="right") - 1
     return np.exp(logs - logs.max())[parts]
-
-
-def _has_hashes(tower: TowerDescription) -> bool:
-    return tower.ngrams is None or tower.ngrams.longest <= LONGEST_NGRAM
