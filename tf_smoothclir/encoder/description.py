@@ -101,7 +101,7 @@ class TowerDescription:
         size = 4 * int(np.prod(stored.shape, dtype=np.int64))
         if not size:
             return np.zeros(stored.shape, np.float32)
-        if size > path.stat().st_size - stored.offset:
+        if not 0 < size <= path.stat().st_size - stored.offset:
             raise input_error(path, f"it has no array {name!r}", "Export the run again")
         # Mapped, because a query needs a few rows of hundreds of megabytes.
         return np.asarray(np.memmap(path, "<f4", "r", stored.offset, stored.shape))
