@@ -240,25 +240,6 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     assert len(grades) > 1 or name == "dense"  # whose hits are hardly better than chance
 
 
-@pytest.mark.parametrize("half", ["dense", "lexical"])
-def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_path, half):
-    path = ranking_exports["hybrid"]
-    halves, manifest = export_halves(path, retriever=half)
-    assert (manifest.retriever, manifest.cut_points) == (half, None)
-    collection = source_of(manifest.data)
-    build_index(tmp_path / "index", collection, halves, manifest)
-    opened("hybrid")
-    both = build_index(opened.indexes / "hybrid", collection, halves, manifest)
-    assert [*both.halves] == ["dense", "lexical"]  # more than what is asked for, and it stays
-    found = open_search(path, tmp_path / "index", the_same)  # by what the index has
-    assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
-    other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]
-    with pytest.raises(InputError, match=f"--retriever=hybrid: the index has {other}"):
-        open_search(path, tmp_path / "index", the_same, retriever="hybrid")
-    with pytest.raises(InputError, match=f"ranks by --retriever={half} alone"):
-        export_halves(ranking_exports[half], retriever="hybrid")
-
-
 @pytest.mark.parametrize("role", ["document", "query"])
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_explanations_add_up_to_the_scores(opened, name, role, monkeypatch):

@@ -10,7 +10,6 @@ from tf_smoothclir.command_line.setting_flags import (
     flag,
 )
 from tf_smoothclir.index.index_kind import AUTO, KINDS
-from tf_smoothclir.settings.retrieval import INDEXED_FOR
 
 
 def define_building_flags() -> None:
@@ -30,13 +29,6 @@ def define_building_flags() -> None:
         "flat ranks exactly. hnsw finds nearly all of the best documents, much faster. auto: flat"
         " up to 1 million documents, hnsw beyond.",
         choices=(AUTO, *KINDS),
-    )
-    flag(
-        "retriever",
-        "auto",
-        "What the index is for. Of a hybrid, dense keeps vectors alone, and lexical words alone,"
-        " which takes less disk and memory. auto: all that the export ranks with.",
-        choices=INDEXED_FOR,
     )
     flag(
         "update",

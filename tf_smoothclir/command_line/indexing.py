@@ -19,8 +19,7 @@ def index_by_flags(index_dir: Path) -> str:
     engine = engine_address()
     if FLAGS.add or FLAGS.remove:
         return _change(engine)
-    retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever
-    halves, export = export_halves(FLAGS.export_dir, FLAGS.index_type, retriever=retriever)
+    halves, export = export_halves(FLAGS.export_dir, FLAGS.index_type)
     data = setting_flags.data_like(export.data)
     collection = open_collection(FLAGS.collection, data)
     options = {"data": None if FLAGS.collection else data, "overwrite": FLAGS.overwrite}

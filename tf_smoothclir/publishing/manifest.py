@@ -27,7 +27,7 @@ class VersionFacts:
     thresholds: tuple[float, ...]
     # The set of the training run, or of an index: finds its collection again; None for files.
     data: DataSettings | None
-    cut_points: CutPoints | None  # those of what ranks; None for one half of a hybrid
+    cut_points: CutPoints  # those of what ranks
     # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
     retriever: str = "dense"  # the family that ranks, without a re-ranker

@@ -113,13 +113,10 @@ def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str
 
     The weight and the cut points of a re-ranker belong to the whole ranking.
     """
-    reason = "the export has no re-ranker that counts"
-    if manifest.cut_points is None:
-        reason = "the index has one half of the hybrid alone"
-    elif "reranker" in manifest.parts:
+    if "reranker" in manifest.parts:
         return RERANKED
     if retriever == RERANKED:
-        raise _missing(retriever, reason)
+        raise _missing(retriever, "the export has no re-ranker that counts")
     return manifest.retriever
 
 
