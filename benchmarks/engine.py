@@ -133,8 +133,7 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
     """Writes a collection into Milvus, and times it; the collection is deleted."""
     from tf_smoothclir.engines.milvus import Milvus
     from tf_smoothclir.engines.milvus_building import build_collection
-    from tf_smoothclir.engines.milvus_collection import PartOfQuery
-    from tf_smoothclir.engines.milvus_fields import field_values
+    from tf_smoothclir.engines.milvus_collection import PartOfQuery, field_values
     from tf_smoothclir.index.lexical_half import LexicalRows
 
     asked = vectors(queries, dim, seed=2)
