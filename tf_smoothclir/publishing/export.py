@@ -12,9 +12,10 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.calibration import calibrated
+from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.plugins import family, used_by
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.export_quality import refitted
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
@@ -23,12 +24,20 @@ from tf_smoothclir.publishing.version_writer import (
     manifest_in_memory,
     publish_version,
 )
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
+from tf_smoothclir.training.run_models import (
+    ModelsOverSet,
+    RunModels,
+    load_cut_points,
+    load_models,
+)
+from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.utils.errors import InputError
 
 # How many texts of each role the warm-up requests and the comparison choose from.
 _SAMPLED_TEXTS = 10_000
+_SPLIT, _METRICS = "validation", ("full/MRR@10", "NDCG@5", "P_mr@1")  # that cut vectors log
 
 
 class Publication:
@@ -73,7 +82,7 @@ def export_run(
     """
     models, cut_points = load_models(run, dim), None
     if None in models.values():
-        models, cut_points = refitted(run, models)
+        models, cut_points = _refitted(run, models)
     publication = Publication(run, models)
     parts, facts = publication.parts(), _facts(run, models, cut_points)
     try:
@@ -111,6 +120,26 @@ def models_of_run(run: RunDirectory) -> ExportedModels:
     publication = Publication(run, models)
     manifest = manifest_in_memory(publication.parts(), _facts(run, models))
     return ExportedModels(manifest, models=publication.published)
+
+
+def _refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
+    """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
+    settings = models.settings
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
+    over, name = ModelsOverSet(settings, tokenized_set, models), settings.retrieval.retriever
+    models = RunModels(settings, over.models)
+    negatives = settings.training.negatives
+    evaluation = evaluate_split(
+        over.retrieval_set, over.retrievers[name], _SPLIT, negatives=negatives
+    )
+    logging.info(
+        "With vectors of %d numbers: %s; %s queries: %s",
+        settings.model.dim,
+        models[name],
+        _SPLIT,
+        ", ".join(f"{metric} {evaluation.metrics[metric]:.4f}" for metric in _METRICS),
+    )
+    return models, calibrated(evaluation, hits_of_short_queries(over)[name])
 
 
 def _facts(
