@@ -13,8 +13,7 @@ from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder
 from tf_smoothclir.index.dense_half import Recall, dense_note
-from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.manifest import INDEX, IndexManifest
+from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
 

@@ -15,10 +15,9 @@ import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection, check_ids
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.halves import Half
-from tf_smoothclir.index.manifest import INDEX, IndexManifest, state_of_data
 from tf_smoothclir.index.metadata import METADATA, write_metadata
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from absl import logging
 
-from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.manifest import IndexManifest, state_of_data
+from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import SearchedCollection
 from tf_smoothclir.publishing.export_directory import latest_manifest
