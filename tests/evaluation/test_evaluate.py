@@ -344,12 +344,10 @@ def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
 METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
 HISTORY = [{"epoch": 1, "loss": 1.0, "validation": METRIC_VALUES}]
 SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
-PROFILES = {"falling": np.exp(-np.arange(99) / 8), "all alike": np.ones(99)}
 DRAWINGS = {
     "curves of one epoch": (plots.learning_curves, [HISTORY], 1200),
     "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
     "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
-    "profiles": (plots.position_profiles, [PROFILES], 720),
 }
 
 

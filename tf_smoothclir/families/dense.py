@@ -46,7 +46,6 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
     "cnn": "DSSM-CNN",
     "lstm": "DSSM-LSTM",
 }
-_PROFILES = "Weight of a word by its position, in the towers"
 
 
 class Dense(Family):
@@ -125,21 +124,6 @@ class Dense(Family):
             "training": f"{training['pairs']:,} pairs in {training['seconds_of_steps']:.0f} s,"
             f" {training['pairs_per_second']:,.0f} pairs/s",
         }
-
-    def profiles(self, model, settings, positions):
-        text = settings.text
-        towers = {
-            "queries": (model.query_tower, text.max_query_tokens),
-            "documents": (model.document_tower, text.max_document_tokens),
-        }
-        if model.is_shared:
-            towers = {"queries and documents": towers["documents"]}
-        found = {
-            label: tower.position_profile(min(positions, longest))
-            for label, (tower, longest) in towers.items()
-        }
-        found = {label: profile for label, profile in found.items() if profile is not None}
-        return {_PROFILES: ("positions_of_towers", found)} if found else {}
 
     def published(self, publication):
         from tf_smoothclir.publishing.exported_tower import ExportedTower

@@ -173,10 +173,6 @@ class Family:
         """Facts for the run report, name -> text; `training` is that of `metrics.json`."""
         return {}
 
-    def profiles(self, model: Any, settings: RunSettings, positions: int) -> dict:
-        """Caption -> file name and name -> weights of the first positions, to be drawn."""
-        return {}
-
     # In an export
 
     def published(self, publication: Publication) -> Any:

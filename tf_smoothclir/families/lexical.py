@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
 
-_PROFILES = "Weight of a word by its position"
 _PAIRS_PER_CALL = 1024
 
 
@@ -92,11 +91,6 @@ class Lexical(Family):
 
     def facts(self, model, settings, training):
         return model.facts()
-
-    def profiles(self, model, settings, positions):
-        places = np.arange(min(positions, settings.text.max_document_tokens))
-        profiles = {str(field): field(places) for field in model.fields}
-        return {_PROFILES: ("positions", profiles)} if profiles else {}
 
     def published(self, publication):
         from tf_smoothclir.publishing.exported_lexical import LexicalParts

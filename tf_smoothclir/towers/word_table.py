@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
@@ -205,13 +204,6 @@ class WordTableTower(keras.layers.Layer):
             tokens: As for `call`.
         """
         raise NotImplementedError
-
-    def position_profile(self, positions: int) -> np.ndarray | None:
-        """Returns the weights of words at the first positions, `[positions]`; the largest is 1.
-
-        None for towers without weights of positions: all but some of `AveragePoolingTower`.
-        """
-        del positions
 
     def word_vectors(
         self, tokens: DistinctTokens | SubwordTokens, training: bool | None = None

@@ -39,7 +39,6 @@ _CROSSED = (
     "every judged query, ranked by a model that was not trained on it; the model that is kept is"
     " another one, trained on the training queries"
 )
-_DRAWN_POSITIONS = 100
 _OF_FIRST_HITS = {
     "right": "relevant",
     "recall": "of these, predicted relevant",
@@ -175,11 +174,6 @@ def _draw(
     if progress.history:
         drawn["Learning curves"] = run.plots / "learning_curves.png"
         plots.learning_curves(drawn["Learning curves"], progress.history)
-    for name, model in models.items():
-        found = family(name).profiles(model, models.settings, _DRAWN_POSITIONS)
-        for caption, (file, profiles) in found.items():
-            drawn[caption] = run.plots / f"{file}.png"
-            plots.position_profiles(drawn[caption], profiles)
     retrieval = models.settings.retrieval
     if retrieval.retriever == retrieval.with_task:
         drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
