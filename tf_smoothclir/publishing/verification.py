@@ -22,7 +22,7 @@ _NUM_PROBES = 32
 # Uses TensorFlow and nothing of this package. Each line of input is a directory and texts for its
 # `serving_default`; the answers are printed when the input ends, as it also does when the parent is
 # killed. Strings travel as Latin-1, which can decode any bytes. Garbage collection is off because
-# going through the objects of TensorFlow takes half a second during the import, and more at the end.
+# it takes half a second during the import, and more at the end.
 _LOAD_AND_RUN = """
 import gc
 import json
