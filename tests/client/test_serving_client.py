@@ -100,15 +100,6 @@ def test_what_a_server_does_not_have_is_named(address, client):
             ServingClient(address, **asked).encode(["a"])
 
 
-def test_queries_come_with_what_the_tower_knows_of_them(address, export):
-    client = ServingClient(address, batch_size=2)
-    vectors, evidence = client.encode_queries(["red apple", "green", "red pear"])
-    assert [part.shape for part in client.encode_queries([])[:1]] == [(0, 0)]
-    expected = encode(load_part(export, "query").model, ["red apple", "green", "red pear"])
-    np.testing.assert_allclose(vectors, expected, atol=1e-6)
-    assert evidence == [("words", ""), ("nothing", "green"), ("words", "pear")]
-
-
 def test_server_that_is_down_is_named():
     address = f"http://127.0.0.1:{free_port()}"
     message = f"server {address}.*UNAVAILABLE: .*refused.*Start the server"
@@ -132,7 +123,7 @@ def test_error_of_a_large_request_names_batch_size(client):
         ({"batch_size": 0}, "", [], "batch_size=0: it is too small"),
         ({"version": 2, "label": "canary"}, "", [], "label 'canary': version 2 is given too"),
         *(
-            ({"address": one}, "", [], rf"--server={one}.*8501")
+            ({"address": one}, "", [], rf"address={one}.*8501")
             for one in ("", "localhost:8500", "ftp://a:1", "http://", "http:///b", "a b:1")
         ),
     ],

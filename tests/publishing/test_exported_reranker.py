@@ -120,7 +120,7 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
 
 
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
-    """A search by a model server may have no more of the export than the index."""
+    """Whoever copied the export may have left it out."""
 
     def versions(path, role):
         return [] if role == "reranker" else exported_versions(path, role)

@@ -218,7 +218,6 @@ def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypat
         ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
         ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
         ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
-        ("lexical", {"server": "localhost:1"}, "--server=localhost:1: .*in this process"),
     ],
 )
 def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, reason):

@@ -95,7 +95,7 @@ class ServingClient:
             raise input_error(f"batch_size={batch_size}", "it is too small", "Give 1 or more")
         if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", address):
             reason, remedy = "this is no address of REST", "Give http://host:port (8501)"
-            raise input_error(f"--server={address}", reason, remedy)
+            raise input_error(f"address={address}", reason, remedy)
         parts = urlsplit(address)
         secure = parts.scheme == "https"
         self._connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -148,28 +148,6 @@ class ServingClient:
                 for ids, scores, grades, known in zip(*(self._output(output, n) for n in names))
             ]
         return found
-
-    def encode_queries(
-        self, texts: Sequence[str | bytes]
-    ) -> tuple[np.ndarray, list[tuple[str, str]]]:
-        """Returns the vectors of queries, and by what the tower understands them, in one request.
-
-        Args:
-            texts: Queries, strings or bytes.
-
-        Returns:
-            `(vectors, evidence)`: vectors as of `encode`, and for each text its evidence and its
-            unknown words.
-
-        Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
-        """
-        vectors, evidence = [np.empty([0, 0], np.float32)], []
-        for answer in self._batches("query_tower", "evidence", {"text": texts}):
-            vectors.append(self._output(answer, "vector"))
-            rows = zip(self._output(answer, "evidence"), self._output(answer, "unknown"))
-            evidence += [tuple(value.decode("utf-8", "replace") for value in row) for row in rows]
-        return np.concatenate(vectors[1:] or vectors), evidence
 
     def rerank(self, query: str | bytes, documents: Sequence[str | bytes]) -> np.ndarray:
         """Returns the score of each document for a query by the re-ranker, `[documents]` float32.

@@ -45,12 +45,6 @@ def define_search_flags() -> None:
         " which words of the query they met, by which probability. Of towers alone, average pooling"
         " only.",
     )
-    flag(
-        "server",
-        "",
-        "Encode the queries with the model server at this address, such as http://localhost:8501,"
-        " instead of in this process.",
-    )
     flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
 
@@ -61,5 +55,4 @@ def check_search_flags() -> None:
     if FLAGS.tag.split() != [FLAGS.tag]:
         reason = "the tag of a TREC run is one word"
         raise input_error(f"--tag={FLAGS.tag}", reason, "Leave out white space")
-    if not FLAGS.server:
-        check_export_dir()
+    check_export_dir()

@@ -25,7 +25,6 @@ def answer_queries() -> None:
         FLAGS.export_dir,
         FLAGS.index_dir,
         setting_flags.data_like,
-        server=FLAGS.server,
         retriever=FLAGS.retriever,
         **where_to_search(),
     )

@@ -14,9 +14,9 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
 from tf_smoothclir.publishing.export_directory import checked_part, load_model, load_part
-from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
+from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
-from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_server, by_tower
+from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import InputError
@@ -148,7 +148,7 @@ class Dense(Family):
         return {role: published.load(role) for role in ROLES}
 
     def exported(self, models):
-        return Towers.of_export(models) if models.server is None else SearchedTowers(models)
+        return SearchedTowers(models) if models.for_search else Towers.of_export(models)
 
     def index_half(self, models, kind):
         from tf_smoothclir.index.dense_half import DenseHalf
@@ -260,7 +260,7 @@ class Towers:
 
 
 class SearchedTowers:
-    """Towers of an export as a search needs them: without TensorFlow, if they can, or in a server.
+    """Towers of an export as a search needs them: without TensorFlow, if they can.
 
     The query tower is the latest, if it belongs to the index; explanations load, if they are asked
     for, those that the index was built with, even if there are later ones.
@@ -271,13 +271,6 @@ class SearchedTowers:
 
     def read_queries(self) -> EncodeQueries:
         """What reads and encodes the queries of a search."""
-        if self._models.server:
-            from tf_smoothclir.client.serving_client import ServingClient
-
-            client = ServingClient(self._models.server)
-            name, manifest = f"query tower of {self._models.server}", self._models.manifest
-            check_pair_id(name, client.pair_id("query"), manifest)
-            return by_server(client)
         directory, tower = checked_part(self._models.export_dir, "query")
         check_pair(tower, self._models.manifest)
         if Encoder.can_load(directory):

@@ -11,7 +11,6 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families.family import Family
-from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -140,9 +139,6 @@ class Lexical(Family):
         return published_texts(parts, models, retrieval_set).retriever(parts.model)
 
     def ranker(self, models, index):
-        if models.server:
-            reason = "a lexical search reads its queries in this process"
-            raise input_error(f"--server={models.server}", reason, "Leave the flag out")
         return word_ranker(self.name, models[self.name], index)
 
 

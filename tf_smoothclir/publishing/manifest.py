@@ -74,15 +74,10 @@ class ExportManifest(VersionFacts):
 
 def check_pair(first: Any, second: Any) -> None:
     """Checks that two parts, or a part and an index, come from one training run."""
-    check_pair_id(f"{first.role} {first.version}", first.pair_id, second)
-
-
-def check_pair_id(part: str, pair_id: str, manifest: Any) -> None:
-    """Checks that a part comes from the same training run as the owner of a manifest."""
-    if pair_id != manifest.pair_id:
+    if first.pair_id != second.pair_id:
         raise input_error(
-            f"{part} and {manifest.role} {manifest.version}",
-            f"they come from different training runs (pair_id {pair_id[:12]} and"
-            f" {manifest.pair_id[:12]}), so their scores are not comparable",
+            f"{first.role} {first.version} and {second.role} {second.version}",
+            f"they come from different training runs (pair_id {first.pair_id[:12]} and"
+            f" {second.pair_id[:12]}), so their scores are not comparable",
             "Use the same version of all parts, and build the index again",
         )
