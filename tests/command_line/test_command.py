@@ -133,7 +133,7 @@ EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
         ("trainers.evaluate", "rerank_depth-first_stage"),
         ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
         *(("export.search", name) for name in ("queries-query", "uri-engine")),
-        *(("export.build_index", name) for name in ("replace-add", "update-engine")),
+        *(("export.build_index", name) for name in ("add-engine", "update-engine")),
     ],
 )
 def test_incompatible_flags_are_a_message_before_anything_is_loaded(
