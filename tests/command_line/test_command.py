@@ -93,7 +93,6 @@ def check_help(commands, module, groups, **other_defaults):
         ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
         ("trainers.train", ["--data_dir=nowhere"], "/nowhere: there is no such directory."),
         ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
-        ("export.search", ["--trec_run=a.run", "--tag=my system"], "error: --tag=my system: the"),
         ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
         ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
         (

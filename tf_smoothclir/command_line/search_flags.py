@@ -16,7 +16,6 @@ from tf_smoothclir.command_line.setting_flags import (
     flag,
 )
 from tf_smoothclir.storage.files import check_output_file
-from tf_smoothclir.utils.errors import input_error
 
 
 def define_search_flags() -> None:
@@ -37,7 +36,6 @@ def define_search_flags() -> None:
     flag("top_k", 10, "Documents per query.", minimum=1)
     flag("json", False, "Print one JSON object per query.")
     define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
-    flag("tag", "tf_smoothclir", "Name of the system in --trec_run.")
     flag(
         "explain",
         False,
@@ -52,7 +50,4 @@ def check_search_flags() -> None:
     """Reports mistakes that would show only after seconds, or never."""
     if FLAGS.trec_run:
         check_output_file(FLAGS.trec_run, "--trec_run")
-    if FLAGS.tag.split() != [FLAGS.tag]:
-        reason = "the tag of a TREC run is one word"
-        raise input_error(f"--tag={FLAGS.tag}", reason, "Leave out white space")
     check_export_dir()

@@ -41,7 +41,7 @@ def answer_queries() -> None:
             else:
                 _show(search, query, hits, reading)
     if FLAGS.trec_run:
-        run_file.write(FLAGS.trec_run, FLAGS.tag)
+        run_file.write(FLAGS.trec_run)
 
 
 def _typed() -> Iterator[str]:
