@@ -94,7 +94,7 @@ def test_files_as_we_write_them(small_set, tmp_path):
     # d2 and d3 both have 0; d3 is earlier in the tie order.
     ranks = [" ".join([*line[:4], line[5][:2]]) for line in lines]
     assert ranks[:3] == ["q1 Q0 d3 1 tf", "q1 Q0 d2 2 tf", "q2 Q0 d5 1 tf"]
-    assert ranks[3:] == ["q2 Q0 d4 2 tf", "q2 Q0 d2 3 me", "q3 Q0 d6 1 tf"]
+    assert ranks[3:] == ["q2 Q0 d4 2 tf", "q2 Q0 d2 3 tf", "q3 Q0 d6 1 tf"]
     scores = [float(line[4]) for line in lines]
     assert scores[2:4] == [0.5, 0]
     assert scores[0] == scores[5] == 0
@@ -186,7 +186,7 @@ JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
     ("read", "content", "expected"),
     [
         (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
-        (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 tf", RECORDS),
+        (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
         (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
         (read_qrels, "q1 0 d1 2\nq1 0 d2 -99999999999\n", JUDGMENTS),
     ],
