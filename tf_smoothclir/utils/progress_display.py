@@ -18,8 +18,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from tf_smoothclir.utils.progress import Bar
-
 
 class _Display(Progress):
     """The block of bars at the bottom of the terminal, as long as there are any."""
@@ -49,7 +47,7 @@ class _Display(Progress):
         self._handler.setStream(self._stream)
 
 
-class _ShownBar(Bar):
+class _ShownBar:
     """A line of the display."""
 
     def __init__(self, display: Progress, task: TaskID):
@@ -67,7 +65,7 @@ _displays: list[_Display] = []  # at most one
 
 
 @contextlib.contextmanager
-def shown_bar(total: int | None, description: str, unit: str, initial: int) -> Iterator[Bar]:
+def shown_bar(total: int | None, description: str, unit: str, initial: int) -> Iterator[_ShownBar]:
     """Shows a bar inside the context; the arguments are those of `progress_bar`."""
     with _opening:
         if not _displays:
