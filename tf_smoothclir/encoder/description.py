@@ -142,17 +142,17 @@ def version_directory(export_dir: Path, role: str, version: int | None) -> Path:
     """The directory of a complete version of a tower, the latest without `version`."""
     if role not in ROLES:
         raise input_error("role", f"it is {role!r}", "Give 'query' or 'document'")
-    found = _versions(export_dir / f"{role}_tower")
+    versions = _versions(export_dir / f"{role}_tower")
     others = _versions(export_dir / "query_tower")
     if others:  # published last: where it is, everything is
-        found &= others
+        versions &= others
     if version is not None:
-        found &= {version}
-    if not found:
+        versions &= {version}
+    if not versions:
         wanted = "" if version is None else f" of version {version}"
         reason = f"there is no complete {role} tower{wanted}"
         raise input_error(export_dir, reason, "Give the directory that smoothclir-export wrote")
-    return export_dir / f"{role}_tower" / str(max(found))
+    return export_dir / f"{role}_tower" / str(max(versions))
 
 
 def _versions(directory: Path) -> set[int]:

@@ -161,23 +161,25 @@ class Encoder:
             texts: Any texts.
         """
         read = self._read(list(texts))
-        found = []
-        for own in read.texts():
-            weights = read.weights[own, np.newaxis]
-            vectors = read.vectors[read.numbers[own]]
+        vectors_of_texts = []
+        for tokens in read.texts():
+            weights = read.weights[tokens, np.newaxis]
+            vectors = read.vectors[read.numbers[tokens]]
             if len(weights):
                 vectors *= weights / weights.mean()
-            found.append(TokenVectors([read.words[n] for n in read.numbers[own]], vectors))
-        return found
+            vectors_of_texts.append(
+                TokenVectors([read.words[n] for n in read.numbers[tokens]], vectors)
+            )
+        return vectors_of_texts
 
     def _encoded(self, texts: list[Text]) -> np.ndarray:
         read = self._read(texts)
         pooled = np.zeros([len(texts), self.dim], np.float32)
-        for row, own in enumerate(read.texts()):
-            if own.start < own.stop:
-                weights = read.weights[own]
+        for row, tokens in enumerate(read.texts()):
+            if tokens.start < tokens.stop:
+                weights = read.weights[tokens]
                 # Not np.dot, whose threads spin for longer than so small a product takes.
-                np.einsum("t,td->d", weights, read.vectors[read.numbers[own]], out=pooled[row])
+                np.einsum("t,td->d", weights, read.vectors[read.numbers[tokens]], out=pooled[row])
                 pooled[row] /= weights.sum()
         pooled = np.tanh(pooled).astype(np.float64)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self.epsilon

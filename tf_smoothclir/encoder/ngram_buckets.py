@@ -26,12 +26,12 @@ def ngram_buckets(
     Returns:
         `[n-grams]` int64, ordered by word; and `[words]` int64, the number of n-grams of each word.
     """
-    found, numbers = [], []
+    ngrams, numbers = [], []
     for word in words:
-        before = len(found)
-        found += marked_ngrams(word, shortest, longest)
-        numbers.append(len(found) - before)
-    hashes = fingerprints([ngram.encode() for ngram in found])
+        before = len(ngrams)
+        ngrams += marked_ngrams(word, shortest, longest)
+        numbers.append(len(ngrams) - before)
+    hashes = fingerprints([ngram.encode() for ngram in ngrams])
     return (hashes % np.uint64(buckets)).astype(np.int64), np.array(numbers, np.int64)
 
 

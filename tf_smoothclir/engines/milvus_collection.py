@@ -128,8 +128,8 @@ class MilvusCollection:
             return []
         if len(parts) == 1:
             ((half, value, weight),) = parts
-            (found,) = self._search(half, [value], depth)
-            return self._hits(found, weight, None)
+            (hits,) = self._search(half, [value], depth)
+            return self._hits(hits, weight, None)
         api, most = self._milvus.api, max(part.weight for part in parts)
         check_depth(depth)
         requests = [
@@ -145,10 +145,10 @@ class MilvusCollection:
         # Weights of Milvus are at most 1; without norm_score, it adds the scores as they are.
         ranker = api.WeightedRanker(*(part.weight / most for part in parts), norm_score=False)
         with self._refusing_filter():
-            (found,) = self._milvus.client.hybrid_search(
+            (hits,) = self._milvus.client.hybrid_search(
                 self._name, requests, ranker, limit=depth, output_fields=["title", "text"]
             )
-        return self._hits(found, most, None)
+        return self._hits(hits, most, None)
 
     def values(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """The fields of the halves of documents, for each of `ids`."""

@@ -85,11 +85,12 @@ def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
     constant plus the sum of P_{g-1}[c_g] - P_g[c_g] over the cut points. So the best sum whose last
     cut point is c_g adds this to the best sum of those before it that are not above c_g.
     """
-    by_grade = [np.sort(np.asarray(own, np.float32)) for own in scores_by_grade]
+    by_grade = [np.sort(np.asarray(scores, np.float32)) for scores in scores_by_grade]
     values = np.unique(np.concatenate(by_grade))
     # Place c is above the c lowest values.
     shares = [
-        np.append(0, np.searchsorted(own, values, "right")) / max(1, len(own)) for own in by_grade
+        np.append(0, np.searchsorted(scores, values, "right")) / max(1, len(scores))
+        for scores in by_grade
     ]
     places, sums = [], np.zeros(len(values) + 1)
     for lower, upper in itertools.pairwise(shares):

@@ -82,7 +82,7 @@ def compare(
     """Compares each system with the baseline, by each metric."""
     baseline = checked_baseline(list(systems), baseline)
     _check_same_queries(systems, baseline)
-    found, metrics = [], list(dict.fromkeys(metrics))
+    comparisons, metrics = [], list(dict.fromkeys(metrics))
     others = [name for name in systems if name != baseline]
     with progress_bar(len(metrics) * len(others), "Test differences", "tests") as bar:
         for metric in metrics:
@@ -93,10 +93,10 @@ def compare(
                 )
                 bar.update()
             adjusted = holm([one.randomization_p for one in of_metric])
-            found += [
+            comparisons += [
                 dataclasses.replace(one, holm_p=float(p)) for one, p in zip(of_metric, adjusted)
             ]
-    return found
+    return comparisons
 
 
 def checked_baseline(names: Sequence[str], baseline: str = "") -> str:

@@ -134,8 +134,8 @@ class DocumentIndex:
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:
             grades = cut_points.of_hits(scores).tolist()
-        found = zip(positions, scores, grades, self.metadata.rows(positions))
+        ranked = zip(positions, scores, grades, self.metadata.rows(positions))
         return [
             SearchHit(rank, float(score), grade, *self.documents[position][:3], metadata=metadata)
-            for rank, (position, score, grade, metadata) in enumerate(found, start=1)
+            for rank, (position, score, grade, metadata) in enumerate(ranked, start=1)
         ]

@@ -71,5 +71,5 @@ def export_halves(
 def halves_of(models: ExportedModels, kind: str = AUTO) -> list[Half]:
     """A half for each family that ranks and needs one."""
     families = map(family, with_parts(models.retriever))
-    halves = (own.index_half(models, kind) for own in families)
+    halves = (one.index_half(models, kind) for one in families)
     return [half for half in halves if half is not None]

@@ -79,9 +79,9 @@ class ExportedModels(Mapping[str, Any]):
         """
         version = self.manifest.version
         there = version in exported_versions(self.export_dir, role)
-        found, manifest = load(self.export_dir, version if there else None)
+        loaded, manifest = load(self.export_dir, version if there else None)
         check_pair(manifest, self.manifest)
-        return found, manifest
+        return loaded, manifest
 
 
 def load_exported_models(
