@@ -38,7 +38,6 @@ COMMANDS = {
     "index": "export.build_index",
     "search": "export.search",
     "serve": "export.serve",
-    "client": "export.client",
     "lucene": "extras.lucene.write_files",
 }
 

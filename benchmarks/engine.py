@@ -31,9 +31,8 @@ from benchmarks.index import vectors
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
 FLAT, HNSW, MILVUS, MILVUS_WORDS = "on disk, flat", "on disk, hnsw", "Milvus", "Milvus, words too"
@@ -84,7 +83,7 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
         DenseHalf(
             lambda text: {"vector": tf.constant(made[text.numpy().astype(int)])},
             dim,
-            IndexSettings(kind),
+            kind,
         )
     ]
     if words:
@@ -104,10 +103,10 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
 
 def _export(dim: int) -> ExportManifest:
     thresholds = (0.2, 0.7)
-    cut_points = CutPoints(thresholds, (), thresholds)
-    shared = PairInfo(dim, 1.0, thresholds, DataSettings(), cut_points)
+    cut_points = CutPoints(thresholds, ())
+    shared = {"thresholds": thresholds, "data": DataSettings(), "cut_points": cut_points}
     own = {"role": "document", "version": 1, "pair_id": "benchmark", "parts": ROLES}
-    return ExportManifest(**vars(shared), **own)
+    return ExportManifest(dim=dim, epsilon=1.0, **shared, **own)
 
 
 def on_disk(kind: str, documents: int, dim: int, queries: int) -> dict[str, float]:
@@ -134,8 +133,7 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
     """Writes a collection into Milvus, and times it; the collection is deleted."""
     from tf_smoothclir.engines.milvus import Milvus
     from tf_smoothclir.engines.milvus_building import build_collection
-    from tf_smoothclir.engines.milvus_collection import PartOfQuery
-    from tf_smoothclir.engines.milvus_fields import field_values
+    from tf_smoothclir.engines.milvus_collection import PartOfQuery, field_values
     from tf_smoothclir.index.lexical_half import LexicalRows
 
     asked = vectors(queries, dim, seed=2)
@@ -151,7 +149,6 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
             _Numbers(documents),
             halves,
             _export(dim),
-            IndexSettings(),
             overwrite=True,
         )
         written = documents / (time.perf_counter() - begin)

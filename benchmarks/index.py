@@ -101,7 +101,6 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
     import faiss
 
     from tf_smoothclir.index.dense_half import write_index
-    from tf_smoothclir.index.index_settings import IndexSettings
 
     faiss.omp_set_num_threads(threads)
     own = Path(directory, kind)
@@ -109,27 +108,23 @@ def build(directory: str, kind: str, documents: int, dim: int, threads: int) -> 
     own.mkdir()
     os.link(Path(directory, "vectors", "vectors"), own / "vectors")
     begin = time.perf_counter()
-    write_index(own, dim, IndexSettings(kind).resolved(documents))
+    write_index(own, dim, kind)
     seconds = time.perf_counter() - begin
     return {"build s": seconds, "disk MB": sum(p.stat().st_size for p in own.iterdir()) / 1e6}
 
 
-def search(
-    directory: str, kind: str, effort: int, documents: int, dim: int, threads: int
-) -> dict[str, float]:
+def search(directory: str, kind: str, documents: int, dim: int, threads: int) -> dict[str, float]:
     """Times a built index, one query at a time and many at once."""
     import faiss
 
     from tf_smoothclir.index.dense_half import opened_ranker
-    from tf_smoothclir.index.index_settings import IndexSettings
     from tf_smoothclir.ops.top_k import recall
 
     faiss.omp_set_num_threads(threads)
     asked = np.load(Path(directory, "queries.npy"))
-    settings = IndexSettings(kind, search_effort=effort).resolved(documents)
     before = _own_memory()
     hashes = np.arange(documents, dtype=np.uint64)
-    ranker = opened_ranker(Path(directory, kind), dim, settings, hashes)()
+    ranker = opened_ranker(Path(directory, kind), dim, kind, hashes)()
     memory = _own_memory() - before
     measurements = _speeds(lambda some: list(ranker.rank(some, _DEPTH)), asked)
     found = (positions for positions, _ in ranker.rank(asked, _DEPTH))
@@ -179,15 +174,13 @@ def measure(
         rivals: dict[str, Callable] = {}
         built: dict[str, dict[str, float]] = {}
         for name in (FLAT, *kinds):
-            kind, _, effort = name.partition(":")
-            if kind not in built:
-                measurements = common.in_new_process(partial(build, directory, kind, *sizes))
-                built[kind] = {key: measurements[key] for key in ("build s", "disk MB")}
-            rivals[name] = partial(search, directory, kind, int(effort or 0), *sizes)
+            measurements = common.in_new_process(partial(build, directory, name, *sizes))
+            built[name] = {key: measurements[key] for key in ("build s", "disk MB")}
+            rivals[name] = partial(search, directory, name, *sizes)
         rivals[MATMUL] = partial(matmul, directory, dim, threads)
         built[MATMUL] = {"build s": 0.0, "disk MB": documents * dim * 4 / 1e6}
         measurements = {
-            name: [{**found, **built[name.partition(":")[0]]} for found in rounds_]
+            name: [{**found, **built[name]} for found in rounds_]
             for name, rounds_ in common.interleaved(rivals, rounds).items()
         }
     title = f"{documents:,} documents of {dim} dimensions ({made}), {threads} threads"
@@ -233,11 +226,7 @@ def _define_flags() -> None:
     flags.DEFINE_integer("dim", 64, "Dimension of the vectors.", lower_bound=1)
     flags.DEFINE_integer("queries", 512, "Number of queries.", lower_bound=1)
     flags.DEFINE_integer("threads", 2, "Threads of FAISS and TensorFlow.", lower_bound=1)
-    flags.DEFINE_list(
-        "kinds",
-        ["int8", "binary", "hnsw"],
-        "Kinds other than flat; hnsw:128 has the search effort 128.",
-    )
+    flags.DEFINE_list("kinds", ["hnsw"], "Kinds other than flat.")
     flags.DEFINE_enum(
         "vectors", "trained", ["trained", "topics"], "From trained towers, or synthetic."
     )

@@ -52,7 +52,7 @@ def rerank(
         begin = time.perf_counter()
         score(*ids)
         warm.append(time.perf_counter() - begin)
-    stage = SecondStage(reranker, run.vocabulary, StageSettings(candidates, CutPoints((), (), ())))
+    stage = SecondStage(reranker, run.vocabulary, StageSettings(candidates, CutPoints((), ())))
     strings = np.array(
         [text.text for text in tokenized.retrieval_set.source.documents()], dtype=object
     )

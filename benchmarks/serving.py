@@ -43,7 +43,6 @@ def export(
     from tf_smoothclir.publishing.export_search import Collection, build_search_model
     from tf_smoothclir.publishing.exported_lexical import ExportedLexical
     from tf_smoothclir.publishing.exported_tower import ExportedTower
-    from tf_smoothclir.publishing.manifest import PairInfo
     from tf_smoothclir.publishing.version_writer import publish_version
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.evidence import WordEvidence
@@ -69,7 +68,7 @@ def export(
         lexical = _lexical_parts(directory, size, with_towers=bool(towers))
         parts["lexical"] = ExportedLexical(lexical)
         collection["words"] = _words(generator, documents, size)
-    cut_points = CutPoints((0.2, 0.7), (), (0.2, 0.7))
+    cut_points = CutPoints((0.2, 0.7), ())
     search = build_search_model(
         Collection.of([f"d{row}" for row in range(documents)], **collection),
         towers,
@@ -78,10 +77,11 @@ def export(
         depth=10,
     )
     probes = [text.encode() for text in texts(64, _QUERY_TOKENS, known)]
-    info = PairInfo(dim, 1.0, (0.2, 0.7), DataSettings(), cut_points)
+    facts = {"dim": dim, "epsilon": 1.0, "thresholds": (0.2, 0.7), "data": DataSettings()}
+    facts["cut_points"] = cut_points
     begin = time.perf_counter()
     publish_version(
-        {**parts, **towers, "search": search}, directory, info, dict.fromkeys(ROLES, probes)
+        {**parts, **towers, "search": search}, directory, facts, dict.fromkeys(ROLES, probes)
     )
     return {"s": time.perf_counter() - begin}
 

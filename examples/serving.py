@@ -35,10 +35,10 @@ def main() -> None:
     if not (export_dir / "search").is_dir():
         sc.train(toy_entities=300).export(export_dir)
     with served(export_dir) as address:
-        with sc.ServingClient(address) as client:
-            (found,) = client.search([query])
-            print("By the client:", found[0].id, found[0].score, "grade", found[0].grade)
-            print("A vector:", client.encode([query], role="query").shape)
+        client = sc.ServingClient(address)
+        (found,) = client.search([query])
+        print("By the client:", found[0].id, found[0].score, "grade", found[0].grade)
+        print("A vector:", client.encode([query], role="query").shape)
         body = json.dumps({"instances": [query]}).encode()
         with urllib.request.urlopen(f"{address}/v1/models/search:predict", body) as answer:
             (found,) = json.load(answer)["predictions"]

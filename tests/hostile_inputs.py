@@ -17,9 +17,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.index.halves import export_halves
-from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.losses.softmax import SoftmaxLoss
 from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
@@ -163,13 +162,12 @@ class Figures(Given):
 
 class Request(Given):
     files: ClassVar = {
-        "body": '{"instances": [{"text": "red", "k": 1}, {"text": {"b64": "cmVk"}, "k": 2}]}'
+        "body": '{"instances": [{"text": "red", "k": "1"}, {"text": {"b64": "cmVk"}, "k": ""}]}'
     }
 
     def open(self, root):
         document = parse_request((root / "body").read_bytes())
-        specs = {"text": tf.TensorSpec([None], tf.string), "k": tf.TensorSpec([None], tf.int32)}
-        inputs_of(document, specs)
+        inputs_of(document, dict.fromkeys(("text", "k"), tf.TensorSpec([None], tf.string)))
 
 
 def add_index(root: Path) -> None:

@@ -19,7 +19,6 @@ from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.manifest import PairInfo
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.evidence import WordEvidence
 from tf_smoothclir.text.vocabulary import write_vocabulary
@@ -31,7 +30,9 @@ from tf_smoothclir.training.train import train
 
 WORDS = {"query": ["red", "apple", "sea"], "document": ["roter", "apfel", "meer", "日"]}
 DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
-CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9), alone=(0.3, 0.6))
+CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9))
+FACTS = {"dim": DIM, "epsilon": EPSILON, "thresholds": THRESHOLDS, "data": DataSettings()}
+FACTS["cut_points"] = CUT_POINTS
 # Hazards that random texts have side by side.
 PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"red", b"?!", b"%s%n"]
 PIECES += [b"\xff", b"\xc3", b"\xc0\x80", b"\xf5\x80\x80\x80", b"\xf0\x9f\x98", b"\xed\xbf\xbf"]
@@ -151,8 +152,7 @@ def publish_small(vocabulary_dir, path, seed=0, verifier=None):
         collection, parts, None, cut_points=CUT_POINTS, depth=DEPTH
     )
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
-    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings(), CUT_POINTS)
-    return version_writer.publish_version(parts, path, info, texts, verifier)
+    return version_writer.publish_version(parts, path, FACTS, texts, verifier)
 
 
 @pytest.fixture(scope="session")

@@ -62,11 +62,10 @@ SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds":
 VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
 SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
 EVALUATED = {"queries": 20, "documents": 20, "collection": 50}
-INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["int8", "hnsw", "hnsw:128"]}
+INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["hnsw"]}
 ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
 RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
 RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
-QUANTISED = {"export_dir": "dense", "split": "test", "kinds": ["flat", "int8", "binary"]}
 OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
 
 
@@ -76,7 +75,6 @@ OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99
         ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
         ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
         ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
-        ("quantised", [], QUANTISED, [["full/MRR@10", "recall@10", "p50 ms", "disk MB"]]),
         ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
         ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
         ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),

@@ -24,7 +24,7 @@ flags.DEFINE_string("baseline", "", "Name in the table; empty: the first run.", 
 _PATTERNS = "Random sign patterns that the randomisation test draws."
 flags.DEFINE_integer("samples", 100_000, _PATTERNS, lower_bound=1, **_OWN)
 flags.DEFINE_integer("seed", 13, "Of randomisation test and bootstrap.", lower_bound=0, **_OWN)
-_FILES = "Directory for comparison.md, .csv, .tex and .json; empty: the table is only printed."
+_FILES = "Directory for comparison.md and .json; empty: the table is only printed."
 _OUTPUT_DIR = setting_flags.define_path("output_dir", "", _FILES)
 
 
@@ -38,11 +38,11 @@ def main(argv) -> None:
     names = ("measures", "baseline", "split", "full", "qrels", "samples", "seed")
     given = {name: flags.FLAGS[name].value for name in names}
     comparison = compare(*argv[1:], **given)
-    print_table(HEADER, table_rows(comparison.rows, comparison.baseline), keys=2)
+    print_table(HEADER, table_rows(comparison.rows, comparison.baseline))
     print(visible_lines(comparison.legend), end="")
     if _OUTPUT_DIR.value:
         comparison.save(_OUTPUT_DIR.value)
-        print(f"\nTables: {_OUTPUT_DIR.value}/comparison.md, .csv, .tex, .json")
+        print(f"\nTables: {_OUTPUT_DIR.value}/comparison.md, .json")
 
 
 def run() -> None:

@@ -1,1 +1,1 @@
-"""Files for Lucene, Elasticsearch and OpenSearch: the command `smoothclir-lucene`."""
+"""Files for Elasticsearch and OpenSearch, which are built on Lucene: `smoothclir-lucene`."""

@@ -22,19 +22,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.extras.lucene.reading import impacts_of, words_of
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.query_reading import QueryBatch, read_with
 from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
+from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.errors import input_error
 
 ENGINES = ("elasticsearch", "opensearch")
 DOCUMENTS_PER_FILE = 5_000  # so that a file is below the 100 MB that engines take at once
+_DOCUMENTS_AT_ONCE = 4096
 _DECIMALS = 5
 _NEAREST = 100  # documents by their vectors that are among the candidates
 
@@ -70,7 +75,10 @@ class BulkFormat:
             self.of_lexical, self.of_dense = self.lexical.fusion.of_pairs.weights
         if self.lexical is not None and self.lexical.feedback:
             logging.warning("%s will rank without the feedback of this model", engine)
-        self._words = words_of(self.lexical) if self.lexical is not None else []
+        self._words: list[str] = []  # by their ids in queries
+        if self.lexical is not None:
+            files = (self.lexical.vocabulary_dir / f"{role}.txt" for role in ROLES)
+            self._words = [word for file in files for word in read_vocabulary(file)]
 
     def mapping(self) -> dict[str, Any]:
         """Body of the request that creates an index."""
@@ -91,7 +99,7 @@ class BulkFormat:
 
     def documents(self, collection: Collection) -> Iterator[dict[str, Any]]:
         """Yields two lines for `_bulk` for each document."""
-        for texts, impacts in impacts_of(self.lexical, collection):
+        for texts, impacts in _impacts_of(self.lexical, collection):
             vectors = None
             if self.of_dense:
                 vectors = self._models.vectors("document", [text.text for text in texts])
@@ -169,6 +177,21 @@ def write_bulk_files(
         if asked < len(bodies):
             logging.warning("%d queries have no known word", len(bodies) - asked)
     return BulkWritten(number, asked, engine)
+
+
+def _impacts_of(
+    lexical: LexicalParts | None, collection: Collection
+) -> Iterator[tuple[list[Text], sp.csr_array | None]]:
+    """Yields some documents at a time, with their impacts `[documents, query words]`."""
+    documents = collection.documents()
+    while part := list(itertools.islice(documents, _DOCUMENTS_AT_ONCE)):
+        impacts = None
+        if lexical is not None:
+            # The engines know no passages: scores are upper bounds of those of the best one.
+            passages = lexical.model.passages(lexical.document_words(part))
+            of_passages = lexical.model.impacts(passages, lexical.spelling)
+            impacts = largest_of_groups(of_passages, passages.firsts)
+        yield part, impacts
 
 
 def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
+from tf_smoothclir.utils.tables import csv_table, markdown_table
 
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "θ": r"$\theta$",
+    "ε": r"$\varepsilon$",
+    "†": r"\textsuperscript{$\dagger$}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
 _CSV_COLUMNS = ("set", "system", "thresholds", "metric", "mean", "lowest_seed", "highest_seed")
 _CSV_COLUMNS += ("seeds", "queries", "marked")
 
@@ -48,11 +58,20 @@ class Table:
         rows = [[_bold(cell, r"\textbf{{{}}}", latex_escape) for cell in row] for row in self.rows]
         kinds = [any(isinstance(cell, Value) for cell in column) for column in zip(*self.rows)]
         columns = "".join("r" if is_number else "l" for is_number in kinds)
-        return f"% {self.caption}\n{latex_table(self.columns, [rows], columns)}"
+        header, *lines = (
+            " & ".join(cells) + r" \\" for cells in [map(latex_escape, self.columns), *rows]
+        )
+        parts = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header, r"\midrule", *lines]
+        return "\n".join([f"% {self.caption}", *parts, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
     def csv(self) -> str:
         """A table of texts and numbers as CSV."""
         return csv_table(self.columns, self.rows)
+
+
+def latex_escape(text: object) -> str:
+    """Escapes a text so that LaTeX shows it literally."""
+    return re.sub(r"[\\~^&%$#_{}θε†]", lambda match: _LATEX[match[0]], str(text))
 
 
 def _bold(cell: object, pattern: str, escape=str) -> str:

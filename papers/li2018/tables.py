@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
-from tf_smoothclir.evaluation.significance import holm, paired_t_test
+from tf_smoothclir.evaluation.significance import differences, holm
 from tf_smoothclir.optimizers.learning_rate import learning_rate
 from tf_smoothclir.papers.laboratory.experiment import Experiment
 from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
@@ -152,7 +153,9 @@ def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
     by_name = {one.system.name: one for one in systems if MAP in one.per_query}
     asked = [(name, *one) for name in by_name for one in asked_of(name) if one[0] in by_name]
     pairs = list(dict.fromkeys((name, other) for name, other, _, _ in asked))
-    p = [paired_t_test(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
+    by_query = [differences(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
+    tests = (stats.ttest_1samp(one, 0).pvalue if one.any() else 1.0 for one in by_query)
+    p = [float(np.nan_to_num(one, nan=1.0)) for one in tests]  # NaN for a single query
     found: dict[str, tuple[list[str], list[str]]] = {}
     for place, tested in enumerate((p, holm(p) if p else [])):
         for name, other, mark, sign in asked:

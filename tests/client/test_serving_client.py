@@ -1,8 +1,7 @@
-"""The client: the same answers by gRPC and REST, and errors that can be read."""
+"""The client: the answers of the models, and errors that can be read."""
 
 import http.server
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -15,10 +14,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.published import CUT_POINTS, DEPTH, DIM, encode
-from tests.server.local_server import FakeServing, free_port, grpc_server, local_server, serving
+from tests.published import DIM, encode
+from tests.server.local_server import free_port, local_server
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.client.transport import VersionStatus
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.utils.errors import InputError
 
@@ -28,16 +26,15 @@ TEXTS = ["red apple", "", b"\xff\xfe red", "sea\x00red", "日本語", "\udcff", 
 BYTES = [b"red apple", b"", b"\xff\xfe red", b"sea\x00red", "日本語".encode(), b"\xff", b"?"]
 
 
-@pytest.fixture(scope="module", params=[grpc_server, local_server], ids=["grpc", "rest"])
-def address(request, export):
-    with request.param(export) as address:
+@pytest.fixture(scope="module")
+def address(export):
+    with local_server(export) as address:
         yield address
 
 
 @pytest.fixture
 def client(address):
-    with ServingClient(address) as client:
-        yield client
+    return ServingClient(address)
 
 
 @pytest.mark.parametrize("role", ["query", "document"])
@@ -51,7 +48,7 @@ def test_vectors_and_pair_id_are_those_of_the_export(client, export, role):
     assert client.pair_id(role) == tower.manifest.pair_id
 
 
-def test_search_gives_ids_scores_and_grades_and_pairs_score_as_hits(client, export):
+def test_search_gives_ids_scores_and_grades(client, export):
     queries = ["red", "sea", "unheard"]
     model = load_part(export, "search").model
     expected = model.signatures["serving_default"](text=tf.constant(queries))
@@ -63,21 +60,18 @@ def test_search_gives_ids_scores_and_grades_and_pairs_score_as_hits(client, expo
         assert [f.grade for f in found] == grades[ids != b""].tolist()
         np.testing.assert_allclose([f.score for f in found], scores[ids != b""], atol=1e-6)
         assert {f.evidence for f in found} == {"words"}
-    first = answers[0][0]
-    ((score, grade),) = client.score([("red", first.id.split()[-1])])
-    assert score == pytest.approx(first.score, abs=1e-6)
-    assert grade == sum(score > cut for cut in CUT_POINTS.alone)
 
 
 def test_many_texts_are_sent_in_batches_and_come_back_in_order(address, export, monkeypatch):
     texts = ["red 1", "apple 1", "sea 1", "red 2", "apple 2", "sea 2", "red 3", "apple 3", "sea 3"]
     expected = encode(load_part(export, "query").model, texts)
     for rows in (0, 1, 8, 9):
-        with ServingClient(address, batch_size=4) as client:
-            predict = mock.Mock(wraps=client._transport.predict)
-            monkeypatch.setattr(client._transport, "predict", predict)
-            vectors = client.encode(texts[:rows])
-        sizes = [len(call.args[2]["text"]) for call in predict.call_args_list]
+        client = ServingClient(address, batch_size=4)
+        answer = mock.Mock(wraps=client._answer)
+        monkeypatch.setattr(client, "_answer", answer)
+        vectors = client.encode(texts[:rows])
+        bodies = [json.loads(call.args[1]) for call in answer.call_args_list]
+        sizes = [len(body["inputs"]["text"]) for body in bodies]
         assert sizes == [min(4, rows - begin) for begin in range(0, rows, 4)]
         assert len(vectors) == rows
         assert not rows or np.abs(vectors - expected[:rows]).max() < 1e-6
@@ -93,66 +87,30 @@ def test_one_client_serves_many_threads(client, export):
 
 
 def test_what_a_server_does_not_have_is_named(address, client):
-    """TensorFlow Serving has labels; the local server has none."""
-    assert client.status("search") == [VersionStatus(1, "AVAILABLE", "OK", "")]
-    with pytest.raises(InputError, match=f"server {address}, model 'nix': NOT_FOUND: .*nix.*stat"):
-        client.status("nix")
+    """Labels are of TensorFlow Serving; the local server has none."""
+    with pytest.raises(InputError, match=f"server {address}, model 'nix': NOT_FOUND: .*nix.*Serve"):
+        list(client._batches("nix", "", {"text": ["a"]}))
     with pytest.raises(InputError, match=r"ignature.*nix"):
         list(client._batches("query_tower", "nix", {"text": ["a"]}))
     for asked, message in (
         ({"version": 9}, "'query_tower' version 9: NOT_FOUND: .*query_tower"),
-        ({"label": "canary"}, "'canary': (INVALID_ARGUMENT.*label: canary|NOT_FOUND)"),
+        ({"label": "canary"}, "'canary': NOT_FOUND"),
     ):
-        with ServingClient(address, **asked) as other, pytest.raises(InputError, match=message):
-            other.encode(["a"])
+        with pytest.raises(InputError, match=message):
+            ServingClient(address, **asked).encode(["a"])
 
 
-def test_queries_come_with_what_the_tower_knows_of_them(address, export):
-    with ServingClient(address, batch_size=2) as client:
-        vectors, evidence = client.encode_queries(["red apple", "green", "red pear"])
-        assert [part.shape for part in client.encode_queries([])[:1]] == [(0, 0)]
-    expected = encode(load_part(export, "query").model, ["red apple", "green", "red pear"])
-    np.testing.assert_allclose(vectors, expected, atol=1e-6)
-    assert evidence == [("words", ""), ("nothing", "green"), ("words", "pear")]
-
-
-@pytest.mark.parametrize(("kind", "least"), [("{}", 0.15), ("http://{}", 0)])
-def test_server_that_is_down_is_named_after_the_retries_of_grpc(kind, least):
-    address = kind.format(f"127.0.0.1:{free_port()}")
+def test_server_that_is_down_is_named():
+    address = f"http://127.0.0.1:{free_port()}"
     message = f"server {address}.*UNAVAILABLE: .*refused.*Start the server"
-    begin = time.monotonic()
-    with ServingClient(address, retries=2) as client, pytest.raises(InputError, match=message):
-        client.encode(["a"])
-    assert least <= time.monotonic() - begin < 5
+    with pytest.raises(InputError, match=message):
+        ServingClient(address).encode(["a"])
 
 
-def test_server_that_starts_between_the_retries_of_grpc_is_found(export):
-    port, ended, fake = free_port(), threading.Event(), FakeServing(export)
-
-    def start_late():
-        time.sleep(0.1)
-        with serving(fake, port):
-            ended.wait(20)
-
-    thread = threading.Thread(target=start_late)
-    thread.start()
-    try:
-        with ServingClient(f"127.0.0.1:{port}", retries=4, timeout=20) as client:
-            assert client.encode(["red"]).shape == (1, DIM)
-    finally:
-        ended.set()
-        thread.join()
-
-
-@pytest.mark.parametrize(
-    ("server", "options", "size"),
-    [(grpc_server, {"max_bytes": 10_000}, 20_000), (local_server, {}, 20_000_000)],
-)
-def test_error_of_a_large_request_names_batch_size(export, server, options, size):
-    with server(export, **options) as address, ServingClient(address) as client:
-        with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*--batch_size"):
-            client.encode(["a" * size])
-        assert client.encode(["red"]).shape == (1, DIM)
+def test_error_of_a_large_request_names_batch_size(client):
+    with pytest.raises(InputError, match=r"RESOURCE_EXHAUSTED.*batch_size"):
+        client.encode(["a" * 20_000_000])
+    assert client.encode(["red"]).shape == (1, DIM)
 
 
 @pytest.mark.parametrize(
@@ -162,19 +120,17 @@ def test_error_of_a_large_request_names_batch_size(export, server, options, size
         ({}, "rerank", ["red", "apple"], "document: it is a single text, 'apple'"),
         ({}, "encode", [["red", None]], "text: None is no text"),
         ({}, "encode", [["red"], "documents"], "role='documents'.*document"),
-        ({"retries": -1}, "", [], "retries=-1: it is too small"),
         ({"batch_size": 0}, "", [], "batch_size=0: it is too small"),
         ({"version": 2, "label": "canary"}, "", [], "label 'canary': version 2 is given too"),
         *(
-            ({"address": one}, "", [], rf"--server={one}.*8500.*8501")
-            for one in ("", "localhost", "ftp://a:1", "http://", "http:///b", "a:port", "a b:1")
+            ({"address": one}, "", [], rf"address={one}.*8501")
+            for one in ("", "localhost:8500", "ftp://a:1", "http://", "http:///b", "a b:1")
         ),
     ],
 )
 def test_mistakes_are_named_before_anything_is_sent(options, name, arguments, message):
-    given = {"address": "localhost:1", "retries": 0, **options}
-    with pytest.raises(InputError, match=message), ServingClient(**given) as client:
-        getattr(client, name)(*arguments)
+    with pytest.raises(InputError, match=message):
+        getattr(ServingClient(**{"address": "http://localhost:1", **options}), name)(*arguments)
 
 
 class Answering(http.server.BaseHTTPRequestHandler):
@@ -206,8 +162,8 @@ def asked(status, answer, texts):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_address[1]}"
         try:
-            with ServingClient(address, timeout=0.2 if status == "silence" else 20) as client:
-                client.encode(texts)
+            timeout = 0.2 if status == "silence" else 20
+            ServingClient(address, timeout=timeout).encode(texts)
         finally:
             assert len(server.bodies) == 1  # REST asks once
             server.shutdown()
@@ -230,7 +186,7 @@ REASON = b'{"error": "the reason."}'
     ("status", "answer", "message"),
     [
         *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
-        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*--timeout"),
+        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*timeout"),
         (200, b"<html>", "is not one of a model server"),
         (200, b"[]", "is not one of a model server"),
         (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
@@ -243,40 +199,8 @@ def test_a_failure_of_a_server_has_a_code_and_a_reason(status, answer, message):
         asked(status, answer, ["a", "b"])
 
 
-def test_command_by_rest_reads_lines_and_prints_json(export):
-    def command(*arguments, stdin=b""):
-        done = subprocess.run(
-            [sys.executable, "-m", "export.client", f"--server={address}", *arguments],
-            cwd=ROOT,
-            input=stdin,
-            capture_output=True,
-            timeout=120,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        )
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    with local_server(export) as address:
-        code, out, _ = command("--json", "encode", stdin=b"red\n\xff\n\n")
-        assert code == 0
-        assert [json.loads(line)["text"] for line in out.splitlines()] == ["red", "�", ""]
-        code, out, _ = command("search", "red")
-        assert (code, len(out.splitlines())) == (0, 3 + DEPTH - 1)  # nothing speaks for one of them
-        code, out, _ = command("score", "--json", stdin=b"red\troter\n")
-        assert set(json.loads(out)) == {"query", "document", "score", "grade"}
-        code, out, _ = command("status")
-        names = ("query_tower", "document_tower", "search")
-        assert out.splitlines() == [f"{name} 1 AVAILABLE" for name in names]
-        for arguments, message in [
-            (("score", "one"), "1 texts cannot be paired"),
-            (("guess",), "there is no such command"),
-        ]:
-            code, out, error = command(*arguments)
-            assert (code, out) == (1, "")
-            assert message in error
-
-
 def test_rest_needs_no_tensorflow():
     script = "import sys; from tf_smoothclir.client.serving_client import ServingClient;"
     script += " ServingClient('http://here:1');"
-    script += " sys.exit(sorted({'tensorflow', 'grpc'} & set(sys.modules)) or 0)"
+    script += " sys.exit(sorted({'tensorflow'} & set(sys.modules)) or 0)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0

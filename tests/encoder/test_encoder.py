@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from tests.published import EPSILON, NoVerifier, encode
-from tests.storage.changed import rewrite
 from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder, encoder
@@ -17,7 +16,6 @@ from tf_smoothclir.encoder.description import version_directory
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.explanation import SavedTower
-from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.utils.errors import InputError
 
 OPTIONS = {
@@ -167,13 +165,3 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
         Encoder(copy, "query", 7)
     with pytest.raises(InputError, match="Give 'query' or 'document'"):
         Encoder(copy, "search")
-
-
-def test_longer_ngrams_than_can_be_hashed_are_refused(exports, tmp_path):
-    copied = shutil.copytree(exports["options"], tmp_path / "copy") / "query_tower/1"
-    description = read_json(copied / DESCRIPTION)
-    description["ngrams"]["longest"] = 17
-    write_json(copied / DESCRIPTION, description)
-    rewrite(copied)
-    with pytest.raises(InputError, match=r"17 characters.*at most 16"):
-        Encoder(tmp_path / "copy", "query")

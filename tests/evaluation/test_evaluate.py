@@ -48,7 +48,7 @@ from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
 FULL = tuple(f"full/{name}" for name in COLLECTION_METRICS)
-CUT_POINTS = CutPoints((-0.01, 0.01), shares=(0.7, 0.9), alone=(), lists=(-0.01, 0.01))
+CUT_POINTS = CutPoints((-0.01, 0.01), shares=(0.7, 0.9), lists=(-0.01, 0.01))
 
 
 @pytest.fixture(scope="module")
@@ -241,13 +241,12 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     # Shares of the first hit's score: 1 and 1 of grade 1, 1 / 2 and 1 / 4 of grade 0.
     hits = Hits(np.float32([[4, 2], [8, 2]]), np.array([[1, 0], [1, 0]]))
     first = Hits(np.float32([[4], [5], [6], [8]]), np.array([[0], [0], [1], [1]]))
-    alone = [np.array([2.0]), np.array([4.0])]
-    found = calibrated(Evaluation({}, {}, {}, lists, hits), first, alone)
+    found = calibrated(Evaluation({}, {}, {}, lists, hits), first)
     assert 5 < found.scores[0] < 6.5
     others = dataclasses.replace(found, scores=())
-    assert others == CutPoints(scores=(), shares=(0.75,), alone=(3.0,), lists=(0.5,))
+    assert others == CutPoints(scores=(), shares=(0.75,), lists=(0.5,))
     ranks_no_collection = calibrated(Evaluation({}, {}, {}, lists))
-    assert ranks_no_collection == CutPoints((0.5,), shares=(), alone=(0.5,), lists=(0.5,))
+    assert ranks_no_collection == CutPoints((0.5,), shares=(), lists=(0.5,))
 
 
 def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():
@@ -345,12 +344,10 @@ def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
 METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
 HISTORY = [{"epoch": 1, "loss": 1.0, "validation": METRIC_VALUES}]
 SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
-PROFILES = {"falling": np.exp(-np.arange(99) / 8), "all alike": np.ones(99)}
 DRAWINGS = {
     "curves of one epoch": (plots.learning_curves, [HISTORY], 1200),
     "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
     "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
-    "profiles": (plots.position_profiles, [PROFILES], 720),
 }
 
 

@@ -69,13 +69,13 @@ def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path
     for negatives in (0, 40):
         lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=5)
         scores = retriever.score(lists)
-        trec.write_list_run(run, retrieval_set, lists, scores, "tag")
+        trec.write_list_run(run, retrieval_set, lists, scores)
         trec.write_list_qrels(qrels, retrieval_set, lists)
         per_query = list_metrics(retrieval_set, lists, scores)
         check(per_query, ids[lists.query_rows], run, qrels, list_measures(best))
     queries = retrieval_set.queries_in(split)
     ranking = Ranking.joined(retriever.rank(queries, DEPTH))
-    trec.write_ranking(run, retrieval_set, ranking, "tag")
+    trec.write_ranking(run, retrieval_set, ranking)
     trec.write_qrels(qrels, retrieval_set, queries)
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
     graded = {"full/nDCG@10": nDCG @ 10, "full/MAP": AP, "full/MRR@10": RR(rel=best) @ 10}
@@ -89,12 +89,12 @@ def test_files_as_we_write_them(small_set, tmp_path):
     assert small_set.tie_order[[2, 3, 1]].tolist() == [0, 1, 4]  # d3, d4, d2
     # Ties are in our order.
     path = tmp_path / "run.trec"
-    trec.write_list_run(path, small_set, lists, scores, "me")
+    trec.write_list_run(path, small_set, lists, scores)
     lines = [line.split(" ") for line in path.read_text().splitlines()]
     # d2 and d3 both have 0; d3 is earlier in the tie order.
-    ranks = [" ".join([*line[:4], line[5]]) for line in lines]
-    assert ranks[:3] == ["q1 Q0 d3 1 me", "q1 Q0 d2 2 me", "q2 Q0 d5 1 me"]
-    assert ranks[3:] == ["q2 Q0 d4 2 me", "q2 Q0 d2 3 me", "q3 Q0 d6 1 me"]
+    ranks = [" ".join([*line[:4], line[5][:2]]) for line in lines]
+    assert ranks[:3] == ["q1 Q0 d3 1 tf", "q1 Q0 d2 2 tf", "q2 Q0 d5 1 tf"]
+    assert ranks[3:] == ["q2 Q0 d4 2 tf", "q2 Q0 d2 3 tf", "q3 Q0 d6 1 tf"]
     scores = [float(line[4]) for line in lines]
     assert scores[2:4] == [0.5, 0]
     assert scores[0] == scores[5] == 0
@@ -102,7 +102,7 @@ def test_files_as_we_write_them(small_set, tmp_path):
     # Scores fall strictly, also as float32 of other tools.
     retrieval_set = random_set(5, 150, seed=8)
     (ranking,) = vectors_with_ties(retrieval_set, seed=9).rank(np.arange(5), 100)
-    trec.write_ranking(path, retrieval_set, ranking, "me")
+    trec.write_ranking(path, retrieval_set, ranking)
     lines = np.array([line.split() for line in path.read_text().splitlines()])
     assert lines[:, 3].tolist() == 5 * [str(rank) for rank in range(1, 101)]
     assert (np.diff(lines[:, 4].astype(np.float32).reshape(5, 100)) < 0).all()

@@ -13,6 +13,7 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.ops.top_k import recall
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.manifest import ExportManifest
@@ -27,7 +28,7 @@ TOWER = ExportManifest(
     epsilon=1.0,
     thresholds=(0.2, 0.7),
     data=DataSettings(),
-    cut_points=CutPoints((0.2, 0.7), (), (0.2, 0.7)),
+    cut_points=CutPoints((0.2, 0.7), ()),
     parts=ROLES,
 )
 
@@ -63,8 +64,8 @@ class Tower:
         return {"vector": tf.constant(np.array([vector_of(t) for t in texts]))}
 
 
-def build(path, texts, tower=None, manifest=TOWER, settings=None, *, asked=None, **arguments):
-    half = DenseHalf(tower or Tower(), DIM, settings, lambda: asked)
+def build(path, texts, tower=None, manifest=TOWER, kind=AUTO, *, asked=None, **arguments):
+    half = DenseHalf(tower or Tower(), DIM, kind, lambda: asked)
     collection = texts if isinstance(texts, Collection) else in_memory(texts)
     return build_index(path, collection, [half], manifest, **arguments)
 

@@ -13,9 +13,7 @@ from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder
 from tf_smoothclir.index.dense_half import Recall, dense_note
-from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.index_settings import IndexSettings
-from tf_smoothclir.index.manifest import INDEX, IndexManifest
+from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
 
@@ -57,21 +55,16 @@ def test_any_number_of_documents(path, count):
 
 
 def test_index_of_the_same_state_is_not_changed_and_settings_that_differ_are_refused(path):
-    settings = IndexSettings("hnsw", hnsw_neighbours=8)
-    first, tower = build(path, settings=settings), Tower()
+    first, tower = build(path, kind="hnsw"), Tower()
     before = snapshot(path)
-    for same in (None, settings):  # none: of any kind
-        assert build(path, tower=tower, settings=same) == first
+    for same in ("auto", "hnsw"):  # auto: of any kind
+        assert build(path, tower=tower, kind=same) == first
     assert tower.encoded == []
     assert snapshot(path) == before
-    for other, there in (
-        (IndexSettings("flat"), "kind hnsw"),
-        (IndexSettings(hnsw_neighbours=16), "hnsw_neighbours 8"),
-    ):
-        with pytest.raises(InputError, match=rf"already: it has {there}\. Give --overwrite"):
-            build(path, settings=other)
-    manifest = build(path, settings=IndexSettings("flat"), overwrite=True)
-    assert manifest.halves["dense"]["settings"]["kind"] == "flat"
+    with pytest.raises(InputError, match=r"already: it has kind hnsw\. Give --overwrite"):
+        build(path, kind="flat")
+    manifest = build(path, kind="flat", overwrite=True)
+    assert manifest.halves["dense"]["kind"] == "flat"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +164,7 @@ def test_texts_are_streamed(path):
 
 
 def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
-    manifest = build(path, settings=IndexSettings("hnsw"), asked=queries(30))
+    manifest = build(path, kind="hnsw", asked=queries(30))
     expected = Recall(pytest.approx(1.0, abs=0.05), 10, 30, "queries of the training run")
     assert dense_note(manifest.halves["dense"]).recall == expected
     assert IndexManifest.read(path) == manifest
@@ -187,7 +180,7 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
         folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "halves": wrong})
         with pytest.raises(InputError, match=r"its halves cannot be opened"):
             DocumentIndex(path)
-    recall = build(path, settings=IndexSettings("hnsw"), overwrite=True).halves["dense"]
+    recall = build(path, kind="hnsw", overwrite=True).halves["dense"]
     recall = dense_note(recall).recall
     assert (recall.measured_by, recall.queries) == ("documents in place of queries", len(TEXTS))
 
@@ -221,8 +214,7 @@ def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_
     assert snapshot(path) == before
     with pytest.raises(InputError, match="different training runs"):
         build(path, changed, manifest=OTHER_TOWER, update=True)
-    for kind, encoded in (("int8", len(changed)), ("hnsw", 3)):  # bytes say too little
-        tower = Tower()
-        build(path, settings=IndexSettings(kind), overwrite=True)
-        build(path, changed, tower=tower, settings=IndexSettings(kind), update=True)
-        assert len(tower.encoded) == encoded
+    tower = Tower()
+    build(path, kind="hnsw", overwrite=True)
+    build(path, changed, tower=tower, kind="hnsw", update=True)
+    assert len(tower.encoded) == 3

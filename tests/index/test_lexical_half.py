@@ -10,9 +10,8 @@ from tests.index.helpers import contents, in_memory
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.index import builder, sparse_files
 from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.index.lexical_half import LexicalHalf
-from tf_smoothclir.index.manifest import IndexManifest
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical

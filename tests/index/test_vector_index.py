@@ -1,6 +1,8 @@
 """An index on disk ranks exactly; its kinds are chosen by size and close to the exact ranking."""
 
 import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +23,9 @@ from tests.index.helpers import (
 )
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.index_settings import KINDS, LARGEST_FLAT, IndexSettings
+from tf_smoothclir.index.index_kind import FLAT, HNSW, KINDS, LARGEST_FLAT, kind_for, search_effort
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import BitScan, Int8Scan, VectorIndex
-from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
 from tf_smoothclir.utils.errors import InputError
 
 NUMBERS = st.floats(-1, 1, width=32)
@@ -59,10 +60,18 @@ def exact(vectors, asked):
     return asked.astype(np.float64) @ vectors.astype(np.float64).T
 
 
+def flat(vectors):
+    with tempfile.TemporaryDirectory() as directory:
+        FlatIndex.write(vectors, Path(directory))
+        return FlatIndex(*FlatIndex.mapped(Path(directory)))
+
+
 @pytest.fixture(scope="module")
-def built(vectors):
-    settings = {kind: IndexSettings(kind).resolved(SIZE) for kind in KINDS}
-    return {kind: VectorIndex.build(chosen, vectors) for kind, chosen in settings.items()}
+def built(vectors, tmp_path_factory):
+    path = tmp_path_factory.mktemp("hnsw") / "faiss"
+    HnswIndex.write(vectors, path)
+    with open(path, "rb") as file:
+        return {FLAT: flat(vectors), HNSW: HnswIndex(file)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,31 +83,18 @@ def test_no_document_is_nearer_than_the_nearest_ones_say(
         near = ranker_of(built[kind]).nearest(query, number)
         assert (np.abs(near.scores - row[near.positions]) <= near.error).all()
         others = np.delete(row, near.positions)
-        if kind in ("flat", "int8"):
+        if kind == FLAT:
             assert len(near.positions) == number
             assert others.max(initial=-np.inf) <= near.others
 
 
-@pytest.mark.parametrize(
-    ("settings", "documents", "kind", "effort"),
-    [
-        (IndexSettings(), 1, "flat", 0),
-        (IndexSettings(), LARGEST_FLAT, "flat", 0),
-        (IndexSettings(), LARGEST_FLAT + 1, "hnsw", 32),
-        (IndexSettings("hnsw"), 9, "hnsw", 32),
-        (IndexSettings("hnsw"), 2_000_000, "hnsw", 32),
-        (IndexSettings("hnsw"), 2_000_001, "hnsw", 64),
-        (IndexSettings("hnsw", search_effort=7), 9, "hnsw", 7),
-    ],
-)
-def test_kind_and_effort_are_chosen_by_the_number_of_documents(settings, documents, kind, effort):
-    found = settings.resolved(documents)
-    assert (found.kind, found.search_effort) == (kind, effort)
+def test_kind_and_effort_are_chosen_by_the_number_of_documents():
+    assert [kind_for(n) for n in (1, LARGEST_FLAT, LARGEST_FLAT + 1)] == [FLAT, FLAT, HNSW]
+    assert kind_for(9, HNSW) == HNSW
+    assert [search_effort(n) for n in (9, 2_000_000, 2_000_001)] == [32, 32, 64]
 
 
-@pytest.mark.parametrize(
-    ("kind", "least"), [("flat", 1.0), ("int8", 1.0), ("binary", 0.5), ("hnsw", 0.97)]
-)
+@pytest.mark.parametrize(("kind", "least"), [(FLAT, 1.0), (HNSW, 0.97)])
 def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker_of, kind, least):
     shares, ranker = [], ranker_of(built[kind])
     for (positions, found), row in zip(ranker.rank(asked, 10), exact):
@@ -109,65 +105,25 @@ def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker
     assert recall_of(ranker, asked, ranker.vectors) == pytest.approx(np.mean(shares), abs=1e-9)
 
 
-def test_saved_index_ranks_as_before(asked, built, tmp_path):
-    built["hnsw"].save(tmp_path / "faiss")
-    with open(tmp_path / "faiss", "rb") as file:
-        loaded = VectorIndex.load(file, built["hnsw"].settings)
-    for first, second in zip(built["hnsw"].search(asked, 9), loaded.search(asked, 9)):
-        np.testing.assert_array_equal(first, second)
-
-
 @given(arrays(np.float32, (6, 5), elements=NUMBERS), arrays(np.float32, 5, elements=NUMBERS))
 def test_no_inner_product_is_further_off_than_it_says(vectors, query):
-    found = Int8Vectors.of(vectors)
-    exact = vectors.astype(np.float64) @ query
-    off = np.abs(found[:].astype(np.float64) @ query - exact)
-    assert (off <= np.abs(query) @ found.scales / 2 * (1 + 1e-5) + 1e-7).all()
-    scan = Int8Scan(found)
-    scores, positions = scan.search(query[None], len(vectors))
-    assert (np.abs(scores[0] - exact[positions[0]]) <= scan.error(query)).all()
+    index, exact = flat(vectors), vectors.astype(np.float64) @ query
+    off = np.abs((index.codes * index.scales).astype(np.float64) @ query - exact)
+    assert (off <= np.abs(query) @ index.scales / 2 * (1 + 1e-5) + 1e-7).all()
+    scores, positions = index.search(query[None], len(vectors))
+    assert (np.abs(scores[0] - exact[positions[0]]) <= index.error(query)).all()
 
 
 @pytest.mark.parametrize("dim", [1, 15, 16, 17, 64])
 def test_scans_agree_with_the_formulas(dim):
     drawn = np.random.default_rng(0).normal(size=(54, dim)).astype(np.float32) / dim
-    vectors, asked = Int8Vectors.of(drawn[:50]), drawn[50:]
-    scores, positions = Int8Scan(vectors).search(asked, 50)
-    weights = asked * vectors.scales
+    index, asked = flat(drawn[:50]), drawn[50:]
+    scores, positions = index.search(asked, 50)
+    weights = asked * index.scales
     steps = np.abs(weights).max(axis=1, keepdims=True) / 127
-    expected = np.rint(weights / steps) * steps @ vectors.codes.T.astype(np.float64)
+    expected = np.rint(weights / steps) * steps @ index.codes.T.astype(np.float64)
     np.testing.assert_allclose(scores, np.take_along_axis(expected, positions, 1), 1e-5, 1e-8)
     assert (np.diff(scores) <= 0).all()
-    shared, positions = BitScan(vectors).search(asked, 50)
-    different = ((asked > 0)[:, None] != (vectors.codes > 0)).sum(axis=2)
-    np.testing.assert_array_equal(-shared, np.take_along_axis(different, positions, 1))
-
-
-@pytest.mark.parametrize("kind", ["int8", "binary"])
-def test_an_index_ranks_by_int8_vectors_and_keeps_no_others(tmp_path, kind):
-    manifest = build(tmp_path / "index", TEXTS, settings=IndexSettings(kind))
-    found = {path.name for path in (tmp_path / "index" / "dense").iterdir()}
-    assert found == {"codes", "scales", "longest"}
-    index = DocumentIndex(tmp_path / "index")
-    assert manifest.halves["dense"]["recall"]["value"] == pytest.approx(1, abs=0.05)
-    assert manifest.halves["dense"]["recall"]["queries"] == len(TEXTS)
-    rounded = index.half("dense").vectors[:].astype(np.float64)
-    for query in queries(5):  # 300 documents: all of them are candidates
-        best = sorted(rounded @ query, reverse=True)[:10]
-        np.testing.assert_allclose([score for _, score in found_by(index, query, 10)], best, 1e-6)
-
-
-def test_recall_is_against_the_vectors_before_they_were_rounded():
-    # Rounded to multiples of 1 / 127, all documents but the last are alike.
-    vectors = np.array([[0.5 + 1e-4 * n, 0.1] for n in range(20)] + [[1, 0.1]], np.float32)
-    rounded = Int8Vectors.of(vectors)
-    assert len(np.unique(rounded.codes[:-1], axis=0)) == 1
-    hashes = np.arange(len(vectors), dtype=np.uint64)
-    ranker = Ranker(VectorIndex.scan(IndexSettings("int8"), rounded), rounded, hashes)
-    query = np.array([[0.9, 0.0]], np.float32)
-    # It finds the last one and 9 of the others, the first by their hashes: 0 to 8. The exact best
-    # are 20 and 11 to 19.
-    assert recall_of(ranker, query, vectors) == pytest.approx(0.1)
 
 
 TEXTS = [document(number) for number in range(300)]
@@ -178,7 +134,7 @@ def indexes(tmp_path_factory):
     """Kind -> directory of an index of `TEXTS`; read-only."""
     root = tmp_path_factory.mktemp("indexes")
     for kind in ("flat", "hnsw"):
-        build(root / kind, TEXTS, settings=IndexSettings(kind))
+        build(root / kind, TEXTS, kind=kind)
     return {kind: root / kind for kind in ("flat", "hnsw")}
 
 

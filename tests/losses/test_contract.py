@@ -399,7 +399,7 @@ def test_a_hit_has_the_lower_grade_of_its_score_and_its_share(scores, expected):
 @settings(deadline=None, max_examples=60, derandomize=True)
 def test_cut_points_give_the_grades_of_the_graph(scores, of_scores, of_shares):
     scores = -np.sort(-scores, axis=-1)
-    cut_points = CutPoints(tuple(of_scores), tuple(of_shares), ())
+    cut_points = CutPoints(tuple(of_scores), tuple(of_shares))
     expected = hit_grades(scores, of_scores, of_shares).numpy()
     np.testing.assert_array_equal(cut_points.of_hits(scores), expected)
     assert hit_grades(np.float32([8, 2, 1]), (1.0, 3.0), ()).numpy().tolist() == [2, 1, 0]

@@ -9,7 +9,7 @@ from tf_smoothclir.protocols.scorer import Ranking, TwoStageRetriever, rerank
 from tf_smoothclir.utils.errors import InputError
 
 CUT_POINTS = {
-    "dense": CutPoints((0.1 + 0.2, 0.7), (), (0.1 + 0.2, 0.7)),
+    "dense": CutPoints((0.1 + 0.2, 0.7), ()),
     "hybrid": CutPoints((1 / 3, 210.25), (0.9, 0.9), (12.0, 20.0)),
 }
 

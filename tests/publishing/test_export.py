@@ -1,4 +1,4 @@
-"""Exporting runs and halves of them: a directory alone, or moved to a server, ranks as the run."""
+"""Exporting runs: a directory alone, or moved to a server, ranks as the run."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from tests.published import DEPTH, EPSILON, NoVerifier, encode, grades_of_hits
+from tests.published import DEPTH, EPSILON, FACTS, encode, grades_of_hits
 from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
 from tf_smoothclir.plugins import with_parts
@@ -25,11 +25,8 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, load_lexical
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.publishing.manifest import PairInfo
-from tf_smoothclir.publishing.model_card import model_card_path
 from tf_smoothclir.publishing.version_writer import publish_version
 from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -96,9 +93,8 @@ def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, ro
         for output in signatures[request.model_spec.signature_name](**tensors).values():
             assert len(output) == size
             assert output.dtype == tf.string or np.isfinite(output).all()
-    expected = ["serving_default", "score"] if role == "search" else ["serving_default"]
     sizes = [1, 1, 1, *BATCH_SIZES]  # four of one row, for the quantiles
-    assert sorted(asked) == sorted((name, size) for name in expected for size in sizes)
+    assert sorted(asked) == sorted(("serving_default", size) for size in sizes)
 
 
 def test_texts_are_chosen_by_length_whatever_their_order():
@@ -120,19 +116,8 @@ PARTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def halves(ranking_runs, tmp_path_factory):
-    """Name of a half -> the export of that half of the hybrid run alone; read-only."""
-    path = tmp_path_factory.mktemp("halves")
-    for name in ("dense", "lexical"):
-        options = {"retriever": name, "search_depth": DEPTH, "verifier": NoVerifier()}
-        export_run(ranking_runs["hybrid"], path / name, **options)
-        assert "a part of the run" in model_card_path(path / name, 1).read_text("utf-8")
-    return {name: path / name for name in ("dense", "lexical")}
-
-
-def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
-    for name, path in (*ranking_exports.items(), *halves.items()):
+def test_an_export_has_the_parts_that_rank(ranking_exports):
+    for name, path in ranking_exports.items():
         there = {role for role in DIRECTORIES if exported_versions(path, role) == [1]}
         assert there == {*PARTS[name], "search"}
         models = load_exported_models(path)
@@ -141,13 +126,9 @@ def test_an_export_has_the_parts_that_rank(ranking_exports, halves):
         assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == ("dense" in models)
 
 
-@pytest.mark.parametrize(
-    ("run_name", "name"), [*zip(PARTS, PARTS), ("hybrid", "dense"), ("hybrid", "lexical")]
-)
-def test_an_export_and_its_search_model_rank_as_the_run(
-    ranking_exports, halves, ranking_runs, run_name, name
-):
-    run, path = ranking_runs[run_name], (ranking_exports if run_name == name else halves)[name]
+@pytest.mark.parametrize("name", PARTS)
+def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking_runs, name):
+    run, path = ranking_runs[name], ranking_exports[name]
     tokenized_set = tokenized_by(run)
     queries = [text.text for text in tokenized_set.retrieval_set.source.queries()]
     run_models, ids = load_models(run), tokenized_set.retrieval_set.document_ids
@@ -197,25 +178,11 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
     assert load_part(path, "query").manifest.version == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("lexical", {"table_type": "int8"}, r"--table_type=int8: .* has no towers"),
-        ("lexical", {"retriever": "dense"}, "--retriever=dense: the run ranks with"),
-        ("hybrid", {"retriever": "reranked"}, "--retriever=reranked: the run was trained without"),
-    ],
-)
-def test_what_a_run_does_not_have_is_refused(ranking_runs, tmp_path, name, options, message):
-    with pytest.raises(InputError, match=message):
-        export_run(ranking_runs[name], tmp_path, **options)
-    assert not list(tmp_path.iterdir())
-
-
 def pair_id(parts, path, cut_point=0.3, threshold=0.7):
-    cut_points = CutPoints((0.2, cut_point), (0.5, 0.9), (0.2, 0.7))
-    info = PairInfo(0, 0.0, (0.2, threshold), DataSettings(), cut_points)
+    cut_points = CutPoints((0.2, cut_point), (0.5, 0.9))
+    facts = {**FACTS, "thresholds": (0.2, threshold), "cut_points": cut_points}
     texts = {"query": [b"a"], "document": [b"b"]}
-    version = publish_version({"lexical": ExportedLexical(parts)}, path, info, texts)
+    version = publish_version({"lexical": ExportedLexical(parts)}, path, facts, texts)
     return load_lexical(path, version)[1].pair_id
 
 

@@ -4,13 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests.published import EPSILON, NoVerifier, encode, undesired_operations
 from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.protocols.cut_points import read_cut_points
@@ -18,7 +18,7 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.training.run_models import ModelsOverSet, load_models, load_retriever
-from tf_smoothclir.training.run_report import calibrated_on, hits_of_short_queries
+from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
 
@@ -72,12 +72,9 @@ def test_raw_strings_give_the_vectors_of_evaluation(run, exported, role):
     assert np.abs(unseen - other).max() > 0.01
 
 
-@pytest.mark.parametrize("options", [{}, {"dim": 2}])
-def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
-    run, exported, tmp_path, options
-):
-    export_run(run, tmp_path, table_type="int8", **options)
-    dim = options.get("dim", run.settings().model.dim)
+def test_short_vectors_are_the_first_numbers(run, exported, tmp_path):
+    dim = 2
+    export_run(run, tmp_path, dim=dim, verifier=NoVerifier())
     for role in ROLES:
         texts = texts_of(run, role)
         tower, manifest = load_part(tmp_path, role)
@@ -87,21 +84,10 @@ def test_narrow_tables_are_measured_and_short_vectors_are_the_first_numbers(
         first = whole[:, :dim] / (1 - np.linalg.norm(whole, axis=1, keepdims=True))  # tanh / ε
         first *= EPSILON
         expected = first / (np.linalg.norm(first, axis=1, keepdims=True) + EPSILON)
-        distances = np.linalg.norm(vectors - expected, axis=1)
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
         assert manifest.dim == dim
-        assert 0 < distances.max() <= manifest.tables.largest_distance + 1e-5
-    assert manifest.tables.type == "int8"
-    assert set(manifest.tables.exact) == set(manifest.tables.narrow)
-    cut = "dense" if dim == run.settings().model.dim else f"dense-{dim}"
-    assert manifest.cut_points == read_cut_points(run.cut_points)[cut]
+    assert manifest.cut_points == read_cut_points(run.cut_points)[f"dense-{dim}"]
     assert manifest.pair_id != load_part(exported, "query").manifest.pair_id
-    # The search model reads the same tables: of words and of n-grams, of each tower.
-    found = tf.train.load_checkpoint(str(tmp_path / "search" / "1" / "variables" / "variables"))
-    kinds, shapes = found.get_variable_to_dtype_map(), found.get_variable_to_shape_map()
-    narrow = [name for name, kind in kinds.items() if kind == tf.int8]
-    assert len(narrow) == 4
-    exact = {tuple(shapes[name]) for name, kind in kinds.items() if kind == tf.float32}
-    assert exact.isdisjoint(tuple(shapes[name]) for name in narrow)
 
 
 def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_path):
@@ -119,6 +105,6 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
     hybrid = over.retrievers["hybrid"]
     evaluation = evaluate_split(over.retrieval_set, hybrid, "validation", negatives=negatives)
-    own = calibrated_on(over, "hybrid", evaluation, hits_of_short_queries(over)["hybrid"])
+    own = calibrated(evaluation, hits_of_short_queries(over)["hybrid"])
     assert found.manifest.cut_points == own
     assert load_retriever(run, tokenized_set, 4)[1] is None

@@ -7,13 +7,10 @@ import pytest
 import tensorflow as tf
 
 from tests.published import RERANKED_DEPTH, undesired_operations
-from tests.server.local_server import grpc_server, local_server
+from tests.server.local_server import local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.client.serving_client import ServingClient
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.families import reranked as reranked_family
-from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run
@@ -80,11 +77,11 @@ def test_a_model_server_re_ranks(export_dir):
     model, _ = load_part(export_dir, "reranker")
     serve = model.signatures["serving_default"]
     expected = serve(query=tf.constant(TEXTS[:1]), document=tf.constant(DOCUMENTS))["score"]
-    for server in grpc_server, local_server:
-        with server(export_dir) as address, ServingClient(address, batch_size=3) as client:
-            found = client.rerank(TEXTS[0], DOCUMENTS)
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-            assert client.rerank(TEXTS[0], []).shape == (0,)
+    with local_server(export_dir) as address:
+        client = ServingClient(address, batch_size=3)
+        found = client.rerank(TEXTS[0], DOCUMENTS)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        assert client.rerank(TEXTS[0], []).shape == (0,)
 
 
 def test_searches_rank_as_the_run_does(run, search):
@@ -122,20 +119,8 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
         assert parts + others == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_half_of_a_hybrid_is_not_re_ranked(export_dir, tmp_path):
-    """The weight of the re-ranker, and its cut points, were chosen beside the whole ranking."""
-    halves, manifest = export_halves(export_dir)
-    half = dataclasses.replace(manifest, cut_points=None, parts=("lexical",))
-    index_dir, collection = tmp_path / "index", source_of(manifest.data)
-    build_index(index_dir, collection, halves, half)
-    found = open_search(export_dir, index_dir, lambda data: data).collection
-    assert RERANKED not in found.retrievers
-    with pytest.raises(InputError, match="the index has one half of the hybrid alone"):
-        open_search(export_dir, index_dir, lambda data: data, retriever=RERANKED)
-
-
 def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
-    """A search by a model server may have no more of the export than the index."""
+    """Whoever copied the export may have left it out."""
 
     def versions(path, role):
         return [] if role == "reranker" else exported_versions(path, role)

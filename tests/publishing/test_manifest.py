@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest, TableQuality
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
@@ -18,7 +18,7 @@ WHOLE = ExportManifest(
     epsilon=0.5,
     thresholds=(0.2, 0.7),
     data=DataSettings(toy_entities=300),
-    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9), (0.2, 0.7)),
+    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9)),
     parts=("query", "document"),
 )
 
@@ -27,7 +27,6 @@ WHOLE = ExportManifest(
     "changes",
     [
         {},
-        {"tables": TableQuality("int8", 0.01, {"full/MRR@10": 0.8}, {"full/MRR@10": 0.79})},
         {"parts": ("lexical",), "role": "lexical", "dim": 0, "epsilon": 0.0},
         {"parts": ("query", "lexical"), "role": "search", "documents": 7, "depth": 5},
     ],

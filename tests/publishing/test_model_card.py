@@ -14,9 +14,9 @@ from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
 
 
-def card_of(run, tmp_path, roles, *, narrow=False):
+def card_of(run, tmp_path, roles):
     """The header, read by a YAML parser, and the Markdown of the card of an export."""
-    path = write_model_card(run, run.settings(), tmp_path, 3, roles, narrow=narrow)
+    path = write_model_card(run, run.settings(), tmp_path, 3, roles)
     assert path == tmp_path / "model_card-3.md"
     _, header, text = path.read_text(encoding="utf-8").split("---\n", 2)
     return yaml.safe_load(header), text
@@ -50,5 +50,3 @@ def test_it_says_what_is_missing_or_smaller(ranking_runs, tmp_path):
     header, text = card_of(run, tmp_path, ("lexical",))
     assert "has not been evaluated" in text
     assert "model-index" not in header
-    _, text = card_of(ranking_runs["dense"], tmp_path, ("query",), narrow=True)
-    assert "may rank worse" in text

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -253,13 +252,7 @@ def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towe
     ids, floats = (tf.string, [None, len(DOCUMENTS)]), (tf.float32, [None, len(DOCUMENTS)])
     texts, grades = (tf.string, [None]), (tf.int32, [None, len(DOCUMENTS)])
     hits = {"ids": ids, "scores": floats, "grades": grades, "evidence": texts}
-    assert described(loaded) == {
-        "serving_default": ({"text": texts}, hits),
-        "score": (
-            {"query": texts, "document": texts},
-            {"score": (tf.float32, [None]), "grade": (tf.int32, [None])},
-        ),
-    }
+    assert described(loaded) == {"serving_default": ({"text": texts}, hits)}
 
 
 def test_a_query_alone_is_answered_as_in_a_batch(loaded):
@@ -278,8 +271,6 @@ def test_any_bytes_have_finite_scores(loaded):
     assert empty[nothing].all()
     assert not empty[~nothing].all(axis=1).any()
     assert np.isfinite(found["scores"]).all()
-    texts = {"query": tf.constant(HOSTILE), "document": tf.constant(HOSTILE[::-1])}
-    assert np.isfinite(loaded.signatures["score"](**texts)["score"]).all()
 
 
 @pytest.mark.parametrize(
@@ -300,42 +291,6 @@ def test_the_scores_do_not_depend_on_how_they_are_computed(
     monkeypatch.setattr(module, name, value)
     model = build("lexical with feedback")
     check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_pairs_score_as_in_a_search_without_feedback(built, parts, towers, kind):
-    pairs = [*itertools.product(QUERIES[:8], DOCUMENTS[:12])]
-    pairs += [*zip(HAZARDS, DOCUMENTS), *zip(QUERIES, HAZARDS), *zip(HAZARDS, HAZARDS)]
-    queries, documents = map(list, zip(*pairs))
-    found = built(kind).score(tf.constant(queries), tf.constant(documents))
-    vectors = vectors_of(towers, "query", queries), vectors_of(towers, "document", documents)
-    expected, own = np.sum(vectors[0] * vectors[1], axis=1), parts(kind)
-    if own is not None:
-        words = own.model.passages(own.document_reader.words(readable(documents)))
-        number = words.number_of_each()
-        asked = own.query_reader.words(readable(queries)).matrix()
-        asked = asked[np.repeat(np.arange(len(number)), number)]
-        lexical = own.model.impacts(words, own.spelling).multiply(asked).sum(axis=1)
-        lexical = np.array([own.max() for own in np.split(lexical, np.cumsum(number)[:-1])])
-        # A pair has no rank.
-        expected = lexical if own.fusion is None else own.fusion.of_pairs.added(lexical, expected)
-    np.testing.assert_allclose(found["score"], expected, rtol=1e-5, atol=1e-5)
-    assert np.ptp(expected) > 0.5
-    grades = np.sum(found["score"].numpy()[:, None] > np.float32(CUT_POINTS.alone), axis=1)
-    np.testing.assert_array_equal(found["grade"], grades)
-
-
-def test_pairs_need_as_many_queries_as_documents(loaded):
-    def score(queries, documents):
-        rows = {"query": ["q1 q2"] * queries, "document": ["q1 q2"] * documents}
-        rows = {name: tf.constant(texts, tf.string) for name, texts in rows.items()}
-        return loaded.signatures["score"](**rows)["score"].numpy()
-
-    assert score(0, 0).shape == (0,)
-    np.testing.assert_allclose(score(33, 33), score(1, 1).repeat(33), rtol=1e-6)
-    for queries, documents in ((1, 3), (2, 1), (0, 1)):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="the same number of rows"):
-            score(queries, documents)
 
 
 def test_equal_documents_have_equal_scores_at_any_position(towers):

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tests.power_loss import PowerLoss, write_disk
-from tests.published import CUT_POINTS, DIM, EPSILON, THRESHOLDS, NoVerifier
+from tests.published import FACTS, NoVerifier
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import version_writer
@@ -21,9 +21,8 @@ from tf_smoothclir.publishing.export_directory import (
     load_part,
     part_dir,
 )
-from tf_smoothclir.publishing.manifest import PairInfo, check_pair
+from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.version_writer import publish_version
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
 
@@ -74,8 +73,7 @@ def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
     roles = (*ROLES, "search") if search else ROLES
     parts = {role: FakePart(role, seed) for role in roles}
-    info = PairInfo(DIM, EPSILON, THRESHOLDS, DataSettings(), CUT_POINTS)
-    return publish_version(parts, path, info, {role: [b"a text"] for role in ROLES})
+    return publish_version(parts, path, FACTS, {role: [b"a text"] for role in ROLES})
 
 
 def inject(step, call, fault, set_attribute):

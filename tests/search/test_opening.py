@@ -1,6 +1,5 @@
 """Search of an export: ranks as the raw model does, builds what is missing, refuses mixed parts."""
 
-import contextlib
 import dataclasses
 import json
 import shutil
@@ -11,7 +10,6 @@ import tensorflow as tf
 
 from tests.oracles import maths
 from tests.published import EPSILON
-from tests.server.local_server import grpc_server, local_server
 from tests.storage.changed import rewrite
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import DOCUMENTS
@@ -159,17 +157,12 @@ def test_queries_of_the_run_measure_the_recall_if_they_are_there(
     assert "no such directory" in caplog.text
 
 
-@pytest.mark.parametrize("start", [contextlib.nullcontext, grpc_server, local_server])
-def test_command_answers_in_json_as_a_search_does_alone_and_by_a_server(
-    commands, start, export_dir, index_dir, search
-):
+def test_command_answers_in_json_as_a_search_does(commands, export_dir, index_dir, search):
     queries = [QUERY, "", "unheard ÄÖ", "word1 caf\ufffd"]
     typed = "".join(f"{query}\n" for query in queries).replace("\ufffd", "\udce9")  # no UTF-8
     flags = [f"--export_dir={export_dir}", f"--index_dir={index_dir}", "--json", "--top_k=5"]
-    with start(export_dir) as address:
-        flags += [f"--server={address}"] if address != export_dir else []
-        done = commands.run("export.search", *flags, stdin=typed)
-        given = commands.run("export.search", *flags, f"--query={QUERY}")
+    done = commands.run("export.search", *flags, stdin=typed)
+    given = commands.run("export.search", *flags, f"--query={QUERY}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(given.stdout)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -180,11 +173,3 @@ def test_command_answers_in_json_as_a_search_does_alone_and_by_a_server(
         scores = [result.pop("score") for result in answer["results"]]
         assert scores == pytest.approx([result.pop("score") for result in expected], abs=1e-6)
         assert answer["results"] == expected
-
-
-def test_running_server_of_another_run_is_refused(index_dir, export_dir, export):
-    with (
-        local_server(export) as address,
-        pytest.raises(InputError, match=rf"query tower of {address}.*different training"),
-    ):
-        open_search(export_dir, index_dir, the_same, server=address)

@@ -68,13 +68,13 @@ def test_run_is_read_back_and_equal_scores_keep_their_order(tmp_path):
     run.add("q1", [hit(1, 0.5, id="d2"), hit(2, 0.5, id="d1"), hit(3, -0.25, id="d3")])
     run.add("q2", [])
     run.add("q3", [hit(1, 0.75, id="d1")])
-    run.write(tmp_path / "run", "ours")
+    run.write(tmp_path / "run")
     lines = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
     assert [" ".join(line[:4] + line[5:]) for line in lines] == [
-        "q1 Q0 d2 1 ours",
-        "q1 Q0 d1 2 ours",
-        "q1 Q0 d3 3 ours",
-        "q3 Q0 d1 1 ours",
+        "q1 Q0 d2 1 tf_smoothclir",
+        "q1 Q0 d1 2 tf_smoothclir",
+        "q1 Q0 d3 3 tf_smoothclir",
+        "q3 Q0 d1 1 tf_smoothclir",
     ]
     found = read_run(tmp_path / "run")
     assert found["q1"]["d2"] > found["q1"]["d1"] > found["q1"]["d3"] == -0.25

@@ -22,7 +22,7 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import VectorIndex
+from tf_smoothclir.index.vector_index import FlatIndex
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
@@ -206,7 +206,7 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
 def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypatch):
     opened("hybrid")  # builds the index
     opened.cache_clear()
-    monkeypatch.setattr(VectorIndex, "scan", None)
+    monkeypatch.setattr(FlatIndex, "__init__", None)
     (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
     assert len(hits) == 3
 
@@ -218,7 +218,6 @@ def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypat
         ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
         ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
         ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
-        ("lexical", {"server": "localhost:1"}, "--server=localhost:1: .*in this process"),
     ],
 )
 def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, reason):
@@ -238,25 +237,6 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
         assert found == grades_of_hits([hit.score for hit in hits], own)
         grades.update(found)
     assert len(grades) > 1 or name == "dense"  # whose hits are hardly better than chance
-
-
-@pytest.mark.parametrize("half", ["dense", "lexical"])
-def test_an_index_may_have_one_half_of_a_hybrid(opened, ranking_exports, tmp_path, half):
-    path = ranking_exports["hybrid"]
-    halves, manifest = export_halves(path, retriever=half)
-    assert (manifest.retriever, manifest.cut_points) == (half, None)
-    collection = source_of(manifest.data)
-    build_index(tmp_path / "index", collection, halves, manifest)
-    opened("hybrid")
-    both = build_index(opened.indexes / "hybrid", collection, halves, manifest)
-    assert [*both.halves] == ["dense", "lexical"]  # more than what is asked for, and it stays
-    found = open_search(path, tmp_path / "index", the_same)  # by what the index has
-    assert found.search(QUERIES, 5) == opened("hybrid", half).search(QUERIES, 5)
-    other = {"dense": "no impacts of words", "lexical": "no vectors"}[half]
-    with pytest.raises(InputError, match=f"--retriever=hybrid: the index has {other}"):
-        open_search(path, tmp_path / "index", the_same, retriever="hybrid")
-    with pytest.raises(InputError, match=f"ranks by --retriever={half} alone"):
-        export_halves(ranking_exports[half], retriever="hybrid")
 
 
 @pytest.mark.parametrize("role", ["document", "query"])

@@ -75,8 +75,7 @@ def process(export, *more):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_once_it_has_answered(two_versions, number):
     with process(two_versions, "--version=1") as (child, address):
-        with ServingClient(address) as client:
-            vector = client.encode(["red"])
+        vector = ServingClient(address).encode(["red"])
         expected = encode(load_part(two_versions, "query", 1).model, ["red"])
         np.testing.assert_allclose(vector, expected, atol=1e-6)
         with connected(address) as one:

@@ -75,7 +75,6 @@ tune=dim objects={}
 """
 # Flags that need another one, which is not given.
 _ALONE = """
-replace=True add
 engine=milvus uri
 uri=here.db engine
 engine_collection=mine engine
@@ -87,7 +86,7 @@ rerank_depth=50 first_stage
 _GIVEN = """
 queries=queries.tsv query='a river' trec_run=a.run json=True explain=True add=documents.tsv
 remove=ids.txt engine=milvus index_dir=index collection=documents.tsv index_type=hnsw
-hnsw_neighbours=64 search_effort=9 overwrite=True update=True search_model=False data_dir=here
+overwrite=True update=True search_model=False data_dir=here
 tfds_name=wiki_clir/fr
 tfds_data_dir=here ir_dataset=mr-tydi/sw query_language=de document_language=sw max_queries=25
 max_train_queries=12 related_per_query=0.5 max_skipped=0.1 toy_entities=900 split_seed=5

@@ -222,11 +222,6 @@ def test_extreme_weights_have_finite_vectors_and_gradients(extreme):
 def test_parts_of_positions_are_short_where_texts_begin_and_the_last_one_has_no_end():
     assert part_of_position(7).tolist() == [0, 1, 2, 2, 3, 3, 4]
     assert part_of_position(1000)[[159, 160, 999]].tolist() == [NUM_PARTS - 2, *[NUM_PARTS - 1] * 2]
-    # For plots, the largest weight is one.
-    expected = np.exp([LOGS[part_by_hand(position)] - LOGS.max() for position in range(200)])
-    found = make("weights of positions").position_profile(200)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert make().position_profile(200) is None
 
 
 def test_weights_are_those_that_were_asked_for_and_only_learned_ones_are_trained():

@@ -47,9 +47,9 @@ def on_terminal(verbosity=0):
 
 def test_a_terminal_shows_numbers_loss_and_whole_log_lines():
     shown = on_terminal()
-    assert "1.50k of 2.00k pairs" in shown
+    assert "1500 of 2000 pairs" in shown
     assert "loss 0.125" in shown
-    assert "7 texts" in shown
+    assert re.search(r"7 of \? +texts", shown)
     assert re.search(r"[\r\n]W[^\r\n]* a line of the log\r\n", shown)
     assert max(map(len, re.split(r"[\r\n]+", shown))) <= 80
 
@@ -69,13 +69,7 @@ def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
 
     with futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
-    assert progress_display._DISPLAY._progress is None
+    assert progress_display._displays == []
     with pytest.raises(KeyboardInterrupt), progress_shown(True), progress_bar(3, "Work", "units"):
         raise KeyboardInterrupt
-    assert progress_display._DISPLAY._progress is None
-
-
-def test_numbers_are_short():
-    numbers = (0, 0.25, 9.96, 42.4, 999, 999.6, 12_345, 123_456, 999_949, 4_560_000, 2.5e9)
-    expected = "0 0.2 10.0 42 999 1.00k 12.3k 123k 1.00M 4.56M 2.50G"
-    assert " ".join(map(progress_display.short, numbers)) == expected
+    assert progress_display._displays == []

@@ -1,33 +1,44 @@
-"""A client that asks a model server for vectors, documents and scores, by gRPC or REST."""
+"""A client that asks a model server for vectors, documents and scores, by REST.
+
+It needs no TensorFlow.
+"""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import http.client
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from tf_smoothclir.client.transport import ModelSelection, RequestFailure, VersionStatus
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.utils.errors import InputError, input_error
-
-if TYPE_CHECKING:
-    from tf_smoothclir.client.grpc_transport import GrpcTransport
-    from tf_smoothclir.client.rest_transport import RestTransport
 
 SEARCH_MODEL, RERANKER = "search", "reranker"
 _REMEDIES = {
     "UNAVAILABLE": "Start the server, or check the host, the port and the network",
-    "DEADLINE_EXCEEDED": "Raise --timeout, or send fewer texts per request with --batch_size",
-    "NOT_FOUND": "See what is served with `smoothclir-client status`, or serve this model",
-    "RESOURCE_EXHAUSTED": "Send less per request with --batch_size, or raise the server's limit",
-    "FAILED_PRECONDITION": "Check that smoothclir-export wrote the model, and its signatures",
+    "DEADLINE_EXCEEDED": "Raise the timeout, or send fewer texts per request by batch_size",
+    "NOT_FOUND": "Serve this model; a model server says at /v1/models/NAME what it has",
+    "RESOURCE_EXHAUSTED": "Send less per request by batch_size, or raise the server's limit",
     "INVALID_ARGUMENT": "Check version and label, and that smoothclir-export wrote the model",
     "UNIMPLEMENTED": "Check that TensorFlow Serving or smoothclir-serve listens at this address",
 }
 _REMEDY = "See the log of the server"
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    404: "NOT_FOUND",
+    413: "RESOURCE_EXHAUSTED",
+    429: "RESOURCE_EXHAUSTED",
+    501: "UNIMPLEMENTED",
+    502: "UNAVAILABLE",  # from a proxy that cannot reach its server
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +62,7 @@ class FoundDocument:
 class ServingClient:
     """Asks TensorFlow Serving, or `smoothclir-serve`, about exported models.
 
-    gRPC repeats a request that reaches no server (UNAVAILABLE: connection refused or lost) after
-    growing, random waits; a request by REST is sent once. Several threads may share a client. `with
-    ServingClient(...) as client:` closes its connections.
+    Each request has a connection of its own and is sent once. Several threads may share a client.
     """
 
     def __init__(
@@ -61,7 +70,6 @@ class ServingClient:
         address: str,
         *,
         timeout: float = 10.0,
-        retries: int = 3,
         batch_size: int = 256,
         version: int = 0,
         label: str = "",
@@ -69,9 +77,8 @@ class ServingClient:
         """Checks the address; connects with the first request.
 
         Args:
-            address: "host:8500" for gRPC, "http://host:8501" (or https) for REST.
+            address: "http://host:8501", or https.
             timeout: Seconds per request.
-            retries: Further attempts of gRPC at a request that reaches no server, at most 4.
             batch_size: Texts per request; more texts are sent in several requests.
             version: Version of the models; 0 for the latest.
             label: Label of a version, such as "canary"; not together with `version`.
@@ -84,13 +91,21 @@ class ServingClient:
             raise input_error(
                 f"label {label!r}", f"version {version} is given too", "Give only one"
             )
-        for name, number, least in (("retries", retries, 0), ("batch_size", batch_size, 1)):
-            if number < least:
-                raise input_error(f"{name}={number}", "it is too small", f"Give {least} or more")
-        self._address = address
-        self._batch_size = batch_size
-        self._selection = {"version": version, "label": label}
-        self._transport = _transport(address, timeout, retries)
+        if batch_size < 1:
+            raise input_error(f"batch_size={batch_size}", "it is too small", "Give 1 or more")
+        if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", address):
+            reason, remedy = "this is no address of REST", "Give http://host:port (8501)"
+            raise input_error(f"address={address}", reason, remedy)
+        parts = urlsplit(address)
+        secure = parts.scheme == "https"
+        self._connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._host, self._prefix = parts.netloc, parts.path.rstrip("/")
+        self._address, self._timeout, self._batch_size = address, timeout, batch_size
+        self._selected, self._named = "", ""  # for the path, and for people
+        if version:
+            self._selected, self._named = f"/versions/{version}", f" version {version}"
+        elif label:
+            self._selected, self._named = f"/labels/{quote(label, safe='')}", f" label {label!r}"
 
     def encode(self, texts: Sequence[str | bytes], role: str = "query") -> np.ndarray:
         """Returns the smooth-normalised vectors of texts, `[texts, dim]` float32.
@@ -130,47 +145,9 @@ class ServingClient:
                     for id, s, g in zip(ids, scores, grades)
                     if id
                 ]
-                for ids, scores, grades, known in zip(*(self._named(output, n) for n in names))
+                for ids, scores, grades, known in zip(*(self._output(output, n) for n in names))
             ]
         return found
-
-    def encode_queries(
-        self, texts: Sequence[str | bytes]
-    ) -> tuple[np.ndarray, list[tuple[str, str]]]:
-        """Returns the vectors of queries, and by what the tower understands them, in one request.
-
-        Args:
-            texts: Queries, strings or bytes.
-
-        Returns:
-            `(vectors, evidence)`: vectors as of `encode`, and for each text its evidence and its
-            unknown words.
-
-        Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
-        """
-        vectors, evidence = [np.empty([0, 0], np.float32)], []
-        for answer in self._batches("query_tower", "evidence", {"text": texts}):
-            vectors.append(self._named(answer, "vector"))
-            rows = zip(self._named(answer, "evidence"), self._named(answer, "unknown"))
-            evidence += [tuple(value.decode("utf-8", "replace") for value in row) for row in rows]
-        return np.concatenate(vectors[1:] or vectors), evidence
-
-    def score(self, pairs: Sequence[tuple[str | bytes, str | bytes]]) -> list[tuple[float, int]]:
-        """Returns the score and the predicted grade of each pair of a query and a document text.
-
-        Args:
-            pairs: `(query, document)`, strings or bytes.
-
-        Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
-        """
-        columns = {"query": [pair[0] for pair in pairs], "document": [pair[1] for pair in pairs]}
-        scored = []
-        for output in self._batches(SEARCH_MODEL, "score", columns):
-            rows = zip(*(self._named(output, name) for name in ("score", "grade")))
-            scored += [(float(score), int(grade)) for score, grade in rows]
-        return scored
 
     def rerank(self, query: str | bytes, documents: Sequence[str | bytes]) -> np.ndarray:
         """Returns the score of each document for a query by the re-ranker, `[documents]` float32.
@@ -197,18 +174,6 @@ class ServingClient:
         (answer,) = self._batches(RERANKER, "pair_id", {"text": [b""]})
         return float(answer["weight"][0])
 
-    def status(self, model: str) -> list[VersionStatus]:
-        """Returns the status of each version of a model that the server knows.
-
-        Args:
-            model: Its name on the server, such as "query_tower" or "search".
-
-        Raises:
-            InputError: The request failed; names the server, the model, the cause and a remedy.
-        """
-        selected = ModelSelection(model, **self._selection)
-        return self._asked(selected, self._transport.status)
-
     def pair_id(self, role: str) -> str:
         """Returns the `pair_id` of a tower, which it shares with what belongs to it.
 
@@ -222,75 +187,84 @@ class ServingClient:
         (answer,) = self._batches(_tower(role), "pair_id", {"text": [b""]})
         return _only(answer)[0].decode()
 
-    def close(self) -> None:
-        """Closes the connections."""
-        self._transport.close()
-
-    def __enter__(self) -> ServingClient:
-        return self
-
-    def __exit__(self, *error) -> None:
-        self.close()
-
     def _batches(
         self, model: str, signature: str, columns: Mapping[str, Sequence]
     ) -> Iterator[dict[str, np.ndarray]]:
-        selected = ModelSelection(model, **self._selection)
+        """Yields the outputs of a signature for some rows at a time; one alone has no name."""
         columns = {name: _as_bytes(name, texts) for name, texts in columns.items()}
         (rows,) = {len(texts) for texts in columns.values()}
         for begin in range(0, rows, self._batch_size):
-            end = begin + self._batch_size
-            batch = {name: texts[begin:end] for name, texts in columns.items()}
-            output = self._asked(selected, self._transport.predict, signature, batch)
-            size = min(end, rows) - begin
-            if any(values.shape[:1] != (size,) for values in output.values()):
-                shapes = {name: values.shape for name, values in output.items()}
-                raise self._error(selected, f"the answer to {size} rows has the shapes {shapes}")
-            yield output
+            end = min(begin + self._batch_size, rows)
+            batch = {name: list(map(_json, texts[begin:end])) for name, texts in columns.items()}
+            body = json.dumps({"signature_name": signature, "inputs": batch}).encode()
+            outputs = self._answer(model, body).get("outputs")
+            if not isinstance(outputs, dict):
+                outputs = {"": outputs}
+            try:
+                outputs = {name: _array(values) for name, values in outputs.items()}
+            except (TypeError, ValueError):
+                reason = "the answer is not a table of numbers or strings"
+                raise self._error(model, reason, "INTERNAL") from None
+            if any(values.shape[:1] != (end - begin,) for values in outputs.values()):
+                shapes = {name: values.shape for name, values in outputs.items()}
+                reason = f"the answer to {end - begin} rows has the shapes {shapes}"
+                raise self._error(model, reason)
+            yield outputs
 
-    def _asked(self, model: ModelSelection, request: Callable, *arguments):
+    def _answer(self, model: str, body: bytes) -> dict:
+        """The answer of a model to a request, which must be an object."""
+        path = f"{self._prefix}/v1/models/{quote(model, safe='')}{self._selected}:predict"
+        headers = {"Content-Type": "application/json"}
         try:
-            return request(model, *arguments)
-        except RequestFailure as failure:
-            reason = f"{failure.code}: {failure.message.rstrip('. ')}"
-            raise self._error(model, reason, failure.code) from None
+            with closing(self._connection(self._host, timeout=self._timeout)) as connection:
+                connection.request("POST", path, body, headers)
+                response = connection.getresponse()
+                content = response.read()
+        except TimeoutError:
+            reason = f"no answer in {self._timeout:g} s"
+            raise self._error(model, reason, "DEADLINE_EXCEEDED") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise self._error(model, reason, "UNAVAILABLE") from None
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            answer = None
+        if response.status == 200 and isinstance(answer, dict):
+            return answer
+        said = answer.get("error") if isinstance(answer, dict) else None
+        missing = f"HTTP status {response.status}, and the answer is not one of a model server"
+        raise self._error(model, str(said or missing), _CODES.get(response.status, "UNKNOWN"))
 
-    def _error(self, model: ModelSelection, reason: str, code: str = "") -> InputError:
-        version = f" version {model.version}" if model.version else ""
-        label = f" label {model.label!r}" if model.label else ""
-        place = f"server {self._address}, model {model.name!r}{version}{label}"
+    def _error(self, model: str, reason: str, code: str = "") -> InputError:
+        place = f"server {self._address}, model {model!r}{self._named}"
+        reason = f"{code}: {reason.rstrip('. ')}" if code else reason
         return input_error(place, reason, _REMEDIES.get(code, _REMEDY))
 
-    def _named(self, output: dict[str, np.ndarray], name: str) -> np.ndarray:
-        if name not in output:
-            raise self._error(
-                ModelSelection(SEARCH_MODEL, **self._selection),
-                f"the answer has no {name!r}, only {sorted(output)}",
-                "INVALID_ARGUMENT",
-            )
-        return output[name]
-
-
-def _transport(address: str, timeout: float, retries: int) -> RestTransport | GrpcTransport:
-    if re.fullmatch(r"https?://[^/\s]+(/\S*)?", address):
-        from tf_smoothclir.client.rest_transport import RestTransport
-
-        return RestTransport(address, timeout)
-    if re.fullmatch(r"[^/\s]+:\d{1,5}", address):
-        from tf_smoothclir.client.grpc_transport import GrpcTransport
-
-        return GrpcTransport(address, timeout, retries)
-    raise input_error(
-        f"--server={address}",
-        "this is not the address of a server",
-        "Give host:port for gRPC (TensorFlow Serving: 8500), or http://host:port for REST (8501)",
-    )
+    def _output(self, outputs: dict[str, np.ndarray], name: str) -> np.ndarray:
+        if name not in outputs:
+            raise self._error(SEARCH_MODEL, f"the answer has no {name!r}, only {sorted(outputs)}")
+        return outputs[name]
 
 
 def _only(output: Mapping[str, np.ndarray]) -> np.ndarray:
     """The only output of a tower, which has no name in an answer by REST."""
     (values,) = output.values()
     return values
+
+
+def _json(text: bytes) -> str | dict[str, str]:
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(text).decode("ascii")}
+
+
+def _array(values) -> np.ndarray:
+    array = np.array(values)
+    if array.dtype.kind == "U":
+        return np.array(np.frompyfunc(str.encode, 1, 1)(array.astype(object)), object)
+    return array.astype(np.int32 if array.dtype.kind == "i" else np.float32)
 
 
 def _tower(role: str) -> str:

@@ -11,7 +11,7 @@ def define_engine_flags(*, searches: bool) -> None:
         "engine",
         "embedded",
         "Where the documents are. embedded: in the index in --index_dir. milvus: in Milvus at"
-        " --uri, where documents can be added, replaced and removed (docs/milvus.md).",
+        " --uri, where documents come and go (docs/milvus.md).",
         choices=("embedded", "milvus"),
     )
     define_path(

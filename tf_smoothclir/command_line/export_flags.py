@@ -5,7 +5,6 @@ from __future__ import annotations
 from tf_smoothclir.command_line.setting_flags import (
     FLAGS,
     define_path,
-    define_retriever,
     define_verify,
     flag,
 )
@@ -46,23 +45,13 @@ def define_export_flags() -> None:
         " faster model that ranks a little worse. 0: not cut.",
         minimum=0,
     )
-    flag(
-        "table_type",
-        "float32",
-        "How the tables of word vectors are stored. int8 makes the models four times smaller."
-        " What that costs is measured on the validation queries, printed, and written to the"
-        " manifests; usually it is nothing.",
-        choices=("float32", "int8"),
-    )
-    define_retriever()
     define_verify()
 
 
 def export_options() -> dict:
     """Keyword arguments of `export_run`."""
-    names = "search_model", "max_search_documents", "search_depth", "dim", "table_type"
+    names = "search_model", "max_search_documents", "search_depth", "dim"
     options = {name: FLAGS[name].value for name in names}
-    options["retriever"] = "" if FLAGS.retriever == "auto" else FLAGS.retriever
     if FLAGS.collection:
         from tf_smoothclir.index.document_collections import open_files
 

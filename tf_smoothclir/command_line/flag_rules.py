@@ -17,7 +17,7 @@ _DATA = [field.name for field in dataclasses.fields(DataSettings)]
 _DATA = [name for name in _DATA if name not in ("cache_dir", "columns")]
 
 _OF_ENGINES = ("uri", "engine_collection")
-_OF_NEW_ONES = ("index_type", "hnsw_neighbours", "search_effort", "overwrite")
+_OF_NEW_ONES = ("index_type", "overwrite")
 
 
 def _not_beside(name: str, others, reason: str) -> tuple[Rule, ...]:
@@ -48,7 +48,6 @@ FLAG_RULES = (
     *_not_beside("remove", ["collection", *_OF_NEW_ONES, *_DATA], _CHANGES_A_COLLECTION),
     *_not_beside("update", ["overwrite"], "the one keeps what has not changed, the other nothing"),
     *_not_beside("update", ["engine"], "an engine takes changes by --add and --remove"),
-    _needs("replace", "add", "--replace is about the documents of --add"),
     *_not_beside("collection", _DATA, "both name the documents to index"),
     *_not_beside("collection", ["search_model"], "the search model holds the collection"),
     # engines

@@ -9,7 +9,7 @@ from tf_smoothclir.command_line.setting_flags import (
     define_settings,
     flag,
 )
-from tf_smoothclir.settings.retrieval import INDEXED_FOR
+from tf_smoothclir.index.index_kind import AUTO, KINDS
 
 
 def define_building_flags() -> None:
@@ -26,51 +26,26 @@ def define_building_flags() -> None:
     flag(
         "index_type",
         "auto",
-        "flat ranks exactly. int8 keeps a byte per number of a vector, on disk too, and binary a"
-        " bit in memory and these bytes on disk: a quarter of the size, nearly the same ranking."
-        " hnsw finds nearly all of the best documents, much faster. auto: flat up to 1 million"
-        " documents, hnsw beyond.",
-        choices=("auto", "flat", "int8", "binary", "hnsw"),
-    )
-    flag(
-        "hnsw_neighbours",
-        32,
-        "hnsw: links per document. More links find more, and cost memory and time to build.",
-        minimum=2,
-    )
-    flag(
-        "search_effort",
-        0,
-        "hnsw: candidates kept during the search (efSearch). More find more and take longer. 0: the"
-        " default for the number of documents.",
-        minimum=0,
-    )
-    flag(
-        "retriever",
-        "auto",
-        "What the index is for. Of a hybrid, dense keeps vectors alone, and lexical words alone,"
-        " which takes less disk and memory. auto: all that the export ranks with.",
-        choices=INDEXED_FOR,
+        "flat ranks exactly. hnsw finds nearly all of the best documents, much faster. auto: flat"
+        " up to 1 million documents, hnsw beyond.",
+        choices=(AUTO, *KINDS),
     )
     flag(
         "update",
         False,
         "Bring the index to the present state of its documents: encode those that are new or"
-        " changed, and drop those that are gone. An int8 or binary index encodes all again.",
+        " changed, and drop those that are gone.",
     )
     flag("overwrite", False, "Replace the index, whatever its export, collection and type are.")
     define_path(
-        "add", "", "Documents to add to the collection in --engine, in the formats of --collection."
+        "add",
+        "",
+        "Documents to add to the collection in --engine, in the formats of --collection; they"
+        " replace those with the same ids.",
     )
     define_path(
         "remove",
         "",
         "File with the ids of documents to remove from the collection in --engine, one per line."
         " They are removed before --add adds documents.",
-    )
-    flag(
-        "replace",
-        False,
-        "A document of --add replaces the one with the same id. Without this flag that is an"
-        " error.",
     )

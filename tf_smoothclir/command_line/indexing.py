@@ -12,7 +12,6 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
 from tf_smoothclir.index.halves import export_halves
-from tf_smoothclir.index.index_settings import IndexSettings
 
 
 def index_by_flags(index_dir: Path) -> str:
@@ -20,9 +19,7 @@ def index_by_flags(index_dir: Path) -> str:
     engine = engine_address()
     if FLAGS.add or FLAGS.remove:
         return _change(engine)
-    settings = IndexSettings(FLAGS.index_type, FLAGS.hnsw_neighbours, FLAGS.search_effort)
-    retriever = "" if FLAGS.retriever == "auto" else FLAGS.retriever
-    halves, export = export_halves(FLAGS.export_dir, settings, retriever=retriever)
+    halves, export = export_halves(FLAGS.export_dir, FLAGS.index_type)
     data = setting_flags.data_like(export.data)
     collection = open_collection(FLAGS.collection, data)
     options = {"data": None if FLAGS.collection else data, "overwrite": FLAGS.overwrite}
@@ -32,7 +29,7 @@ def index_by_flags(index_dir: Path) -> str:
         return f"{index_dir}: {manifest}"
     with Milvus(engine.uri) as milvus:
         built = build_collection(
-            milvus, engine.collection, collection, halves, export, settings, **options
+            milvus, engine.collection, collection, halves, export, kind=FLAGS.index_type, **options
         )
         return _size_of(engine, built)
 
@@ -43,7 +40,7 @@ def _change(engine) -> str:
     remove = read_ids(FLAGS.remove) if FLAGS.remove else ()
     with Milvus(engine.uri) as milvus:
         changed = change_collection(
-            milvus, engine.collection, halves, export, add=add, remove=remove, replace=FLAGS.replace
+            milvus, engine.collection, halves, export, add=add, remove=remove
         )
         return _size_of(engine, changed)
 

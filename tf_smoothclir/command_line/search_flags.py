@@ -16,7 +16,6 @@ from tf_smoothclir.command_line.setting_flags import (
     flag,
 )
 from tf_smoothclir.storage.files import check_output_file
-from tf_smoothclir.utils.errors import input_error
 
 
 def define_search_flags() -> None:
@@ -37,19 +36,12 @@ def define_search_flags() -> None:
     flag("top_k", 10, "Documents per query.", minimum=1)
     flag("json", False, "Print one JSON object per query.")
     define_path("trec_run", "", "Write the hits to this TREC run file instead of printing them.")
-    flag("tag", "tf_smoothclir", "Name of the system in --trec_run.")
     flag(
         "explain",
         False,
         "Show which words of a document its score comes from and, of a lexical or hybrid retriever,"
         " which words of the query they met, by which probability. Of towers alone, average pooling"
         " only.",
-    )
-    flag(
-        "server",
-        "",
-        "Encode the queries with the TensorFlow Serving at this address, such as localhost:8500"
-        " (gRPC) or http://localhost:8501 (REST), instead of in this process.",
     )
     flag("width", 150, "Characters of a text that are shown.", minimum=1)
 
@@ -58,8 +50,4 @@ def check_search_flags() -> None:
     """Reports mistakes that would show only after seconds, or never."""
     if FLAGS.trec_run:
         check_output_file(FLAGS.trec_run, "--trec_run")
-    if FLAGS.tag.split() != [FLAGS.tag]:
-        reason = "the tag of a TREC run is one word"
-        raise input_error(f"--tag={FLAGS.tag}", reason, "Leave out white space")
-    if not FLAGS.server:
-        check_export_dir()
+    check_export_dir()

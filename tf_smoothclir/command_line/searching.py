@@ -25,7 +25,6 @@ def answer_queries() -> None:
         FLAGS.export_dir,
         FLAGS.index_dir,
         setting_flags.data_like,
-        server=FLAGS.server,
         retriever=FLAGS.retriever,
         **where_to_search(),
     )
@@ -42,7 +41,7 @@ def answer_queries() -> None:
             else:
                 _show(search, query, hits, reading)
     if FLAGS.trec_run:
-        run_file.write(FLAGS.trec_run, FLAGS.tag)
+        run_file.write(FLAGS.trec_run)
 
 
 def _typed() -> Iterator[str]:

@@ -22,22 +22,19 @@ from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
-_TYPES = ("float32", "int8")
 _BYTES_TO_COMPARE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Offset, shape and type of a stored array.
+    """Place of an array of little-endian float32 in the file of the variables.
 
     Attributes:
-        offset: Bytes of the variables' file before it.
-        type: "float32", little-endian, or "int8".
+        offset: Bytes before it.
     """
 
     offset: int
     shape: tuple[int, ...]
-    type: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +55,7 @@ class TowerDescription:
         max_tokens: Longer texts are cut to this many tokens.
         arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
             `[buckets, dim]`; `token_weights`, `[words, 1]`, of which the weights are softplus after
-            multiplication by `pace`; `position_weights`, `[parts]`, logarithms. A table of a
-            narrow type with `<name>_scales`, `[rows, 1]`, is multiplied by them.
+            multiplication by `pace`; `position_weights`, `[parts]`, logarithms.
         part_begins: First position of each of the parts of a text that `position_weights` weigh.
         pace: See `arrays`.
         ngrams: None for words alone.
@@ -102,15 +98,13 @@ class TowerDescription:
         """An array, mapped from the file of the variables."""
         stored = self.arrays[name]
         path = directory / _VARIABLES
-        if stored.type in _TYPES:
-            kind = np.dtype(stored.type).newbyteorder("<")
-            size = int(np.prod(stored.shape, dtype=np.int64)) * kind.itemsize
-            if 0 < size <= path.stat().st_size - stored.offset:
-                # Mapped, because a query needs a few rows of hundreds of megabytes.
-                return np.asarray(np.memmap(path, kind, "r", stored.offset, stored.shape))
-            if not size:
-                return np.zeros(stored.shape, kind)
-        raise input_error(path, f"it has no {stored.type} array {name!r}", "Export the run again")
+        size = 4 * int(np.prod(stored.shape, dtype=np.int64))
+        if not size:
+            return np.zeros(stored.shape, np.float32)
+        if not 0 < size <= path.stat().st_size - stored.offset:
+            raise input_error(path, f"it has no array {name!r}", "Export the run again")
+        # Mapped, because a query needs a few rows of hundreds of megabytes.
+        return np.asarray(np.memmap(path, "<f4", "r", stored.offset, stored.shape))
 
 
 def stored_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, StoredArray]:
@@ -128,7 +122,7 @@ def _stored(data: mmap.mmap, name: str, array: np.ndarray) -> StoredArray:
     offset = data.find(start)
     while offset >= 0:
         if _is_at(data, offset, content):
-            return StoredArray(offset, array.shape, array.dtype.name)
+            return StoredArray(offset, array.shape)
         offset = data.find(start, offset + 1)
     raise ValueError(f"{name}: the variables of the SavedModel do not hold it.")
 
@@ -148,17 +142,17 @@ def version_directory(export_dir: Path, role: str, version: int | None) -> Path:
     """The directory of a complete version of a tower, the latest without `version`."""
     if role not in ROLES:
         raise input_error("role", f"it is {role!r}", "Give 'query' or 'document'")
-    found = _versions(export_dir / f"{role}_tower")
+    versions = _versions(export_dir / f"{role}_tower")
     others = _versions(export_dir / "query_tower")
     if others:  # published last: where it is, everything is
-        found &= others
+        versions &= others
     if version is not None:
-        found &= {version}
-    if not found:
+        versions &= {version}
+    if not versions:
         wanted = "" if version is None else f" of version {version}"
         reason = f"there is no complete {role} tower{wanted}"
         raise input_error(export_dir, reason, "Give the directory that smoothclir-export wrote")
-    return export_dir / f"{role}_tower" / str(max(found))
+    return export_dir / f"{role}_tower" / str(max(versions))
 
 
 def _versions(directory: Path) -> set[int]:

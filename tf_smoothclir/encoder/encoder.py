@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription, version_directory
-from tf_smoothclir.encoder.ngram_buckets import LONGEST_NGRAM, ngram_buckets
+from tf_smoothclir.encoder.ngram_buckets import ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
 from tf_smoothclir.storage.folder import Folder
-from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 _UNKNOWN_ID = 1
@@ -93,7 +92,7 @@ class Encoder:
     @staticmethod
     def can_load(directory: Path) -> bool:
         """Returns whether the directory of a version has a tower that needs no TensorFlow."""
-        return (directory / DESCRIPTION).exists() and _has_hashes(TowerDescription.read(directory))
+        return (directory / DESCRIPTION).exists()
 
     @classmethod
     def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Encoder:
@@ -112,12 +111,6 @@ class Encoder:
         folder, tower = Folder.read(directory, role), TowerDescription.read(directory)
         if not is_checked:
             folder.check("Copy the export again")
-        if not _has_hashes(tower):
-            reason = (
-                f"its n-grams have up to {tower.ngrams.longest} characters, and those that can be"
-                f" computed without TensorFlow at most {LONGEST_NGRAM}"
-            )
-            raise input_error(directory, reason, "Load the tower as a SavedModel")
         self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
         self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
@@ -168,23 +161,25 @@ class Encoder:
             texts: Any texts.
         """
         read = self._read(list(texts))
-        found = []
-        for own in read.texts():
-            weights = read.weights[own, np.newaxis]
-            vectors = read.vectors[read.numbers[own]]
+        vectors_of_texts = []
+        for tokens in read.texts():
+            weights = read.weights[tokens, np.newaxis]
+            vectors = read.vectors[read.numbers[tokens]]
             if len(weights):
                 vectors *= weights / weights.mean()
-            found.append(TokenVectors([read.words[n] for n in read.numbers[own]], vectors))
-        return found
+            vectors_of_texts.append(
+                TokenVectors([read.words[n] for n in read.numbers[tokens]], vectors)
+            )
+        return vectors_of_texts
 
     def _encoded(self, texts: list[Text]) -> np.ndarray:
         read = self._read(texts)
         pooled = np.zeros([len(texts), self.dim], np.float32)
-        for row, own in enumerate(read.texts()):
-            if own.start < own.stop:
-                weights = read.weights[own]
+        for row, tokens in enumerate(read.texts()):
+            if tokens.start < tokens.stop:
+                weights = read.weights[tokens]
                 # Not np.dot, whose threads spin for longer than so small a product takes.
-                np.einsum("t,td->d", weights, read.vectors[read.numbers[own]], out=pooled[row])
+                np.einsum("t,td->d", weights, read.vectors[read.numbers[tokens]], out=pooled[row])
                 pooled[row] /= weights.sum()
         pooled = np.tanh(pooled).astype(np.float64)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True) + self.epsilon
@@ -248,9 +243,7 @@ class Encoder:
         return vectors
 
     def _rows(self, table: str, numbers: np.ndarray) -> np.ndarray:
-        rows = self._arrays[table][numbers].astype(np.float32, copy=False)
-        scales = self._arrays.get(f"{table}_scales")
-        return rows if scales is None else rows * scales[numbers]
+        return self._arrays[table][numbers]
 
 
 class _Ids(dict):
@@ -310,7 +303,3 @@ def _profile(tower: TowerDescription, logs: np.ndarray | None) -> np.ndarray:
     positions = np.arange(tower.max_tokens)
     parts = np.searchsorted(tower.part_begins, positions, side="right") - 1
     return np.exp(logs - logs.max())[parts]
-
-
-def _has_hashes(tower: TowerDescription) -> bool:
-    return tower.ngrams is None or tower.ngrams.longest <= LONGEST_NGRAM

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 MOST_CHARACTERS_OF_WORD = 50  # as in text/subwords.py
-LONGEST_NGRAM = 16  # characters of up to 4 bytes; FarmHash is another one beyond 64 bytes
 _K0, _K1, _K2 = (
     np.uint64(number) for number in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F)
 )
 _CLASSES = ((0, 0), (1, 3), (4, 7), (8, 16), (17, 32), (33, 64))  # of lengths in bytes
-_MOST_BYTES = 64
+_MOST_BYTES = 64  # FarmHash is another one beyond
 
 
 def ngram_buckets(
@@ -27,12 +26,12 @@ def ngram_buckets(
     Returns:
         `[n-grams]` int64, ordered by word; and `[words]` int64, the number of n-grams of each word.
     """
-    found, numbers = [], []
+    ngrams, numbers = [], []
     for word in words:
-        before = len(found)
-        found += marked_ngrams(word, shortest, longest)
-        numbers.append(len(found) - before)
-    hashes = fingerprints([ngram.encode() for ngram in found])
+        before = len(ngrams)
+        ngrams += marked_ngrams(word, shortest, longest)
+        numbers.append(len(ngrams) - before)
+    hashes = fingerprints([ngram.encode() for ngram in ngrams])
     return (hashes % np.uint64(buckets)).astype(np.int64), np.array(numbers, np.int64)
 
 

@@ -69,11 +69,12 @@ def passage_text(
             pairs[place] = before.end() == word.start() and all(unspaced[place : place + 2])
     ends = list(itertools.accumulate(map(operator.add, counts, pairs), initial=first))
     begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
-    own = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
-    if ends[own.stop : own.stop + 1] == [begin + longest]:  # perhaps with the first of a pair
-        own = slice(own.start, own.stop + any(pairs[max(0, own.stop - 1) : own.stop]))
-    own = words[max(0, own.start) : own.stop]
-    return text[own[0].start() : own[-1].end()] if own else text
+    passage = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
+    if ends[passage.stop : passage.stop + 1] == [begin + longest]:  # perhaps the first of a pair
+        ends_with_pair = any(pairs[max(0, passage.stop - 1) : passage.stop])
+        passage = slice(passage.start, passage.stop + ends_with_pair)
+    passage = words[max(0, passage.start) : passage.stop]
+    return text[passage[0].start() : passage[-1].end()] if passage else text
 
 
 def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, int, str]]:
@@ -152,7 +153,7 @@ class _Replacements(dict):
 
 def _lower_case() -> dict[int, str]:
     single, end = _class("single"), 0
-    found = {int(code, 16): lower for code, lower in _tables()["long_lower"].items()}
+    lower_case = {int(code, 16): lower for code, lower in _tables()["long_lower"].items()}
     for word in _tables()["lower"].split():
         place, _, distance = word.partition(":")
         place, _, step = place.partition("/")
@@ -161,8 +162,8 @@ def _lower_case() -> dict[int, str]:
         end = begin + int(length or "1", 16)
         for code in range(begin, end, int(step or "1")):
             lower = chr(code + int(distance, 16))
-            found[code] = f" {lower} " if code in single else lower
-    return found
+            lower_case[code] = f" {lower} " if code in single else lower
+    return lower_case
 
 
 @functools.cache

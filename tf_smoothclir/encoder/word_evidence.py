@@ -44,9 +44,9 @@ class WordEvidence:
     def _resembles(self, word: str) -> bool:
         if self._ngrams is None:
             return False
-        found = list(marked_ngrams(word, self._ngrams.shortest, self._ngrams.longest))
-        there = sum(ngram in self._all_marked for ngram in found)
-        return bool(found) and there >= LEAST_SHARE * len(found)
+        ngrams = list(marked_ngrams(word, self._ngrams.shortest, self._ngrams.longest))
+        there = sum(ngram in self._all_marked for ngram in ngrams)
+        return bool(ngrams) and there >= LEAST_SHARE * len(ngrams)
 
     @functools.cached_property
     def _all_marked(self) -> str:

@@ -13,9 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tf_smoothclir.index.index_settings import IndexSettings
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.publishing.manifest import VersionFacts
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
@@ -23,29 +21,18 @@ TOKEN = "MILVUS_TOKEN"  # environment variable: user:password, or an API key
 _PROPERTY = "tf_smoothclir"  # of a collection: its note
 
 
-@dataclasses.dataclass(frozen=True)
-class CollectionNote:
-    """Metadata of a collection in an engine.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CollectionNote(VersionFacts):
+    """Facts of a collection in an engine.
 
     Attributes:
-        version: Version of the export that it belongs to.
-        pair_id: The `pair_id` of this export.
-        data: Finds the documents again if they are a retrieval set; None for files.
         halves: Names of the halves of an index that it holds, each in a field of this name.
-        cut_points: Those of what the exported run ranks with.
-        retriever: The family that ranks, without a re-ranker.
+        kind: Of the index of vectors, one of `index_kind.KINDS`.
         role: "collection".
     """
 
-    version: int
-    pair_id: str
-    thresholds: tuple[float, ...]
-    data: DataSettings | None
     halves: tuple[str, ...]
-    settings: IndexSettings
-    cut_points: CutPoints | None
-    parts: tuple[str, ...]
-    retriever: str
+    kind: str
     role: ClassVar[str] = "collection"
 
 

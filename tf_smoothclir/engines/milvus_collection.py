@@ -7,27 +7,29 @@ inner product) and `lexical` (sparse, inner product). Milvus keeps at most 65,53
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
-from tf_smoothclir.engines.milvus_fields import MOST_BYTES, schema_and_indexes
+from tf_smoothclir.index.index_kind import EFFORT, FLAT, HNSW_CONSTRUCTION, HNSW_NEIGHBOURS
+from tf_smoothclir.lexical.sparse_tables import largest_of_groups
+from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils.errors import input_error
 
 MOST_HITS = 16_384  # Milvus gives no more
+MOST_BYTES = 65_535  # of a string
+_EMPTY = {NO_WORD: 1.0}  # Milvus refuses an empty sparse vector; no query asks for this word
 _LEAST_CANDIDATES = 1000  # python -m benchmarks.engine --run_dir shows what more and fewer find
 _ROWS_PER_CALL = 256  # texts of the longest kind stay below 64 MB, the limit of a request
 _IDS_PER_CALL = 1000
-
-
-Points = Callable[[np.ndarray], np.ndarray]
 
 
 class PartOfQuery(NamedTuple):
@@ -78,10 +80,8 @@ class MilvusCollection:
             )
         return row["count(*)"]
 
-    def write(
-        self, documents: Sequence[Text], columns: dict[str, Sequence[Any]], *, replace: bool
-    ) -> None:
-        """Writes documents."""
+    def write(self, documents: Sequence[Text], columns: dict[str, Sequence[Any]]) -> None:
+        """Writes documents, in the place of those with the same ids."""
         rows = [
             {field: _cut(value) for field, value in zip(Text._fields[:3], document)}
             for document in documents
@@ -89,31 +89,15 @@ class MilvusCollection:
         for name, values in columns.items():
             for row, value in zip(rows, values):
                 row[name] = value
-        client = self._milvus.client
-        write = client.upsert if replace else client.insert
         for batch in in_batches(rows, _ROWS_PER_CALL):
             with self._milvus.explained():
-                write(self._name, batch)
+                self._milvus.client.upsert(self._name, batch)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Deletes documents; an id that is not there is no error."""
         for batch in in_batches(ids, _IDS_PER_CALL):
             with self._milvus.explained():
                 self._milvus.client.delete(self._name, filter=_one_of(batch))
-
-    def known(self, ids: Sequence[str]) -> set[str]:
-        """Ids, of those given, that are in the collection."""
-        found = set()
-        for batch in in_batches(ids, _IDS_PER_CALL):
-            with self._milvus.explained():
-                rows = self._milvus.client.query(
-                    self._name,
-                    filter=_one_of(batch),
-                    output_fields=["id"],
-                    consistency_level="Strong",
-                )
-            found |= {row["id"] for row in rows}
-        return found
 
     def flush(self) -> None:
         """Flushes everything to the storage of Milvus."""
@@ -144,8 +128,8 @@ class MilvusCollection:
             return []
         if len(parts) == 1:
             ((half, value, weight),) = parts
-            (found,) = self._search(half, [value], depth)
-            return self._hits(found, weight, None)
+            (hits,) = self._search(half, [value], depth)
+            return self._hits(hits, weight, None)
         api, most = self._milvus.api, max(part.weight for part in parts)
         check_depth(depth)
         requests = [
@@ -161,42 +145,10 @@ class MilvusCollection:
         # Weights of Milvus are at most 1; without norm_score, it adds the scores as they are.
         ranker = api.WeightedRanker(*(part.weight / most for part in parts), norm_score=False)
         with self._refusing_filter():
-            (found,) = self._milvus.client.hybrid_search(
+            (hits,) = self._milvus.client.hybrid_search(
                 self._name, requests, ranker, limit=depth, output_fields=["title", "text"]
             )
-        return self._hits(found, most, None)
-
-    def search_points(
-        self, parts: Sequence[PartOfQuery], depth: int, points: Points
-    ) -> list[SearchHit]:
-        """The best documents of a query by a weighted sum of points.
-
-        They are added here, because fusion by ranks has no weights in Milvus. Each half gives
-        points to the best `candidates(depth)` documents.
-        """
-        check_depth(depth)
-        hits: dict[str, dict] = {}
-        for part in parts:
-            for hit in self.points(part, depth, points):
-                known = hits.get(hit["id"], {"distance": 0.0})
-                hits[hit["id"]] = {**hit, "distance": known["distance"] + hit["distance"]}
-        return self._hits(list(hits.values()), 1.0, None)[:depth]
-
-    def points(self, part: PartOfQuery, depth: int, points: Points) -> list[dict]:
-        """The best `candidates(depth)` documents of a half, with points as "distance".
-
-        Args:
-            points: From scores, `[rankings, documents]`, to what they count, as `Fusion.points`.
-        """
-        (found,) = self._search(part.half, [part.value], candidates(depth))
-        if not found:
-            return []
-        counted = points(np.array([[hit["distance"] for hit in found]], np.float32))[0]
-        fields = ("id", "entity")
-        return [
-            {**{field: hit[field] for field in fields}, "distance": part.weight * float(own)}
-            for hit, own in zip(found, counted)
-        ]
+        return self._hits(hits, most, None)
 
     def values(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """The fields of the halves of documents, for each of `ids`."""
@@ -221,8 +173,7 @@ class MilvusCollection:
             )
 
     def _parameters(self, half: str, depth: int) -> dict:
-        effort = max(self.manifest.settings.search_effort, depth)
-        of_half = {"ef": effort} if half == "dense" else {}
+        of_half = {"ef": max(EFFORT, depth)} if half == "dense" else {}
         return {"metric_type": "IP", "params": of_half}
 
     def _refusing_filter(self):
@@ -270,3 +221,54 @@ def _one_of(ids: Sequence[str]) -> str:
 def _cut(value: str) -> str:
     """As much of a string as Milvus keeps."""
     return value.encode()[:MOST_BYTES].decode(errors="ignore")
+
+
+def schema_and_indexes(milvus: Milvus, note: CollectionNote, dim: int) -> tuple[Any, Any]:
+    """The schema of a collection, and the indexes of its fields."""
+    kinds, client = milvus.api.DataType, milvus.client
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=MOST_BYTES)
+    for field in ("title", "text"):
+        schema.add_field(field, kinds.VARCHAR, max_length=MOST_BYTES)
+    indexes = client.prepare_index_params()
+    if "dense" in note.halves:
+        schema.add_field("dense", kinds.FLOAT_VECTOR, dim=dim)
+        indexes.add_index("dense", metric_type="IP", **_index(note.kind))
+    if "lexical" in note.halves:
+        schema.add_field("lexical", kinds.SPARSE_FLOAT_VECTOR)
+        indexes.add_index("lexical", metric_type="IP", index_type="SPARSE_INVERTED_INDEX")
+    return schema, indexes
+
+
+def field_values(half: str, rows: Any) -> list:
+    """Values of the field of a half, one for each document."""
+    if half == "lexical":
+        # Milvus has one vector for each document.
+        firsts = (
+            np.append(0, np.cumsum(rows.passages)) if rows.passages.max(initial=0) > 1 else None
+        )
+        impacts = largest_of_groups(rows.impacts, firsts)
+        return [sparse_value(*row) for row in _rows(impacts)]
+    return list(rows)
+
+
+def sparse_value(words: np.ndarray, weights: np.ndarray) -> dict[int, float]:
+    """A sparse vector as Milvus takes it.
+
+    Args:
+        words: `[words]` int.
+        weights: `[words]` float32.
+    """
+    return dict(zip(words.tolist(), weights.tolist())) or _EMPTY
+
+
+def _rows(matrix: sp.csr_array):
+    ends = zip(matrix.indptr[:-1], matrix.indptr[1:])
+    return ((matrix.indices[begin:end], matrix.data[begin:end]) for begin, end in ends)
+
+
+def _index(kind: str) -> dict:
+    if kind == FLAT:
+        return {"index_type": "FLAT"}
+    parameters = {"M": HNSW_NEIGHBOURS, "efConstruction": HNSW_CONSTRUCTION}
+    return {"index_type": "HNSW", "params": parameters}

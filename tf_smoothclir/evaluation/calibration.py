@@ -26,13 +26,11 @@ PROBABLE = 0.55  # so that about four of five first hits of three words called r
 def calibrated(
     validation: Evaluation,
     of_short: Hits | None = None,
-    alone: Sequence[np.ndarray] | None = None,
 ) -> CutPoints:
     """Cut points for the candidate lists and the hits of a split.
 
     Args:
         of_short: Hits of short queries; None for a scorer that ranks no collection.
-        alone: As `Evaluation.scores_by_grade`, by scores without a collection.
     """
     lists = best_cut_points(validation.scores_by_grade)
     scores, shares = lists, ()
@@ -40,8 +38,7 @@ def calibrated(
         first = of_short.scores[:, 0], of_short.grades[:, 0]
         scores = probable_cut_points(*first, len(validation.scores_by_grade))
         shares = best_cut_points(validation.shares_by_grade())
-    alone_points = lists if alone is None else best_cut_points(alone)
-    return CutPoints(scores, shares, alone_points, lists)
+    return CutPoints(scores, shares, lists)
 
 
 def probable_cut_points(
@@ -88,11 +85,12 @@ def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
     constant plus the sum of P_{g-1}[c_g] - P_g[c_g] over the cut points. So the best sum whose last
     cut point is c_g adds this to the best sum of those before it that are not above c_g.
     """
-    by_grade = [np.sort(np.asarray(own, np.float32)) for own in scores_by_grade]
+    by_grade = [np.sort(np.asarray(scores, np.float32)) for scores in scores_by_grade]
     values = np.unique(np.concatenate(by_grade))
     # Place c is above the c lowest values.
     shares = [
-        np.append(0, np.searchsorted(own, values, "right")) / max(1, len(own)) for own in by_grade
+        np.append(0, np.searchsorted(scores, values, "right")) / max(1, len(scores))
+        for scores in by_grade
     ]
     places, sums = [], np.zeros(len(values) + 1)
     for lower, upper in itertools.pairwise(shares):

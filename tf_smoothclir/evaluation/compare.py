@@ -15,9 +15,7 @@ from tf_smoothclir.evaluation.significance import (
     SAMPLES,
     bootstrap_interval,
     differences,
-    effect_size,
     holm,
-    paired_t_test,
     randomization_test,
 )
 from tf_smoothclir.evaluation.trec_files import (
@@ -52,8 +50,6 @@ class Difference:
         high: Upper end of that interval.
         randomization_p: p of the paired randomisation test.
         holm_p: `randomization_p`, adjusted for all systems of the metric.
-        t_test_p: p of the paired t-test, not adjusted.
-        effect_size: Cohen's d_z; infinite if every query differs by the same amount.
         wins: Number of queries where the system is better.
         ties: Number of queries where both are equal.
         losses: Number of queries where the baseline is better.
@@ -70,8 +66,6 @@ class Difference:
     high: float
     randomization_p: float
     holm_p: float
-    t_test_p: float
-    effect_size: float
     wins: int
     ties: int
     losses: int
@@ -88,7 +82,7 @@ def compare(
     """Compares each system with the baseline, by each metric."""
     baseline = checked_baseline(list(systems), baseline)
     _check_same_queries(systems, baseline)
-    found, metrics = [], list(dict.fromkeys(metrics))
+    comparisons, metrics = [], list(dict.fromkeys(metrics))
     others = [name for name in systems if name != baseline]
     with progress_bar(len(metrics) * len(others), "Test differences", "tests") as bar:
         for metric in metrics:
@@ -99,10 +93,10 @@ def compare(
                 )
                 bar.update()
             adjusted = holm([one.randomization_p for one in of_metric])
-            found += [
+            comparisons += [
                 dataclasses.replace(one, holm_p=float(p)) for one, p in zip(of_metric, adjusted)
             ]
-    return found
+    return comparisons
 
 
 def checked_baseline(names: Sequence[str], baseline: str = "") -> str:
@@ -149,8 +143,6 @@ def _difference(
         high=high,
         randomization_p=p,
         holm_p=p,
-        t_test_p=paired_t_test(ours, theirs),
-        effect_size=effect_size(ours, theirs),
         wins=int((by_query > 0).sum()),
         ties=int((by_query == 0).sum()),
         losses=int((by_query < 0).sum()),

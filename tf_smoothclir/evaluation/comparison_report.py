@@ -1,12 +1,9 @@
-"""A comparison as tables: Markdown for people, CSV and LaTeX for papers, JSON for programs."""
+"""A comparison as a table for people, and as JSON for programs."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 
 from tf_smoothclir.evaluation.compare import Difference
@@ -14,11 +11,11 @@ from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.storage.files import make_directory, write_json, write_text
-from tf_smoothclir.utils.tables import csv_table, latex_escape, latex_table, markdown_table
+from tf_smoothclir.utils.tables import markdown_table
 
 HEADER = (
     *("metric", "system", "queries", "mean", "difference (95% interval)", "p", "p (Holm)"),
-    *("p (t-test)", "d_z", "wins/ties/losses"),
+    "wins/ties/losses",
 )
 
 
@@ -37,8 +34,7 @@ def table_rows(rows: Sequence[Difference], baseline: str) -> list[list[str]]:
                 f"{row.queries:,}",
                 f"{row.mean:.4f}",
                 f"{row.difference:+.4f} ({row.low:+.4f} to {row.high:+.4f})",
-                *map(_p_value, (row.randomization_p, row.holm_p, row.t_test_p)),
-                f"{row.effect_size:+.2f}",
+                *map(_p_value, (row.randomization_p, row.holm_p)),
                 f"{row.wins}/{row.ties}/{row.losses}",
             ]
         )
@@ -70,9 +66,7 @@ def legend(
         f" are at most {samples:,}, else {samples:,} random ones, seed {seed}",
         "p (Holm)": f"p adjusted for the {others} comparison{'s' * (others > 1)} within a metric;"
         " nothing is adjusted over metrics",
-        "p (t-test)": "two-sided paired t-test, not adjusted",
         "interval": f"95% percentile bootstrap over queries, {RESAMPLES:,} resamples, seed {seed}",
-        "d_z": "mean difference by the standard deviation of the differences",
         "gain": RULES["gain"],
         "relevance": f"{RULES['relevance']}; the highest grade here is {best_grade}",
         "ties": RULES["ties"],
@@ -119,9 +113,7 @@ class Comparison:
         return "".join(f"* {name}: {text}.\n" for name, text in self.rules.items())
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Writes comparison.md, .csv (all digits), .tex (for booktabs) and .json.
-
-        In JSON, an infinite effect size is null.
+        """Writes comparison.md and comparison.json.
 
         Args:
             directory: Made if it is missing.
@@ -131,31 +123,10 @@ class Comparison:
         """
         path = make_directory(directory, "--output_dir")
         write_text(path / "comparison.md", str(self))
-        names = [field.name for field in dataclasses.fields(Difference)]
-        lines = [[*dataclasses.astuple(row), self.baseline] for row in self.rows]
-        write_text(path / "comparison.csv", csv_table([*names, "baseline"], lines))
-        write_text(path / "comparison.tex", self._latex())
         content = {
             "baseline": self.baseline,
             "systems": list(self.systems),
-            "comparisons": [_json_row(row) for row in self.rows],
+            "comparisons": list(map(dataclasses.asdict, self.rows)),
             "rules": self.rules,
         }
         write_json(path / "comparison.json", content)
-
-    def _latex(self) -> str:
-        rows = table_rows(self.rows, self.baseline)
-        groups = [
-            [map(_latex_cell, cells) for cells in of_metric]
-            for _, of_metric in itertools.groupby(rows, key=lambda cells: cells[0])
-        ]
-        return latex_table(HEADER, groups, "llrrlrrrrr")
-
-
-def _latex_cell(text: str) -> str:
-    return re.sub(r"(?<![\w-])([+-])(?=\d|inf)", r"$\1$", latex_escape(text))
-
-
-def _json_row(row: Difference) -> dict:
-    finite = math.isfinite(row.effect_size)
-    return {**dataclasses.asdict(row), "effect_size": row.effect_size if finite else None}

@@ -31,7 +31,6 @@ from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
 HITS = 10  # of each query, whose grades are predicted as those of search results
-_TAG = "tf_smoothclir"
 _GRADES = (
     "a predicted grade is the number of cut points below the score; hits, the first"
     f" {HITS} documents of each query in the whole collection, have grade 0 where nobody judged"
@@ -236,10 +235,10 @@ def _write_trec_files(
     ranking: Ranking | None,
 ) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    trec.write_list_run(directory / "run.trec", retrieval_set, lists, scores, _TAG)
+    trec.write_list_run(directory / "run.trec", retrieval_set, lists, scores)
     trec.write_list_qrels(directory / "qrels.trec", retrieval_set, lists)
     if ranking is not None:
-        trec.write_ranking(directory / "full.run.trec", retrieval_set, ranking, _TAG)
+        trec.write_ranking(directory / "full.run.trec", retrieval_set, ranking)
         trec.write_qrels(directory / "full.qrels.trec", retrieval_set, lists.query_rows)
 
 

@@ -121,11 +121,13 @@ def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str
 
 def grades_by_query(queries: np.ndarray, grades: np.ndarray, number: int) -> np.ndarray:
     """`[number, most]` int32: the grades of judgments by query, the highest first, then zeros."""
-    found = np.zeros((number, np.bincount(queries, minlength=1).max()), np.int32)
+    grouped = np.zeros((number, np.bincount(queries, minlength=1).max()), np.int32)
     order = np.lexsort((-grades, queries))
     of_query = queries[order]
-    found[of_query, np.arange(len(of_query)) - np.searchsorted(of_query, of_query)] = grades[order]
-    return found
+    grouped[of_query, np.arange(len(of_query)) - np.searchsorted(of_query, of_query)] = grades[
+        order
+    ]
+    return grouped
 
 
 def collection_metrics(

@@ -1,4 +1,4 @@
-"""Plots: learning curves, scores and grades, position profiles."""
+"""Plots: learning curves, scores and grades."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import matplotlib
 import numpy as np
@@ -77,22 +77,6 @@ def score_density(
     axes.set(title="Scores by grade", xlabel="smooth cosine similarity", ylabel="density")
     axes.set_xlim(-1, 1)
     axes.legend(loc="upper left", fontsize="small")
-    save_png(figure, path)
-
-
-def position_profiles(path: str | os.PathLike, profiles: Mapping[str, np.ndarray]) -> None:
-    """Draws weights by position, given label -> `[positions]` weights from the first one on.
-
-    The largest weight of each is 1, so that profiles of any size share an axis.
-    """
-    figure, axes = _panels(6, 4)
-    for (label, weights), colour in zip(profiles.items(), COLOURS):
-        shares = weights / weights.max()
-        axes.plot(np.arange(1, len(weights) + 1), shares, color=colour, lw=1.8, label=label)
-    axes.set(title="Positions in a text", xlabel="position", ylabel="weight / largest weight")
-    axes.set_ylim(0, 1.03)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="center right", fontsize="small")
     save_png(figure, path)
 
 

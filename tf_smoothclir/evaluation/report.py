@@ -179,7 +179,8 @@ def write_report(
     for heading, text in sections.items():
         parts += [f"## {heading}", text]
     parts += _predicted_grades(content, evaluations)
-    parts += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
+    if plots:
+        parts += ["## Plots", *(f"![{caption}]({file})" for caption, file in plots.items())]
     parts += ["## Next", _code(commands)]
     parts += ["<details><summary>All flags</summary>", _code(flags), "</details>"]
     write_text(path, "\n\n".join(part.rstrip("\n") for part in parts) + "\n")

@@ -7,7 +7,6 @@ leave out queries whose metric is undefined (NaN in both).
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -71,26 +70,6 @@ def _random_sums(values: np.ndarray, rows: int, generator: np.random.Generator) 
     return 2 * (kept @ values) - values.sum()
 
 
-def paired_t_test(a: np.ndarray, b: np.ndarray) -> float:
-    """Tests whether the mean difference is 0, by Student's paired t-test, two-sided."""
-    values = differences(a, b)
-    if len(values) < 2 or not values.any():
-        return 1.0
-    if _without_variance(values):  # as by the randomisation test
-        return max(2.0 ** (1 - len(values)), sys.float_info.min)
-    return max(float(stats.ttest_1samp(values, 0).pvalue), sys.float_info.min)
-
-
-def effect_size(a: np.ndarray, b: np.ndarray) -> float:
-    """Cohen's d_z: the mean difference divided by the differences' standard deviation."""
-    values = differences(a, b)
-    if len(values) < 2 or not values.any():
-        return 0.0
-    if _without_variance(values):
-        return math.copysign(math.inf, values.mean())
-    return float(values.mean() / values.std(ddof=1))
-
-
 def bootstrap_interval(
     values: np.ndarray, *, seed: int, samples: int = 1000
 ) -> tuple[float, float]:
@@ -133,7 +112,3 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * p_values[order]))
     return adjusted
-
-
-def _without_variance(values: np.ndarray) -> bool:
-    return bool(values.std() <= _ROUNDING * abs(values.mean()))

@@ -12,50 +12,48 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.storage.files import write_text
 
+_TAG = "tf_smoothclir"  # of the system
+
 
 def write_list_run(
     path: str | os.PathLike,
     retrieval_set: RetrievalSet,
     lists: CandidateLists,
     scores: np.ndarray,
-    tag: str,
 ) -> None:
     """Writes candidate lists in the order of their `[pairs]` scores."""
     number = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, number))
     bounds = lists.offsets[1:-1]
     ranked = (np.split(values[order], bounds) for values in (lists.document_rows, scores))
-    _write_rows(path, retrieval_set, lists.query_rows, *ranked, tag)
+    _write_rows(path, retrieval_set, lists.query_rows, *ranked)
 
 
-def write_ranking(
-    path: str | os.PathLike, retrieval_set: RetrievalSet, ranking: Ranking, tag: str
-) -> None:
-    """Writes a ranking of the whole collection; `tag` names the system."""
+def write_ranking(path: str | os.PathLike, retrieval_set: RetrievalSet, ranking: Ranking) -> None:
+    """Writes a ranking of the whole collection."""
     rows = ranking.query_rows, ranking.document_rows, ranking.scores
-    _write_rows(path, retrieval_set, *rows, tag)
+    _write_rows(path, retrieval_set, *rows)
 
 
-def _write_rows(path, retrieval_set, query_rows, document_rows, scores, tag) -> None:
+def _write_rows(path, retrieval_set, query_rows, document_rows, scores) -> None:
     query_ids, document_ids = retrieval_set.query_ids, retrieval_set.document_ids
     rankings = (
         (query_ids[query], [document_ids[row] for row in rows], values)
         for query, rows, values in zip(query_rows, document_rows, scores)
     )
-    write_run(path, rankings, tag)
+    write_run(path, rankings)
 
 
 def write_run(
     path: str | os.PathLike,
     rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]],
-    tag: str,
 ) -> None:
     """Writes rankings of any system, all of them or, after an error, none."""
     lines = []
     for query_id, document_ids, scores in rankings:
         ranked = zip(document_ids, _strictly_falling(scores))
         for rank, (document_id, score) in enumerate(ranked, start=1):
-            lines.append(f"{query_id} Q0 {document_id} {rank} {score:.9g} {tag}\n")
+            lines.append(f"{query_id} Q0 {document_id} {rank} {score:.9g} {_TAG}\n")
     write_text(path, "".join(lines))
 
 

@@ -14,9 +14,9 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
 from tf_smoothclir.publishing.export_directory import checked_part, load_model, load_part
-from tf_smoothclir.publishing.manifest import check_pair, check_pair_id
+from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
-from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_server, by_tower
+from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import InputError
@@ -46,7 +46,6 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
     "cnn": "DSSM-CNN",
     "lstm": "DSSM-LSTM",
 }
-_PROFILES = "Weight of a word by its position, in the towers"
 
 
 class Dense(Family):
@@ -126,21 +125,6 @@ class Dense(Family):
             f" {training['pairs_per_second']:,.0f} pairs/s",
         }
 
-    def profiles(self, model, settings, positions):
-        text = settings.text
-        towers = {
-            "queries": (model.query_tower, text.max_query_tokens),
-            "documents": (model.document_tower, text.max_document_tokens),
-        }
-        if model.is_shared:
-            towers = {"queries and documents": towers["documents"]}
-        found = {
-            label: tower.position_profile(min(positions, longest))
-            for label, (tower, longest) in towers.items()
-        }
-        found = {label: profile for label, profile in found.items() if profile is not None}
-        return {_PROFILES: ("positions_of_towers", found)} if found else {}
-
     def published(self, publication):
         from tf_smoothclir.publishing.exported_tower import ExportedTower
         from tf_smoothclir.text.evidence import word_evidence
@@ -156,7 +140,6 @@ class Dense(Family):
                 encoder,
                 epsilon=settings.model.epsilon,
                 name=f"{role}_tower",
-                table_type=publication.table_type,
                 evidence=word_evidence(vocabulary, encoder, settings.text) if asked else None,
             )
         return Towers(towers.__getitem__, settings.model.dim, settings.model.epsilon)
@@ -165,14 +148,14 @@ class Dense(Family):
         return {role: published.load(role) for role in ROLES}
 
     def exported(self, models):
-        return Towers.of_export(models) if models.server is None else SearchedTowers(models)
+        return SearchedTowers(models) if models.for_search else Towers.of_export(models)
 
-    def index_half(self, models, settings):
+    def index_half(self, models, kind):
         from tf_smoothclir.index.dense_half import DenseHalf
 
         towers, data = models[self.name], models.manifest.data
         asked = functools.partial(training_query_vectors, towers, data)
-        return DenseHalf(towers.encoder("document"), towers.dim, settings, asked)
+        return DenseHalf(towers.encoder("document"), towers.dim, kind, asked)
 
     def open_half(self, directory, entry, hashes):
         from tf_smoothclir.index.dense_half import open_dense_half
@@ -183,7 +166,7 @@ class Dense(Family):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
         from tf_smoothclir.protocols.cut_points import CutPoints
 
-        of_loss = CutPoints(manifest.thresholds, (), manifest.thresholds)
+        of_loss = CutPoints(manifest.thresholds, ())
         return super().cut_points(manifest) or of_loss
 
     def scores(self, models, queries, documents):
@@ -277,7 +260,7 @@ class Towers:
 
 
 class SearchedTowers:
-    """Towers of an export as a search needs them: without TensorFlow, if they can, or in a server.
+    """Towers of an export as a search needs them: without TensorFlow, if they can.
 
     The query tower is the latest, if it belongs to the index; explanations load, if they are asked
     for, those that the index was built with, even if there are later ones.
@@ -288,13 +271,6 @@ class SearchedTowers:
 
     def read_queries(self) -> EncodeQueries:
         """What reads and encodes the queries of a search."""
-        if self._models.server:
-            from tf_smoothclir.client.serving_client import ServingClient
-
-            client = ServingClient(self._models.server)
-            name, manifest = f"query tower of {self._models.server}", self._models.manifest
-            check_pair_id(name, client.pair_id("query"), manifest)
-            return by_server(client)
         directory, tower = checked_part(self._models.export_dir, "query")
         check_pair(tower, self._models.manifest)
         if Encoder.can_load(directory):

@@ -117,10 +117,10 @@ class ForeignEncoderFamily(Family):
     def facts(self, model, settings, training):
         return {"encoder": f"{model.saved.name}, {model.dim} dimensions"}
 
-    def index_half(self, models, settings):
+    def index_half(self, models, kind):
         from tf_smoothclir.index.dense_half import DenseHalf
 
-        half = DenseHalf({}.get, models[self.name].dim, settings)
+        half = DenseHalf({}.get, models[self.name].dim, kind)
         half.encode = models[self.name].documents  # it reads titles, as towers do not
         half.name = self.name
         return half

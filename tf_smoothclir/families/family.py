@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.source import Source
     from tf_smoothclir.index.halves import Half
-    from tf_smoothclir.index.index_settings import IndexSettings
     from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.publishing.export import Publication
@@ -174,10 +173,6 @@ class Family:
         """Facts for the run report, name -> text; `training` is that of `metrics.json`."""
         return {}
 
-    def profiles(self, model: Any, settings: RunSettings, positions: int) -> dict:
-        """Caption -> file name and name -> weights of the first positions, to be drawn."""
-        return {}
-
     # In an export
 
     def published(self, publication: Publication) -> Any:
@@ -217,7 +212,7 @@ class Family:
 
     # With published models
 
-    def index_half(self, models: ExportedModels, settings: IndexSettings | None) -> Half | None:
+    def index_half(self, models: ExportedModels, kind: str) -> Half | None:
         """Builder of its half of an index; None where documents are enough."""
         return None
 

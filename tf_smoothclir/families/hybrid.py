@@ -130,5 +130,4 @@ class Hybrid(Family):
         """Retriever by a fusion of others; vectors are not needed where they have no weight."""
         dense = retrievers.get(self.vectors)
         halves = retrievers["lexical"].rows, dense and dense.scores
-        of_pairs = fusion.of_pairs.rows(*halves) if fusion.by_ranks else None
-        return texts.with_feedback(fusion.rows(*halves), fusion.feedback, of_pairs)
+        return texts.with_feedback(fusion.rows(*halves), fusion.feedback)

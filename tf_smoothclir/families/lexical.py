@@ -11,7 +11,6 @@ from absl import logging
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families.family import Family
-from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
 
-_PROFILES = "Weight of a word by its position"
 _PAIRS_PER_CALL = 1024
 
 
@@ -93,11 +91,6 @@ class Lexical(Family):
     def facts(self, model, settings, training):
         return model.facts()
 
-    def profiles(self, model, settings, positions):
-        places = np.arange(min(positions, settings.text.max_document_tokens))
-        profiles = {str(field): field(places) for field in model.fields}
-        return {_PROFILES: ("positions", profiles)} if profiles else {}
-
     def published(self, publication):
         from tf_smoothclir.publishing.exported_lexical import LexicalParts
 
@@ -114,7 +107,7 @@ class Lexical(Family):
 
         return models.part(self.name, load_lexical)[0]
 
-    def index_half(self, models, settings):
+    def index_half(self, models, kind):
         from tf_smoothclir.index.lexical_half import LexicalHalf
 
         return LexicalHalf(models[self.name])
@@ -146,9 +139,6 @@ class Lexical(Family):
         return published_texts(parts, models, retrieval_set).retriever(parts.model)
 
     def ranker(self, models, index):
-        if models.server:
-            reason = "a lexical search reads its queries in this process"
-            raise input_error(f"--server={models.server}", reason, "Leave the flag out")
         return word_ranker(self.name, models[self.name], index)
 
 

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index.document_collections import Collection, check_ids
+from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.halves import Half
-from tf_smoothclir.index.manifest import INDEX, IndexManifest, state_of_data
 from tf_smoothclir.index.metadata import METADATA, write_metadata
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
@@ -87,18 +86,11 @@ def _written(
 ) -> IndexManifest:
     """Writes the files of an index into a directory."""
     documents = encode_collection(collection, halves, directory, earlier)
-    _check_ids(documents, collection)
+    check_ids(collection, documents.hashes)
     return IndexManifest(
-        version=export.version,
-        pair_id=export.pair_id,
-        thresholds=tuple(export.thresholds),
-        cut_points=export.cut_points,
-        parts=export.parts,
-        retriever=export.retriever,
-        plugins=export.plugins,
+        **{**export.shared(), "data": data},
         fingerprint=collection.fingerprint(),
         collection_name=collection.name,
-        data=data,
         state=state_of_data(data),
         documents=len(documents),
         halves={half.name: half.finish(directory / half.name, documents) for half in halves},
@@ -188,18 +180,3 @@ def _check_same(
         "Give --overwrite to replace it, --update for another state of its documents, or another"
         " --index_dir",
     )
-
-
-def _check_ids(documents: DocumentStore, collection: Collection) -> None:
-    if not len(documents):
-        raise input_error(collection.name, "there are no documents", "Check the collection")
-    if same := documents.same_ids():
-        id_ = documents[same[0]].id
-        places = [
-            collection.place("documents", index)
-            for index, text in enumerate(collection.documents())
-            if text.id == id_
-        ]
-        raise input_error(
-            places[1], f"id {id_!r} is already used at {places[0]}", "Give each document its own id"
-        )

@@ -2,9 +2,8 @@
 
 A directory with
 
-* `vectors`, float32, row after row; not for the kinds int8 and binary;
-* for the kinds that are read as a whole for each query, int8 vectors: `codes` and `scales`;
-* for HNSW, `faiss`.
+* `vectors`, float32, row after row;
+* for a flat index, `codes`, `scales` and `longest`; for HNSW, `faiss`.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from absl import logging
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.index_settings import OF_INT8, SCANNED, IndexSettings
+from tf_smoothclir.index.index_kind import AUTO, FLAT, kind_for
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import VectorIndex
+from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
 from tf_smoothclir.storage.files import open_to_write, write_array
-from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.records import record_from_json
 
 RECALL_QUERIES, _DEPTH, _SEED = 1000, 10, 13  # of the recall
@@ -54,7 +52,7 @@ class DenseNote:
 
     summary: str
     dim: int
-    settings: IndexSettings
+    kind: str  # one of `index_kind.KINDS`
     recall: Recall
 
 
@@ -67,7 +65,7 @@ class DenseHalf:
         self,
         encode: Encode,
         dim: int,
-        settings: IndexSettings | None = None,
+        kind: str = AUTO,
         query_vectors: QueryVectors = lambda: None,
     ):
         """Stores how vectors are made and indexed.
@@ -77,16 +75,16 @@ class DenseHalf:
                 of documents.
         """
         self._encode, self._dim = encode, dim
-        self._settings, self._query_vectors = settings or IndexSettings(), query_vectors
+        self._kind, self._query_vectors = kind, query_vectors
 
     def encode(self, documents: Sequence[Text]) -> np.ndarray:
         """The vectors of documents, `[documents, dim]` float32."""
         return encode_texts(self._encode, [document.text for document in documents])
 
     @staticmethod
-    def kept(half: Ranker, positions: np.ndarray, documents: Sequence[Text]) -> np.ndarray | None:
-        """Vectors of documents as they are; bytes say too little of them."""
-        return None if isinstance(half.vectors, Int8Vectors) else half.vectors[positions]
+    def kept(half: Ranker, positions: np.ndarray, documents: Sequence[Text]) -> np.ndarray:
+        """Vectors of documents as they are."""
+        return half.vectors[positions]
 
     @staticmethod
     @contextlib.contextmanager
@@ -98,18 +96,18 @@ class DenseHalf:
 
     def finish(self, directory: Path, documents: DocumentStore) -> dict:
         """Indexes the written vectors, and measures the recall as written."""
-        settings = self._settings.resolved(len(documents))
-        logging.info("Indexing %d documents: %s", len(documents), settings.kind)
-        vectors = write_index(directory, self._dim, settings)
-        ranker = opened_ranker(directory, self._dim, settings, documents.hashes)()
-        recall = measured_recall(ranker, vectors, self._query_vectors)
-        found = f"recall@{recall.depth} {recall.value:.4f} ({recall.measured_by})"
-        note = DenseNote(f"{settings.kind}, {found}", self._dim, settings, recall)
-        return dataclasses.asdict(note)
+        kind = kind_for(len(documents), self._kind)
+        logging.info("Indexing %d documents: %s", len(documents), kind)
+        write_index(directory, self._dim, kind)
+        ranker = opened_ranker(directory, self._dim, kind, documents.hashes)()
+        recall = measured_recall(ranker, self._query_vectors)
+        summary = f"{kind}, recall@{recall.depth} {recall.value:.4f} ({recall.measured_by})"
+        return dataclasses.asdict(DenseNote(summary, self._dim, kind, recall))
 
     def differences(self, there: dict) -> str:
-        """The settings of an index that differ, such as "kind flat"."""
-        return self._settings.differences(dense_note(there).settings)
+        """The kind of an index that is another one, such as "kind flat"."""
+        kind = dense_note(there).kind
+        return "" if self._kind in (AUTO, kind) else f"kind {kind}"
 
 
 def dense_note(entry: dict) -> DenseNote:
@@ -124,11 +122,10 @@ def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
     return encode(text=tf.constant(list(texts), tf.string))["vector"].numpy()
 
 
-def measured_recall(ranker: Ranker, vectors: np.ndarray, query_vectors: QueryVectors) -> Recall:
+def measured_recall(ranker: Ranker, query_vectors: QueryVectors) -> Recall:
     """Measures an index against the exact ranking.
 
     Args:
-        vectors: `[documents, dim]` float32, as the document tower made them.
         query_vectors: Called only for an approximate index. Returns `[queries, dim]`, or None to
             measure with vectors of documents instead.
     """
@@ -139,48 +136,39 @@ def measured_recall(ranker: Ranker, vectors: np.ndarray, query_vectors: QueryVec
     queries, kind = query_vectors(), "queries of the training run"
     if queries is None:
         sample = permutation(ranker.documents, _SEED)[:RECALL_QUERIES]
-        queries, kind = np.asarray(vectors[sample]), "documents in place of queries"
+        queries, kind = np.asarray(ranker.vectors[sample]), "documents in place of queries"
     queries = np.ascontiguousarray(queries, np.float32)
-    found = (positions for positions, _ in ranker.rank(queries, _DEPTH))
-    return Recall(recall(queries, vectors, found, _DEPTH), _DEPTH, len(queries), kind)
+    ranked = (positions for positions, _ in ranker.rank(queries, _DEPTH))
+    return Recall(recall(queries, ranker.vectors, ranked, _DEPTH), _DEPTH, len(queries), kind)
 
 
-def write_index(directory: Path, dim: int, settings: IndexSettings) -> np.ndarray:
-    """Indexes the file of vectors in a directory, and deletes it if nothing else will need it.
-
-    Returns:
-        The vectors, `[documents, dim]` float32, which stay mapped.
-    """
+def write_index(directory: Path, dim: int, kind: str) -> None:
+    """Indexes the file of vectors in a directory."""
     vectors = _vectors(directory, dim)
-    if settings.kind in SCANNED:
-        Int8Vectors.write(vectors, directory)
+    if kind == FLAT:
+        FlatIndex.write(vectors, directory)
     else:
-        VectorIndex.build(settings, vectors).save(directory / _FAISS)
-    if settings.kind in OF_INT8:
-        (directory / _VECTORS).unlink()
-    return vectors
+        HnswIndex.write(vectors, directory / _FAISS)
 
 
 def open_dense_half(directory: Path, entry: dict, hashes: np.ndarray) -> Callable[[], Ranker]:
     """Opens a half by its entry in the manifest; see `opened_ranker`."""
     note = dense_note(entry)
-    return opened_ranker(directory, note.dim, note.settings, hashes)
+    return opened_ranker(directory, note.dim, note.kind, hashes)
 
 
-def opened_ranker(
-    directory: Path, dim: int, settings: IndexSettings, hashes: np.ndarray
-) -> Callable[[], Ranker]:
+def opened_ranker(directory: Path, dim: int, kind: str, hashes: np.ndarray) -> Callable[[], Ranker]:
     """Opens the files of the dense half of an index.
 
     Args:
         hashes: `[documents]` uint64, of the ids.
     """
-    if settings.kind not in SCANNED:
-        vectors, file = _vectors(directory, dim), open(directory / _FAISS, "rb")  # noqa: SIM115
-        return lambda: Ranker(VectorIndex.load(file, settings), vectors, hashes)
-    coded = Int8Vectors.open(directory)
-    scored = coded if settings.kind in OF_INT8 else _vectors(directory, dim)
-    return lambda: Ranker(VectorIndex.scan(settings, coded), scored, hashes)
+    vectors = _vectors(directory, dim)
+    if kind == FLAT:
+        mapped = FlatIndex.mapped(directory)
+        return lambda: Ranker(FlatIndex(*mapped), vectors, hashes)
+    file = open(directory / _FAISS, "rb")  # noqa: SIM115
+    return lambda: Ranker(HnswIndex(file), vectors, hashes)
 
 
 def _vectors(directory: Path, dim: int) -> np.ndarray:

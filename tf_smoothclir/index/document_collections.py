@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tf_smoothclir.data.sources.cells import id_of, in_file, texts_in
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, source_of
@@ -121,6 +123,25 @@ def read_ids(path: str | Path) -> list[str]:
     path = Path(path)
     place = in_file(path)
     return list(dict.fromkeys(id_of(line, "id", place, n) for n, line in read_lines(path)))
+
+
+def check_ids(collection: Collection, hashes: np.ndarray) -> None:
+    """Checks that there are documents, each with an id of its own.
+
+    Args:
+        hashes: `[documents]` uint64, of the ids.
+    """
+    if not len(hashes):
+        raise input_error(collection.name, "there are no documents", "Check the collection")
+    values, counts = np.unique(hashes, return_counts=True)
+    suspects = set(np.flatnonzero(np.isin(hashes, values[counts > 1])).tolist())
+    first: dict[str, int] = {}
+    for index, document in enumerate(collection.documents() if suspects else ()):
+        if index in suspects and first.setdefault(document.id, index) != index:
+            there = collection.place("documents", first[document.id])
+            reason = f"id {document.id!r} is already used at {there}"
+            remedy = "Give each document its own id"
+            raise input_error(collection.place("documents", index), reason, remedy)
 
 
 def _kind(path: Path) -> str:

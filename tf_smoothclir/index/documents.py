@@ -85,12 +85,3 @@ class DocumentStore:
             same = same if len(same) else np.flatnonzero(self.hashes == hashed)
             found.append(next(place for place in same if self[place].id == id_))
         return np.array(found, np.int64)
-
-    def same_ids(self) -> tuple[int, int] | None:
-        """The positions of two documents with the same id, or None."""
-        order = self._by_hash
-        for place in np.flatnonzero(np.diff(self.hashes[order]) == 0):
-            first, second = order[place : place + 2]
-            if self[first].id == self[second].id:
-                return int(first), int(second)
-        return None

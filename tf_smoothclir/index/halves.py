@@ -7,7 +7,6 @@ into rows, writes the rows, and turns them into what is searched; its family ope
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,11 +16,10 @@ import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
-from tf_smoothclir.index.index_settings import IndexSettings
+from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.publishing.manifest import ExportManifest
-from tf_smoothclir.utils.errors import input_error
 
 
 class Half(Protocol):
@@ -59,36 +57,19 @@ class Half(Protocol):
 
 
 def export_halves(
-    export_dir: str | os.PathLike,
-    settings: IndexSettings | None = None,
-    *,
-    version: int | None = None,
-    retriever: str = "",
+    export_dir: str | os.PathLike, kind: str = AUTO, *, version: int | None = None
 ) -> tuple[list[Half], ExportManifest]:
-    """Loads the models of an export that encode documents.
+    """The halves of an index of an export, and its manifest: of one of its parts.
 
-    Returns:
-        The halves of the families that rank, and the manifest of the export: of one of its parts;
-        without cut points and re-ranker where only a part of what it ranks with is wanted.
+    Args:
+        kind: Of the index of vectors.
     """
     models = load_exported_models(export_dir, version)
-    manifest, retriever = models.manifest, retriever or models.retriever
-    if retriever not in with_parts(models.retriever):
-        raise input_error(
-            f"--retriever={retriever}",
-            f"the exported run ranks by --retriever={models.retriever} alone",
-            "Leave the flag out, or export a run that has what it needs",
-        )
-    if retriever != models.retriever:  # its grades and its re-ranker are those of the whole
-        parts = tuple(part for part in manifest.parts if part != "reranker")
-        manifest = dataclasses.replace(manifest, cut_points=None, retriever=retriever, parts=parts)
-    return halves_of(models, settings, retriever), manifest
+    return halves_of(models, kind), models.manifest
 
 
-def halves_of(
-    models: ExportedModels, settings: IndexSettings | None = None, retriever: str = ""
-) -> list[Half]:
-    """A half for each family that needs one; the arguments are those of `export_halves`."""
-    families = map(family, with_parts(retriever or models.retriever))
-    halves = (own.index_half(models, settings) for own in families)
+def halves_of(models: ExportedModels, kind: str = AUTO) -> list[Half]:
+    """A half for each family that ranks and needs one."""
+    families = map(family, with_parts(models.retriever))
+    halves = (one.index_half(models, kind) for one in families)
     return [half for half in halves if half is not None]

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
 from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
-    from tf_smoothclir.index.vector_index import VectorIndex
+    from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
 
 _QUERIES_PER_CALL = 256
 _VECTORS_PER_CALL = 1 << 16
@@ -37,20 +36,20 @@ class Nearest(NamedTuple):
 class Ranker:
     """Ranks documents by their vectors, among those that an index proposes.
 
-    A flat index proposes every document that can be among the best, so its ranking is exact; that
-    of int8 is the exact one of int8 vectors. Scores are computed in float64 and rounded to float32:
-    the same vectors always have the same score, whatever else is in the index or in the batch.
-    Equal scores are ordered by the hash of the id.
+    A flat index proposes every document that can be among the best, so its ranking is exact.
+    Scores are computed in float64 and rounded to float32: the same vectors always have the same
+    score, whatever else is in the index or in the batch. Equal scores are ordered by the hash of
+    the id.
 
     Attributes:
         vectors: `[documents, dim]`, memory-mapped; what scores are computed from.
     """
 
-    def __init__(self, index: VectorIndex, vectors: np.ndarray | Int8Vectors, hashes: np.ndarray):
+    def __init__(self, index: FlatIndex | HnswIndex, vectors: np.ndarray, hashes: np.ndarray):
         """Joins an index with its documents.
 
         Args:
-            vectors: `[documents, dim]`, float32 or int8.
+            vectors: `[documents, dim]` float32.
             hashes: `[documents]` uint64, of the ids.
         """
         self._index, self.vectors, self._hashes = index, vectors, hashes
@@ -59,7 +58,7 @@ class Ranker:
     @property
     def exact(self) -> bool:
         """Whether the ranking is always the one by the vectors of the tower."""
-        return self._index.settings.kind == "flat"
+        return self._index.exact
 
     def rank(
         self, queries: np.ndarray, depth: int, mask: np.ndarray | None = None

@@ -1,7 +1,17 @@
-"""The FAISS index over vectors, by inner product, which here is SCS.
+"""Indexes over vectors by FAISS, by inner product, which here is SCS.
 
-Indexes in memory read all documents for each query, in a byte or a bit per number. What they find
-is scored by better vectors after it; see `Ranker`.
+They propose documents, whose ids are their positions, for a `Ranker` to score.
+
+A flat index reads one byte for each number of all documents. The number x_i of a vector becomes
+c_i, the whole number next to x_i / s_i, where s_i is the largest |x_i| of all documents, divided by
+127. So no inner product with a query q is off by more than
+
+    |Σ q_i x_i - Σ q_i s_i c_i| <= Σ |q_i| s_i / 2.
+
+To add up products of single bytes, which is fastest, the weights q_i s_i are rounded in the same
+way, to t k_i with t = max |q_i s_i| / 127. By Cauchy and Schwarz, this adds no more than
+
+    |Σ (q_i s_i - t k_i) c_i| <= ‖q s - t k‖ max ‖c‖.
 """
 
 from __future__ import annotations
@@ -14,128 +24,86 @@ from typing import BinaryIO
 import faiss
 import numpy as np
 
-from tf_smoothclir.index.index_settings import SCANNED, IndexSettings
-from tf_smoothclir.two_tower.int8_vectors import Int8Vectors
+from tf_smoothclir.index.index_kind import HNSW_CONSTRUCTION, HNSW_NEIGHBOURS, search_effort
+from tf_smoothclir.storage.files import open_to_write, write_array
 
-_HNSW_CONSTRUCTION = 200
-_FEWEST_SCANNED = 400
-_CHUNK = 1 << 16
-
-
-class VectorIndex:
-    """Proposes documents by their vectors; their ids are their positions."""
-
-    def __init__(self, index: faiss.Index | Int8Scan | BitScan, settings: IndexSettings):
-        self._index = index
-        self.settings = settings
-
-    @classmethod
-    def scan(cls, settings: IndexSettings, vectors: Int8Vectors) -> VectorIndex:
-        """Puts an index of one of the kinds `SCANNED` into memory."""
-        return cls((BitScan if settings.kind == "binary" else Int8Scan)(vectors), settings)
-
-    @classmethod
-    def build(cls, settings: IndexSettings, vectors: np.ndarray) -> VectorIndex:
-        """Indexes all vectors.
-
-        Args:
-            vectors: `[documents, dim]` float32, such as a mapped file; read some at a time.
-        """
-        if settings.kind in SCANNED:
-            return cls.scan(settings, Int8Vectors.of(vectors))
-        index = faiss.IndexHNSWFlat(
-            vectors.shape[1], settings.hnsw_neighbours, faiss.METRIC_INNER_PRODUCT
-        )
-        index.hnsw.efConstruction = _HNSW_CONSTRUCTION
-        for part in chunks(vectors):
-            index.add(part)
-        return cls(index, settings)
-
-    @classmethod
-    def load(cls, file: BinaryIO, settings: IndexSettings) -> VectorIndex:
-        """Reads the file that `save` wrote."""
-        return cls(faiss.read_index(faiss.PyCallbackIOReader(file.read)), settings)
-
-    def save(self, path: Path) -> None:
-        """Writes an index that is not `SCANNED`."""
-        faiss.write_index(self._index, str(path))
-
-    def error(self, query: np.ndarray) -> float:
-        """Bound on the error of any document's score by `[dim]`; infinity: not known."""
-        if isinstance(self._index, Int8Scan):
-            return self._index.error(query)
-        return float("inf")
-
-    def candidates(self, depth: int) -> int:
-        """Among how many documents the best `depth` are looked for, at least.
-
-        Rough scores change the order, so many more are needed.
-        """
-        kind = self.settings.kind
-        if kind == "hnsw":
-            return depth + 16
-        return max((10 if kind == "binary" else 2) * depth, _FEWEST_SCANNED)
-
-    def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """Finds documents.
-
-        Args:
-            queries: `[queries, dim]` float32.
-
-        Returns:
-            `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
-            were found. Scores are those of compressed vectors, except for HNSW.
-        """
-        if self.settings.kind in SCANNED:
-            return self._index.search(queries, candidates)
-        effort = max(self.settings.search_effort, candidates)
-        parameters = faiss.SearchParametersHNSW(efSearch=effort)
-        with threads_for(len(queries)):
-            return self._index.search(queries, candidates, params=parameters)
-
-
-def chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
-    """Yields the vectors in order, `[at most 65,536, dim]` float32 at a time."""
-    for begin in range(0, len(vectors), _CHUNK):
-        yield np.ascontiguousarray(vectors[begin : begin + _CHUNK], np.float32)
-
-
+_CODES, _SCALES, _LONGEST = "codes", "scales", "longest"
+_LARGEST = 127
+_LEAST_SCALE = 1e-20  # of a column of zeros
 _OFFSET = 128  # FAISS keeps a signed byte as a byte that is this much larger
 _NUMBERS_AT_ONCE = 16  # vectors of another length would take FAISS ten times as long
+_FEWEST_CANDIDATES = 400
+_CHUNK, _ROWS = 1 << 16, 1 << 12
 
 
-class Int8Scan:
-    """Inner products with int8 vectors: their best documents, and how far scores may be off.
+class FlatIndex:
+    """Inner products with bytes: the best documents, and how far their scores may be off.
 
     FAISS adds up k_i c_i: whole numbers, so its sums are exact.
+
+    Attributes:
+        codes: `[documents, dim]` int8, c.
+        scales: `[dim]` float32, s.
     """
 
-    def __init__(self, vectors: Int8Vectors):
-        self._vectors = vectors
-        dim = vectors.shape[1]
+    exact = True
+
+    def __init__(self, codes: np.ndarray, scales: np.ndarray, longest: float):
+        """Takes what `mapped` returns into memory."""
+        self.codes, self.scales, self._longest, dim = codes, scales, longest, len(scales)
         self._padding = -dim % _NUMBERS_AT_ONCE
         self._index = faiss.IndexScalarQuantizer(
             dim + self._padding,
             faiss.ScalarQuantizer.QT_8bit_direct_signed,
             faiss.METRIC_INNER_PRODUCT,
         )
-        for begin in range(0, len(vectors), _CHUNK):
+        for begin in range(0, len(self.codes), _CHUNK):
             # The codes are added as FAISS stores them; it would quantise floats again. A zero is
             # the byte 128, also in the padding.
-            part = vectors.codes[begin : begin + _CHUNK].view(np.uint8) + np.uint8(_OFFSET)
+            part = self.codes[begin : begin + _CHUNK].view(np.uint8) + np.uint8(_OFFSET)
             padded = np.pad(part, ((0, 0), (0, self._padding)), constant_values=_OFFSET)
             self._index.add_sa_codes(padded)
 
+    @staticmethod
+    def write(vectors: np.ndarray, directory: Path) -> None:
+        """Rounds `[documents, dim]` float32 into a directory, some documents at a time."""
+        largest, longest = np.zeros(vectors.shape[1], np.float32), 0.0
+        for part in _chunks(vectors):
+            np.maximum(largest, np.abs(part).max(axis=0), out=largest)
+        scales = np.maximum(largest / np.float32(_LARGEST), np.float32(_LEAST_SCALE))
+        with open_to_write(directory / _CODES) as file:
+            for part in _chunks(vectors):
+                codes = np.clip(np.rint(part / scales), -_LARGEST, _LARGEST).astype(np.int8)
+                write_array(file, codes, "i1")
+                for begin in range(0, len(codes), _ROWS):
+                    rows = codes[begin : begin + _ROWS].astype(np.float32)
+                    longest = max(longest, float(np.linalg.norm(rows, axis=1).max()))
+        for name, array in ((_SCALES, scales), (_LONGEST, np.array([longest]))):
+            with open_to_write(directory / name) as file:
+                write_array(file, array, "<f4")
+
+    @staticmethod
+    def mapped(directory: Path) -> tuple[np.ndarray, np.ndarray, float]:
+        """Maps what `write` wrote."""
+        scales, (longest,) = (np.fromfile(directory / name, "<f4") for name in (_SCALES, _LONGEST))
+        codes = np.memmap(directory / _CODES, np.int8, mode="r").reshape(-1, len(scales))
+        return np.asarray(codes), scales, float(longest)
+
+    def candidates(self, depth: int) -> int:
+        """Among how many documents the best `depth` are looked for, at least."""
+        return max(2 * depth, _FEWEST_CANDIDATES)
+
     def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """The best documents by their int8 vectors and rounded queries.
+        """The best documents by their bytes and rounded queries.
 
         Args:
             queries: `[queries, dim]` float32.
 
         Returns:
-            `(scores, positions)`, each `[queries, candidates]`, best first.
+            `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
+            were found.
         """
-        codes, scales = self._vectors.of_queries(queries)
+        codes, scales = self._of_queries(queries)
         padded = np.pad(codes, ((0, 0), (0, self._padding)))
         with threads_for(len(queries)):
             sums, positions = self._index.search(padded, candidates)
@@ -143,27 +111,58 @@ class Int8Scan:
 
     def error(self, query: np.ndarray) -> float:
         """Bound on the error of any document's score by `[dim]`, rounding included."""
-        return self._vectors.error(query) + 2.0**-22 * len(query)  # the second: float32 rounding
+        codes, (scale,) = self._of_queries(query[None])
+        of_query = np.linalg.norm(query * self.scales - scale * codes[0])
+        error = float(np.abs(query) @ self.scales / 2 + of_query * self._longest)
+        return error + 2.0**-22 * len(query)  # of float32
+
+    def _of_queries(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """k, `[queries, dim]` float32, whole numbers from -127 to 127, and t, `[queries]`."""
+        weights = queries * self.scales
+        scales = np.abs(weights).max(axis=1) / np.float32(_LARGEST)
+        scales = np.where(scales > 0, scales, np.float32(1))
+        return np.rint(weights / scales[:, None]), scales
 
 
-class BitScan:
-    """Numbers of signs that two vectors share: a bit per number, a rough order of the documents."""
+class HnswIndex:
+    """Finds nearly all of the nearest documents in a graph; `FlatIndex` says what is what."""
 
-    def __init__(self, vectors: Int8Vectors):
-        self._index = faiss.IndexBinaryFlat(8 * len(_bits(vectors.codes[:1])[0]))
-        for begin in range(0, len(vectors), _CHUNK):
-            self._index.add(_bits(vectors.codes[begin : begin + _CHUNK]))
+    exact = False
+
+    def __init__(self, file: BinaryIO):
+        """Reads the file that `write` wrote."""
+        self._index = faiss.read_index(faiss.PyCallbackIOReader(file.read))
+
+    @staticmethod
+    def write(vectors: np.ndarray, path: Path) -> None:
+        """Indexes vectors, `[documents, dim]` float32, such as a mapped file."""
+        dim, metric = vectors.shape[1], faiss.METRIC_INNER_PRODUCT
+        index = faiss.IndexHNSWFlat(dim, HNSW_NEIGHBOURS, metric)
+        index.hnsw.efConstruction = HNSW_CONSTRUCTION
+        for part in _chunks(vectors):
+            index.add(part)
+        faiss.write_index(index, str(path))
+
+    def candidates(self, depth: int) -> int:
+        """Among how many documents the best `depth` are looked for, at least."""
+        return depth + 16
 
     def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """Documents that share the most signs; `Int8Scan.search` says what is what."""
+        """Documents with their SCS."""
+        effort = max(search_effort(self._index.ntotal), candidates)
+        parameters = faiss.SearchParametersHNSW(efSearch=effort)
         with threads_for(len(queries)):
-            distances, positions = self._index.search(_bits(queries), candidates)
-        # Hamming distance counts the signs that differ.
-        return -distances.astype(np.float32), positions
+            return self._index.search(queries, candidates, params=parameters)
+
+    def error(self, query: np.ndarray) -> float:
+        """Infinity: nothing is known of documents that it does not find."""
+        return float("inf")
 
 
-def _bits(vectors: np.ndarray) -> np.ndarray:
-    return np.packbits(vectors > 0, axis=1)
+def _chunks(vectors: np.ndarray) -> Iterator[np.ndarray]:
+    """Yields the vectors in order, `[at most 65,536, dim]` float32 at a time."""
+    for begin in range(0, len(vectors), _CHUNK):
+        yield np.ascontiguousarray(vectors[begin : begin + _CHUNK], np.float32)
 
 
 @contextlib.contextmanager

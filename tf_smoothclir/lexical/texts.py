@@ -82,9 +82,7 @@ class LexicalTexts:
         rows = lexical_rows(self.queries, *self._impacts[1:])
         return self.with_feedback(rows, model.feedback)
 
-    def with_feedback(
-        self, rows: ScoreRows, weight: float, of_pairs: ScoreRows | None = None
-    ) -> RowRetriever:
+    def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
         """Retriever of the set by some scores and feedback; none for weight 0."""
         feedback = self.feedback(weight).added_to if weight else None
-        return RowRetriever(rows, self.retrieval_set.tie_order, feedback, of_pairs)
+        return RowRetriever(rows, self.retrieval_set.tie_order, feedback)

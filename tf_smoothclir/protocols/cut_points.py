@@ -23,15 +23,12 @@ class CutPoints:
         scores: For the score of a hit in a whole collection.
         shares: For the score of a hit divided by that of the first hit; empty for a scorer that
             ranks no collection.
-        alone: For the score of a document without its collection: as `scores`, but for feedback,
-            which is left out there.
         lists: For the score of a document of a candidate list, most of which are drawn at random
             and score lower than any hit.
     """
 
     scores: tuple[float, ...]
     shares: tuple[float, ...]
-    alone: tuple[float, ...]
     lists: tuple[float, ...] = ()
 
     def of_hits(self, scores: np.ndarray) -> np.ndarray:
@@ -61,7 +58,7 @@ def hit_shares(scores: np.ndarray) -> np.ndarray:
 
 # Where nothing says which scores are good; JSON has no infinity.
 _BEYOND = (float(np.finfo(np.float32).max),)
-NEVER_RELEVANT = CutPoints(_BEYOND, _BEYOND, _BEYOND)
+NEVER_RELEVANT = CutPoints(_BEYOND, _BEYOND)
 
 
 def _above(scores: np.ndarray, cut_points: tuple[float, ...]) -> np.ndarray:

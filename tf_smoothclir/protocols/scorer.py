@@ -101,11 +101,6 @@ class Retriever(abc.ABC):
         """Returns both `score` and `rank`, of the queries of the lists, at once if that is less."""
         return self.score(lists), Ranking.joined(self.rank(lists.query_rows, depth))
 
-    def score_alone(self, lists: CandidateLists) -> np.ndarray | None:
-        """Returns `score` without what only a collection adds; None where that is nothing."""
-        del lists
-        return None
-
 
 class RowRetriever(Retriever):
     """Ranks by the scores of all documents, with feedback if there is any.
@@ -119,7 +114,6 @@ class RowRetriever(Retriever):
         rows: ScoreRows,
         tie_order: np.ndarray,
         feedback: Callable[[np.ndarray], np.ndarray] | None = None,
-        of_pairs: ScoreRows | None = None,
     ):
         """Joins what scores a collection.
 
@@ -127,10 +121,8 @@ class RowRetriever(Retriever):
             rows: Scores without feedback.
             tie_order: `[documents]`, of the `RetrievalSet`.
             feedback: From scores to scores with feedback.
-            of_pairs: Scores in the place of `rows` where there is no collection.
         """
-        self.rows, self._tie_order = rows, tie_order
-        self._feedback, self._of_pairs = feedback, of_pairs
+        self.rows, self._tie_order, self._feedback = rows, tie_order, feedback
 
     def scores(self, query_rows: np.ndarray) -> np.ndarray:
         """The scores of all documents, `[queries, documents]` float32."""
@@ -140,12 +132,6 @@ class RowRetriever(Retriever):
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
         return self._of_lists(self.scores, lists)
-
-    def score_alone(self, lists: CandidateLists) -> np.ndarray | None:
-        """The same without feedback, and by `of_pairs`."""
-        if self._feedback is None and self._of_pairs is None:
-            return None
-        return self._of_lists(self._of_pairs or self.rows, lists)
 
     def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
         """Both from the same scores."""
@@ -226,11 +212,6 @@ class TwoStageRetriever(Retriever):
         if self._weight is None:
             return self._reranker.score(lists)
         return self._with_reranker(self._first_stage.score(lists), lists)
-
-    def score_alone(self, lists: CandidateLists) -> np.ndarray | None:
-        """The same over what the first stage says of documents without their collection."""
-        alone = self._first_stage.score_alone(lists)
-        return alone if alone is None else self._with_reranker(alone, lists)
 
     def _with_reranker(self, scores: np.ndarray, lists: CandidateLists) -> np.ndarray:
         if not self._weight:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
@@ -13,12 +12,11 @@ from absl import logging
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.calibration import calibrated
+from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.plugins import family, used_by
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.export_quality import measured_quality, refitted
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.exported_tables import EXACT
-from tf_smoothclir.publishing.manifest import PairInfo
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import (
@@ -26,13 +24,20 @@ from tf_smoothclir.publishing.version_writer import (
     manifest_in_memory,
     publish_version,
 )
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.training.run_models import (
+    ModelsOverSet,
+    RunModels,
+    load_cut_points,
+    load_models,
+)
+from tf_smoothclir.training.run_report import hits_of_short_queries
+from tf_smoothclir.utils.errors import InputError
 
 # How many texts of each role the warm-up requests and the comparison choose from.
 _SAMPLED_TEXTS = 10_000
+_SPLIT, _METRICS = "validation", ("full/MRR@10", "NDCG@5", "P_mr@1")  # that cut vectors log
 
 
 class Publication:
@@ -40,20 +45,16 @@ class Publication:
 
     Attributes:
         published: Family -> its published model, parts first.
+        settings: Those of the run, with the vectors as they are published.
     """
 
-    def __init__(self, run: RunDirectory, models: RunModels, table_type: str = EXACT):
-        self.run, self.models, self.table_type = run, models, table_type
+    def __init__(self, run: RunDirectory, models: RunModels):
+        self.run, self.models, self.settings = run, models, models.settings
         self.published: dict[str, Any] = {}
         for name in models:
-            found = family(name).published(self)
-            if found is not None:
-                self.published[name] = found
-
-    @property
-    def settings(self) -> RunSettings:
-        """Settings of what is published, which may be a part of the run."""
-        return self.models.settings
+            model = family(name).published(self)
+            if model is not None:
+                self.published[name] = model
 
     def parts(self) -> dict[str, Part]:
         """Role -> part of an export."""
@@ -71,8 +72,6 @@ def export_run(
     max_search_documents: int = 200_000,
     search_depth: int = 10,
     dim: int = 0,
-    table_type: str = EXACT,
-    retriever: str = "",
     collection: Any = None,
     verifier: Verifier | None = None,
 ) -> int:
@@ -82,22 +81,12 @@ def export_run(
         collection: The `documents` of the search model; None for the set of the run.
     """
     models, cut_points = load_models(run, dim), None
-    if retriever:
-        models = models.only(retriever)
-    settings = models.settings
-    if table_type != EXACT and not settings.retrieval.with_task:
-        reason = f"{run.path} has no towers, and so no vectors"
-        raise input_error(f"--table_type={table_type}", reason, "Leave it out")
     if None in models.values():
-        models, cut_points = refitted(run, models)
-    publication = Publication(run, models, table_type)
-    parts, info = publication.parts(), _pair_info(run, models, cut_points)
-    if table_type != EXACT:
-        tables = {role: parts[role].tables for role in ROLES}
-        quality = measured_quality(run, models, tables)
-        info = dataclasses.replace(info, tables=quality)
+        models, cut_points = _refitted(run, models)
+    publication = Publication(run, models)
+    parts, facts = publication.parts(), _facts(run, models, cut_points)
     try:
-        source = source_of(settings.data)
+        source = source_of(models.settings.data)
         texts = {
             "query": _sample(text.text for text in source.queries())
             or _made_up_texts(run.vocabulary_tokens("query")),
@@ -105,10 +94,11 @@ def export_run(
         }
         searched = collection or source
         if search_model and (number := _collection_size(searched, max_search_documents)):
-            form = {"cut_points": info.cut_points, "depth": search_depth}
-            found = family(info.retriever).search_model(publication, searched, number, **form)
-            if found is not None:
-                parts["search"] = found
+            form = {"cut_points": facts["cut_points"], "depth": search_depth}
+            ranking = family(facts["retriever"])
+            model = ranking.search_model(publication, searched, number, **form)
+            if model is not None:
+                parts["search"] = model
     except InputError as error:
         if search_model:
             raise InputError(
@@ -119,8 +109,8 @@ def export_run(
             "%s Making the warm-up requests from the vocabulary instead of real texts.", error
         )
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
-    version = publish_version(parts, export_dir, info, texts, verifier)
-    write_model_card(run, settings, export_dir, version, tuple(parts), table_type != EXACT)
+    version = publish_version(parts, export_dir, facts, texts, verifier)
+    write_model_card(run, models.settings, export_dir, version, tuple(parts))
     return version
 
 
@@ -128,22 +118,45 @@ def models_of_run(run: RunDirectory) -> ExportedModels:
     """Models that `export_run` would export, in memory; version 0."""
     models = load_models(run)
     publication = Publication(run, models)
-    manifest = manifest_in_memory(publication.parts(), _pair_info(run, models))
+    manifest = manifest_in_memory(publication.parts(), _facts(run, models))
     return ExportedModels(manifest, models=publication.published)
 
 
-def _pair_info(
+def _refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
+    """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
+    settings = models.settings
+    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
+    over, name = ModelsOverSet(settings, tokenized_set, models), settings.retrieval.retriever
+    models = RunModels(settings, over.models)
+    negatives = settings.training.negatives
+    evaluation = evaluate_split(
+        over.retrieval_set, over.retrievers[name], _SPLIT, negatives=negatives
+    )
+    logging.info(
+        "With vectors of %d numbers: %s; %s queries: %s",
+        settings.model.dim,
+        models[name],
+        _SPLIT,
+        ", ".join(f"{metric} {evaluation.metrics[metric]:.4f}" for metric in _METRICS),
+    )
+    return models, calibrated(evaluation, hits_of_short_queries(over)[name])
+
+
+def _facts(
     run: RunDirectory, models: RunModels, cut_points: CutPoints | None = None
-) -> PairInfo:
-    settings, thresholds = models.settings, models.thresholds
-    retriever = settings.retrieval.retriever
-    cut_points = cut_points or load_cut_points(run, models)[retriever]
-    dim, epsilon = 0, 0.0
-    if settings.retrieval.with_task:
-        dim, epsilon = settings.model.dim, settings.model.epsilon
-    plugins = tuple(p.module for p in used_by(settings.values()) if p.kind == "family")
-    data = settings.data
-    return PairInfo(dim, epsilon, thresholds, data, cut_points, retriever, plugins)
+) -> dict[str, Any]:
+    """What all manifests of a version say of the run."""
+    settings = models.settings
+    retriever, with_towers = settings.retrieval.retriever, bool(settings.retrieval.with_task)
+    return {
+        "dim": settings.model.dim if with_towers else 0,
+        "epsilon": settings.model.epsilon if with_towers else 0.0,
+        "thresholds": models.thresholds,
+        "data": settings.data,
+        "cut_points": cut_points or load_cut_points(run, models)[retriever],
+        "retriever": retriever,
+        "plugins": tuple(p.module for p in used_by(settings.values()) if p.kind == "family"),
+    }
 
 
 def _sample(texts) -> list[bytes]:

@@ -116,22 +116,22 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
     So all parts move to a version together, or none does. Later versions are logged with what is
     wrong with them. Where none is whole, it is the newest complete one.
     """
-    wanted = {number for role in roles for number in exported_versions(export_dir, role)}
+    wanted = {version for role in roles for version in exported_versions(export_dir, role)}
     errors: dict[int, InputError] = {}
     complete = []
-    for number in sorted(wanted, reverse=True):
-        role = next(one for one in roles if number in exported_versions(export_dir, one))
+    for version in sorted(wanted, reverse=True):
+        role = next(one for one in roles if version in exported_versions(export_dir, one))
         try:
-            _, manifest = _complete(export_dir, role, number)
-            complete.append(number)
+            _, manifest = _complete(export_dir, role, version)
+            complete.append(version)
             for part in (role, *manifest.parts):
-                checked_part(export_dir, part, number)
+                checked_part(export_dir, part, version)
         except InputError as error:
-            errors[number] = error
+            errors[version] = error
             continue
         for later, error in errors.items():
-            logging.warning("Version %d is used, not %d: %s", number, later, error)
-        return number
+            logging.warning("Version %d is used, not %d: %s", version, later, error)
+        return version
     if complete:
         return complete[0]
     if errors:

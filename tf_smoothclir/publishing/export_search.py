@@ -123,7 +123,7 @@ def build_search_model(
     of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1])
     return SearchModel(
         collection.ids,
-        _scorer(collection, towers, lexical),
+        _scorer(collection, lexical),
         cut_points=cut_points,
         depth=depth,
         read=SearchedQueries(towers["query"] if of_vectors else None, lexical),
@@ -132,15 +132,15 @@ def build_search_model(
 
 
 def _scorer(
-    collection: Collection, towers: dict[str, ExportedTower], lexical: LexicalParts | None
+    collection: Collection, lexical: LexicalParts | None
 ) -> DenseScorer | LexicalScorer | FusedScorer:
     if lexical is None:
-        return DenseScorer(towers, collection.vectors)
+        return DenseScorer(collection.vectors)
     if lexical.fusion is None:
         return LexicalScorer(lexical, collection.words)
     of_lexical, of_dense = lexical.fusion.weights
     return FusedScorer(
         lexical.fusion,
         LexicalScorer(lexical, collection.words) if of_lexical else None,
-        DenseScorer(towers, collection.vectors) if of_dense else None,
+        DenseScorer(collection.vectors) if of_dense else None,
     )

@@ -23,8 +23,7 @@ class ExportedModels(Mapping[str, Any]):
         manifest: Of one of its parts, whose version, `pair_id`, thresholds and data are those of
             all; or of the index that the models search.
         export_dir: The export; "" for a run in memory.
-        server: Address of the model server that encodes queries; "" for a search in this process,
-            None where texts are encoded and scored too.
+        for_search: Whether its models only read queries; else they encode and score texts too.
     """
 
     def __init__(
@@ -32,9 +31,9 @@ class ExportedModels(Mapping[str, Any]):
         manifest: Any,
         export_dir: str | os.PathLike = "",
         models: Mapping[str, Any] | None = None,
-        server: str | None = None,
+        for_search: bool = False,
     ):
-        self.manifest, self.export_dir, self.server = manifest, export_dir, server
+        self.manifest, self.export_dir, self.for_search = manifest, export_dir, for_search
         self._models = dict(models or {})
 
     @property
@@ -80,9 +79,9 @@ class ExportedModels(Mapping[str, Any]):
         """
         version = self.manifest.version
         there = version in exported_versions(self.export_dir, role)
-        found, manifest = load(self.export_dir, version if there else None)
+        loaded, manifest = load(self.export_dir, version if there else None)
         check_pair(manifest, self.manifest)
-        return found, manifest
+        return loaded, manifest
 
 
 def load_exported_models(

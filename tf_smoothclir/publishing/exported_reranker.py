@@ -72,15 +72,15 @@ class SecondStage:
 
     def scorer(self, source: Source) -> ListScorer:
         """Scorer of candidate lists of a set, by rows."""
-        found = []
+        padded = []
         for role, texts in zip(ROLES, (source.queries, source.documents)):
             batches = text_batches(text.text for text in texts())
             read = [_padded(self.encoders[role](tf.constant(batch))).numpy() for batch in batches]
             longest = max(one.shape[1] for one in read)
-            found.append(
+            padded.append(
                 np.concatenate([np.pad(one, [(0, 0), (0, longest - one.shape[1])]) for one in read])
             )
-        return self.reranker.scorer(InteractionTexts(*found))
+        return self.reranker.scorer(InteractionTexts(*padded))
 
     def save(self, directory: Path) -> None:
         """Writes a new directory; how long learning took is left out: it determines no score."""

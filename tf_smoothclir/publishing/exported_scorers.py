@@ -14,9 +14,7 @@ from tf_smoothclir.lexical.feedback import TERMS
 from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.publishing.exported_pairs import LexicalPairs
 from tf_smoothclir.publishing.exported_postings import PostingSums, SparseLists, owners, row_sums
-from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.text.tokens import Tokens
 
 _DOCUMENTS_PER_STEP = 20_000
@@ -34,19 +32,13 @@ class QueriesRead(NamedTuple):
 class DenseScorer(tf.Module):
     """Scores by inner products of vectors."""
 
-    def __init__(self, towers: dict[str, ExportedTower], vectors: np.ndarray):
+    def __init__(self, vectors: np.ndarray):
         super().__init__(name="dense")
-        self._query_tower, self._document_tower = towers["query"], towers["document"]
         self._vectors = tf.Variable(vectors, trainable=False)  # `[documents, dim]` float32
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
         return tf.matmul(queries.vectors, self._vectors, transpose_b=True)
-
-    def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """The score of each query with one document, `[pairs]`; both are strings."""
-        vectors = self._query_tower.serve(queries)["vector"]
-        return tf.reduce_sum(vectors * self._document_tower.serve(documents)["vector"], axis=-1)
 
 
 class LexicalScorer(tf.Module):
@@ -54,7 +46,6 @@ class LexicalScorer(tf.Module):
 
     def __init__(self, parts: LexicalParts, words: Words):
         super().__init__(name="lexical")
-        self.pairs = LexicalPairs(parts)
         impacts, passages = collection_impacts(parts, words)
         postings = Postings.of(impacts)
         self._documents = None  # the document of each passage
@@ -95,23 +86,12 @@ class FusedScorer(tf.Module):
     def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
         super().__init__(name="fused")
         self._points = _POINTS[fusion.formula]
-        scorers = lexical, dense
-        self._of_documents = _weighted(fusion, scorers)
-        self._of_pairs = _weighted(fusion.of_pairs, scorers)
+        weighted = zip(fusion.weights, (lexical, dense))
+        self._halves = [(weight, half) for weight, half in weighted if weight and half]
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        return tf.add_n(
-            [a * self._points(half.all_documents(queries)) for a, half in self._of_documents]
-        )
-
-    def pairs(self, queries: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        """The score of each query with one document, `[pairs]`; both are strings."""
-        return tf.add_n([a * half.pairs(queries, documents) for a, half in self._of_pairs])
-
-
-def _weighted(fusion: Fusion, halves: tuple) -> list[tuple[float, tf.Module]]:
-    return [(weight, half) for weight, half in zip(fusion.weights, halves) if weight and half]
+        return tf.add_n([a * self._points(half.all_documents(queries)) for a, half in self._halves])
 
 
 def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
-from tf_smoothclir.publishing.exported_tables import EXACT, ExportedTables
 from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,
     bounded,
-    checked,
     in_pieces,
 )
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
 from tf_smoothclir.towers.positions import PART_BEGINS
@@ -33,23 +32,17 @@ _TEXT = tf.TensorSpec([None], tf.string, "text")
 class ExportedTower(tf.Module):
     """A tower with its tokeniser and vocabulary, as a model server loads it.
 
-    Two signatures return `vector`, `[batch, dim]` float32:
+    Signatures take `text`, `[batch]` string, any bytes:
 
-    * `serving_default` takes `text`, `[batch]` string; any bytes are accepted;
-    * `tokens` takes `ids`, `[tokens]` int32, the concatenated ids of all texts (out-of-range ids
-      count as unknown), and `lengths`, `[batch]` int32, the number of ids of each text. Negative
-      lengths, lengths that do not add up to the number of ids, and more than `MAX_TOKENS` ids,
-      counted as if all texts were as long as the longest, are an `InvalidArgumentError`.
+    * `serving_default` returns `vector`, `[batch, dim]` float32;
+    * `pair_id` returns the `pair_id` of the export once per text (servers refuse a signature
+      without inputs), so that a client can check what belongs together;
+    * of a query tower, `evidence` returns by what each text is understood ("words", "n-grams" or
+      "nothing"), and its `unknown` words, with spaces between them; both `[batch]` string. The
+      vector of a text of which nothing is known is not zero: it finds anything. So a search needs
+      both, and this signature returns `vector` too: texts are read once.
 
-    So are, for each signature, requests whose answer would have more than `MAX_ANSWER` numbers.
-
-    A third signature, `pair_id`, returns the `pair_id` of the export once per text of `text`
-    (servers refuse a signature without inputs), so that a client can check what belongs together.
-
-    A query tower has a fourth, `evidence`: by what each of `text`, `[batch]` string, is understood
-    ("words", "n-grams" or "nothing"), and its `unknown` words, with spaces between them; both
-    `[batch]` string. The vector of a text of which nothing is known is not zero: it finds anything.
-    So a search needs both, and this signature returns `vector` too: texts are read once.
+    A request whose answer would have more than `MAX_ANSWER` numbers is an `InvalidArgumentError`.
 
     The inner product of a query vector and a document vector is their SCS, so any inner-product
     index ranks by SCS.
@@ -66,7 +59,6 @@ class ExportedTower(tf.Module):
         *,
         epsilon: float,
         name: str,
-        table_type: str = EXACT,
         evidence: WordEvidence | None = None,
     ):
         """Wraps a trained tower, from tokens to `[batch, dim]`."""
@@ -78,21 +70,20 @@ class ExportedTower(tf.Module):
                 self._evidence, autograph=False, input_signature=[_TEXT]
             )
         self.pair_id = ""
-        self.tables = ExportedTables(tower, table_type)
-        self.weights = self.tables.weights_of(tower)
+        self.weights = tf_weights(tower)
         self._epsilon = epsilon
-        self._vocabulary_size, self._dim = tower.vocabulary_size, tower.dim
+        self._dim = tower.dim
         # The tower takes memory for as many tokens as the longest text has, in each row.
         self._texts_at_once = TEXTS_AT_ONCE
         if tower.pads_texts:
             self._texts_at_once = max(1, min(TEXTS_AT_ONCE, MAX_TOKENS // encoder.max_tokens))
         # In a closure, so that the SavedModel holds the weights but nothing of Keras.
-        self._call_tower = self.tables.read_in(tower, lambda tokens: tower(tokens))
+        self._call_tower = _in_place(tower, lambda tokens: tower(tokens))
         self._described = None
         if isinstance(tower, AveragePoolingTower):
             self._described = lambda directory: self._description(tower, directory)
         if tower.has_token_vectors:
-            self._token_vectors = self.tables.read_in(tower, tower.token_vectors)
+            self._token_vectors = _in_place(tower, tower.token_vectors)
             self.words = tf.function(self._words, autograph=False, input_signature=[_TEXT])
 
     @tf.function(autograph=False, input_signature=[_TEXT])
@@ -104,29 +95,6 @@ class ExportedTower(tf.Module):
             at_once=self._texts_at_once,
         )
 
-    @tf.function(
-        autograph=False,
-        input_signature=[
-            tf.TensorSpec([None], tf.int32, "ids"),
-            tf.TensorSpec([None], tf.int32, "lengths"),
-        ],
-    )
-    def serve_tokens(self, ids, lengths):
-        """Encodes token ids."""
-        wide = tf.concat([tf.cast(lengths, tf.int64), [0]], axis=0)
-        fits = tf.reduce_all(lengths >= 0) & (tf.reduce_sum(wide) == tf.size(ids, tf.int64))
-        # Checked first: another operation would fail with a vaguer message.
-        lengths = checked(
-            bounded(lengths, self._dim),
-            (fits, "lengths must not be negative, and must add up to the number of ids."),
-            (
-                tf.reduce_max(wide) * tf.size(lengths, tf.int64) <= MAX_TOKENS,
-                f"padded to the longest text, a request may have {MAX_TOKENS} ids; send several.",
-            ),
-        )
-        known = (ids >= 0) & (ids < self._vocabulary_size)
-        return self._vectors(self.encoder.complete(tf.where(known, ids, UNKNOWN_ID), lengths))
-
     @tf.function(autograph=False, input_signature=[_TEXT])
     def serve_pair_id(self, text):
         """The `pair_id`, equal for towers and indexes that belong together."""
@@ -137,7 +105,6 @@ class ExportedTower(tf.Module):
         """Signature name -> function."""
         return {
             "serving_default": self.serve,
-            "tokens": self.serve_tokens,
             "pair_id": self.serve_pair_id,
             **({} if self.evidence is None else {"evidence": self.serve_evidence}),
         }
@@ -180,8 +147,8 @@ class ExportedTower(tf.Module):
 
     def _description(self, tower: AveragePoolingTower, directory: Path) -> TowerDescription:
         """Description for the encoder without TensorFlow; the SavedModel is written already."""
-        arrays = self.tables.arrays(tower)
-        arrays.update((name, array.numpy()) for name, array in tower.other_arrays().items())
+        variables = {**tower.tables(), **tower.other_arrays()}
+        arrays = {name: array.numpy() for name, array in variables.items()}
         (vocabulary,) = (directory / "assets").iterdir()
         ngrams = None
         if isinstance(self.encoder, SubwordTextEncoder):
@@ -211,3 +178,13 @@ class ExportedTower(tf.Module):
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}
+
+
+def _in_place(tower: WordTableTower, function: Callable) -> Callable:
+    """A function of the tower's tokens, which adds up rows where they lie in the tables."""
+
+    def reading(tokens):
+        with tower.reading_in_place():
+            return function(tokens)
+
+    return reading

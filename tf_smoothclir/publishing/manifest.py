@@ -17,41 +17,34 @@ from tf_smoothclir.utils.errors import input_error
 EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
 
 
-@dataclasses.dataclass(frozen=True)
-class TableQuality:
-    """Quality of narrow tables of word vectors, on the validation queries of the run."""
-
-    type: str  # "int8"
-    largest_distance: float  # between the vectors of a text by exact and by narrow tables
-    exact: dict[str, float]
-    narrow: dict[str, float]
-
-
-@dataclasses.dataclass(frozen=True)
-class PairInfo:
-    """Facts that all manifests of a version share, whatever its parts are."""
-
-    dim: int  # length of the vectors; 0 without towers
-    epsilon: float  # ε of the similarity; 0 without towers
-    thresholds: tuple[float, ...]
-    data: DataSettings  # the retrieval set of the training run; finds its collection again
-    cut_points: CutPoints
-    retriever: str = "dense"  # the family that ranks, without a re-ranker
-    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
-    # What the narrow tables of the towers cost; None for exact ones.
-    tables: TableQuality | None = None
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportManifest(PairInfo):
-    """The manifest of an exported tower, lexical model or search model."""
+class VersionFacts:
+    """Facts that whatever belongs to a version of an export has: its parts, and indexes of it."""
 
-    role: str  # "query", "document", "lexical" or "search"
     version: int
     # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
     pair_id: str
+    thresholds: tuple[float, ...]
+    # The set of the training run, or of an index: finds its collection again; None for files.
+    data: DataSettings | None
+    cut_points: CutPoints  # those of what ranks
     # Roles of the parts that rank together; the version is complete if all are there.
     parts: tuple[str, ...]
+    retriever: str = "dense"  # the family that ranks, without a re-ranker
+    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
+
+    def shared(self) -> dict[str, Any]:
+        """The facts by their names."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(VersionFacts)}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportManifest(VersionFacts):
+    """The manifest of an exported tower, lexical model or search model."""
+
+    role: str  # "query", "document", "lexical" or "search"
+    dim: int  # length of the vectors; 0 without towers
+    epsilon: float  # ε of the similarity; 0 without towers
     documents: int | None = None  # size of the collection of a search model; None for another part
     # Documents that a search model returns per query; None for another part.
     depth: int | None = None
@@ -81,15 +74,10 @@ class ExportManifest(PairInfo):
 
 def check_pair(first: Any, second: Any) -> None:
     """Checks that two parts, or a part and an index, come from one training run."""
-    check_pair_id(f"{first.role} {first.version}", first.pair_id, second)
-
-
-def check_pair_id(part: str, pair_id: str, manifest: Any) -> None:
-    """Checks that a part comes from the same training run as the owner of a manifest."""
-    if pair_id != manifest.pair_id:
+    if first.pair_id != second.pair_id:
         raise input_error(
-            f"{part} and {manifest.role} {manifest.version}",
-            f"they come from different training runs (pair_id {pair_id[:12]} and"
-            f" {manifest.pair_id[:12]}), so their scores are not comparable",
+            f"{first.role} {first.version} and {second.role} {second.version}",
+            f"they come from different training runs (pair_id {first.pair_id[:12]} and"
+            f" {second.pair_id[:12]}), so their scores are not comparable",
             "Use the same version of all parts, and build the index again",
         )

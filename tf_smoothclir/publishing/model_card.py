@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.evaluation.report import metrics_table, rules_list, without_queries
-from tf_smoothclir.plugins import FAMILIES, RERANKERS, family
+from tf_smoothclir.plugins import FAMILIES, family
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, MODELS
 from tf_smoothclir.settings.base import value_text
 from tf_smoothclir.settings.data import LANGUAGES
@@ -19,7 +19,64 @@ from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.tables import markdown_table
 
-_TAGS = ("cross-lingual-information-retrieval", "document-retrieval", "tensorflow")
+_CARD = """{header}
+
+# Cross-lingual retrieval{direction}: {name}
+
+Finds documents in other languages than that of the query. It ranks by {ranks_by}. Version
+{version}, exported by tf_smoothclir.
+
+## Training data
+
+The retrieval set `{name}`. It has no licence of its own here: see that of its texts.
+
+{sizes}
+
+## Figures
+
+{figures}
+
+## Limits
+
+* It knows the kind of texts and the words it was trained on. Measure it on your own queries before
+  you rely on it: `smoothclir-evaluate --data_dir=...`.
+* Only the first {text.max_query_tokens:,} tokens of a query and the first
+  {text.max_document_tokens:,} of a document count.
+* A query of which no word is known finds nothing, and the answer says so.
+* Predicted grades come from cut points between scores, chosen on validation queries; the run report
+  says how often they are right.
+* It repeats what is one-sided or wrong in its training judgments.
+
+## Use
+
+From Python; the documents are indexed at the first search:
+
+```python
+import tf_smoothclir as sc
+
+model = sc.load({place})
+hits = model.search(["a query"], k=10)[0]
+```
+
+{serving}
+
+## Settings
+
+Those that differ from `smoothclir-train --preset=fast`:
+
+```
+{flags}
+```
+"""
+_SERVING = """With TensorFlow Serving, in the directory of this file:
+
+```
+docker run --rm -p 8501:8501 -v "$PWD/{0}:/models/{0}" -e MODEL_NAME={0} tensorflow/serving
+curl localhost:8501/v1/models/{0}:predict -d '{{"instances": ["a query"]}}'
+```
+
+Parts of this export: {1}; use the same version of all of them."""
+_NO_GRAPH = "What has no graph is searched by tf_smoothclir, not by TensorFlow Serving."
 
 
 def model_card_path(export_dir: str | os.PathLike, version: int) -> Path:
@@ -33,63 +90,32 @@ def write_model_card(
     export_dir: str | os.PathLike,
     version: int,
     roles: Sequence[str],
-    narrow: bool,
 ) -> Path:
     """Writes the model card of an exported version next to its parts."""
-    data = RunConfig.read(run.config).data
+    name = RunConfig.read(run.config).data.name or "retrieval set"
     content = read_json(run.metrics) if run.finished else {}
-    whole = run.settings()
-    is_part = (settings.model.dim, settings.retrieval) != (whole.model.dim, whole.retrieval)
-    name = data.name or "retrieval set"
-    parts = [
-        _header(name, settings, {} if is_part else content.get("test", {})),
-        f"# Cross-lingual retrieval{_direction(settings)}: {name}",
-        f"Finds documents in other languages than that of the query. It ranks by"
-        f" {_ranks_by(settings)}."
-        f"{_second_stage(settings, roles)} Version {version}, exported by tf_smoothclir.",
-        "## Training data",
-        *_training_data(name, content.get("set", {})),
-        "## Figures",
-        *_figures(content, is_part or narrow),
-        "## Limits",
-        "\n".join(f"* {limit}" for limit in _limits(settings)),
-        "## Use",
-        *_use(Path(export_dir), settings, roles),
-        "## Settings",
-        "Those that differ from `smoothclir-train --preset=fast`:",
-        _code("", _differing(settings)),
-    ]
-    path = model_card_path(export_dir, version)
-    write_text(path, "\n\n".join(parts) + "\n")
-    return path
-
-
-def _direction(settings: RunSettings) -> str:
-    """From which languages to which, where both are known."""
-    query, document = (getattr(settings.data, name).replace(",", ", ") for name in LANGUAGES)
-    return f", {query} to {document}" if query and document else ""
-
-
-def _ranks_by(settings: RunSettings) -> str:
+    is_cut = settings.model.dim != run.settings().model.dim
+    codes = [getattr(settings.data, name).replace(",", ", ") for name in LANGUAGES]
     retriever = settings.retrieval.retriever
-    return family(retriever).ranks_by or FAMILIES.plugin(retriever).help.rstrip(".")
-
-
-def _second_stage(settings: RunSettings, roles: Sequence[str]) -> str:
-    """A sentence about the re-ranker; one that has no weight is not exported."""
-    if "reranker" not in roles:
-        return ""
-    retrieval = settings.retrieval
-    return (
-        f" The first {retrieval.rerank_depth:,} documents are then ordered again by"
-        f" {_in_words(retrieval.reranker)} (`{DIRECTORIES['reranker']}`); the search model of"
-        " TensorFlow Serving has the first ranking alone."
+    served = next((MODELS[role] for role in ("search", "query") if role in roles), None)
+    parts = ", ".join(f"`{name}`" for role, name in DIRECTORIES.items() if role in roles)
+    sizes = [[what, f"{size:,}"] for what, size in content.get("set", {}).items()]
+    card = _CARD.format(
+        header=_header(name, settings, {} if is_cut else content.get("test", {})),
+        direction=", {} to {}".format(*codes) if all(codes) else "",
+        name=name,
+        ranks_by=family(retriever).ranks_by or FAMILIES.plugin(retriever).help.rstrip("."),
+        version=version,
+        sizes=markdown_table(["", ""], sizes) if sizes else "",
+        figures="\n\n".join(_figures(content, is_cut)),
+        text=settings.text,
+        place=_text(Path(export_dir).name),
+        serving=_NO_GRAPH if served is None else _SERVING.format(served, parts),
+        flags="\n".join(_differing(settings)),
     )
-
-
-def _in_words(reranker: str) -> str:
-    words = reranker.replace("_", " ")
-    return f"{words}: {RERANKERS.plugin(reranker).help.rstrip('.')}"
+    path = model_card_path(export_dir, version)
+    write_text(path, card)
+    return path
 
 
 def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> str:
@@ -99,93 +125,30 @@ def _header(name: str, settings: RunSettings, metrics: Mapping[str, float]) -> s
     if languages := dict.fromkeys(filter(None, codes.split(","))):
         lines += ["language:", *(f"  - {_text(code)}" for code in languages)]
     lines += ["library_name: tf_smoothclir", "pipeline_tag: text-ranking"]
-    lines += ["tags:", *(f"  - {tag}" for tag in _TAGS)]
+    lines += ["tags: [cross-lingual-information-retrieval, document-retrieval, tensorflow]"]
     if metrics:
-        lines += [
-            "model-index:",
-            f"  - name: {_text(name)}",
-            "    results:",
-            "      - task:",
-            "          type: text-ranking",
-            "        dataset:",
-            f"          name: {_text(name)}",
-            f"          type: {_text(name)}",
-            "          split: test",
-            "        metrics:",
-        ]
-        for metric, value in metrics.items():
-            lines += [f"          - type: {_text(metric)}", f"            value: {value:.4f}"]
+        of_set = {"name": name, "type": name, "split": "test"}
+        figures = [{"type": metric, "value": round(v, 4)} for metric, v in metrics.items()]
+        result = {"task": {"type": "text-ranking"}, "dataset": of_set, "metrics": figures}
+        lines += [f"model-index: {_text([{'name': name, 'results': [result]}])}"]
     return "\n".join([*lines, "---"])
 
 
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _training_data(name: str, sizes: Mapping[str, int]) -> Iterator[str]:
-    yield f"The retrieval set `{name}`. It has no licence of its own here: see that of its texts."
-    if sizes:
-        yield markdown_table(["", ""], [[what, f"{number:,}"] for what, number in sizes.items()])
-
-
-def _figures(content: Mapping[str, Any], is_smaller: bool) -> Iterator[str]:
+def _figures(content: Mapping[str, Any], is_cut: bool) -> Iterator[str]:
     if not content:
         yield "The run has not been evaluated."
         return
-    if is_smaller:
-        yield (
-            "The figures are those of the trained run. This export is smaller (cut vectors, numbers"
-            " of fewer bits, or a part of the run) and may rank worse; `manifest.json` has what was"
-            " measured."
-        )
+    if is_cut:
+        yield "The figures are those of the trained run. This export is smaller and may rank worse."
     if content["test"]:
         yield "Means over the test queries, which nothing was trained or chosen on:"
     yield from (table.rstrip("\n") for table in metrics_table(content, ["test"]))
     yield from without_queries(content, ["test"])
     yield rules_list(content["rules"])
-
-
-def _limits(settings: RunSettings) -> Iterator[str]:
-    text = settings.text
-    yield (
-        "It knows the kind of texts and the words it was trained on. Measure it on your own queries"
-        " before you rely on it: `smoothclir-evaluate --data_dir=...`."
-    )
-    yield (
-        f"Only the first {text.max_query_tokens:,} tokens of a query and the first"
-        f" {text.max_document_tokens:,} of a document count."
-    )
-    yield "A query of which no word is known finds nothing, and the answer says so."
-    yield (
-        "Predicted grades come from cut points between scores, chosen on validation queries; the"
-        " run report says how often they are right."
-    )
-    yield "It repeats what is one-sided or wrong in its training judgments."
-
-
-def _use(export_dir: Path, settings: RunSettings, roles: Sequence[str]) -> Iterator[str]:
-    place = _text(export_dir.name)
-    lines = ["import tf_smoothclir as sc", "", f"model = sc.load({place})"]
-    if "query" in roles:
-        lines.append('vectors = model.encode_queries(["a query"])  # [1, dim]')
-    yield "From Python; the documents are indexed at the first search:"
-    yield _code("python", [*lines, 'hits = model.search(["a query"], k=10)[0]'])
-    served = next((MODELS[role] for role in ("search", "query") if role in roles), None)
-    if served is None:
-        yield "What has no graph is searched by tf_smoothclir, not by TensorFlow Serving."
-        return
-    yield "With TensorFlow Serving, in the directory of this file:"
-    yield _code(
-        "",
-        [
-            f'docker run --rm -p 8501:8501 -v "$PWD/{served}:/models/{served}"'
-            f" -e MODEL_NAME={served} tensorflow/serving",
-            f"curl localhost:8501/v1/models/{served}:predict"
-            """ -d '{"instances": ["a query"]}'""",
-        ],
-    )
-    directories = ", ".join(f"`{name}`" for role, name in DIRECTORIES.items() if role in roles)
-    yield f"Parts of this export: {directories}; use the same version of all of them."
 
 
 def _differing(settings: RunSettings) -> list[str]:
@@ -197,7 +160,3 @@ def _differing(settings: RunSettings) -> list[str]:
         for flag, value in flags.items()
         if value != default.get(flag) and not os.path.isabs(value)
     ]
-
-
-def _code(language: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"```{language}", *lines, "```"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from tf_smoothclir.losses.grades import hit_grades, predicted_grades
+from tf_smoothclir.losses.grades import hit_grades
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_scorers import (
@@ -20,7 +20,7 @@ from tf_smoothclir.publishing.exported_scorers import (
     QueriesRead,
 )
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.request_bounds import bounded, checked, in_pieces
+from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
 from tf_smoothclir.text.evidence_levels import NAMES, NOTHING
 from tf_smoothclir.text.tokenizer import tokenize
 
@@ -58,20 +58,14 @@ class SearchedQueries(tf.Module):
 class SearchModel(tf.Module):
     """Exact search, as a model server loads it; consists of core operations.
 
-    Signatures:
+    Its signature takes `text`, `[batch]` string, and returns the best documents, best first, equal
+    scores by a hash of the id: `ids`, `[batch, depth]` string, `scores`, `[batch, depth]` float32,
+    and `grades`, `[batch, depth]` int32; and `evidence`, `[batch]` string: by what the query is
+    understood ("words", "spelling", "n-grams" or "nothing"). Where there are fewer documents that
+    have anything to do with the query, or none because nothing is known of it, the last ids are
+    empty, with score and grade 0.
 
-    * `serving_default` takes `text`, `[batch]` string, and returns the best documents, best first,
-      equal scores by a hash of the id: `ids`, `[batch, depth]` string, `scores`, `[batch, depth]`
-      float32, and `grades`, `[batch, depth]` int32; and `evidence`, `[batch]` string: by what the
-      query is understood ("words", "spelling", "n-grams" or "nothing"). Where there are fewer
-      documents that have anything to do with the query, or none because nothing is known of it, the
-      last ids are empty, with score and grade 0;
-    * `score` takes pairs, `query` and `document`, both `[batch]` string, and returns `score`,
-      `[batch]` float32, and `grade`, `[batch]` int32. The documents need not be in the collection.
-      A pair has no collection that feedback could come from: where a model ranks with feedback,
-      `score` is what it ranked by before feedback, and lower than the score of a search.
-
-    Texts may be any bytes. `CutPoints` says what the grades of hits and of pairs are.
+    Texts may be any bytes. `CutPoints` says what the grades are.
     """
 
     def __init__(
@@ -131,28 +125,10 @@ class SearchModel(tf.Module):
             "evidence": tf.gather(NAMES, levels),
         }
 
-    @tf.function(
-        autograph=False,
-        input_signature=[
-            tf.TensorSpec([None], tf.string, "query"),
-            tf.TensorSpec([None], tf.string, "document"),
-        ],
-    )
-    def score(self, query, document):
-        """Scores pairs of a query and a document."""
-        sizes = [tf.size(query), tf.size(document)]
-        message = "query and document must have the same number of rows."
-        query = checked(query, (tf.equal(*sizes), message))  # else one row would be for all
-        return in_pieces(self._score, query, bounded(document, 2))
-
-    def _score(self, query, document) -> dict[str, tf.Tensor]:
-        scores = self._scorer.pairs(query, document)
-        return {"score": scores, "grade": predicted_grades(scores, self._cut_points.alone)}
-
     @property
     def signatures(self) -> dict:
         """Signature name -> function."""
-        return {"serving_default": self.serve, "score": self.score}
+        return {"serving_default": self.serve}
 
     def save(self, path: str) -> None:
         """Writes the SavedModel."""

@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export_directory import (
@@ -17,7 +17,7 @@ from tf_smoothclir.publishing.export_directory import (
     part_dir,
     versions_newest_first,
 )
-from tf_smoothclir.publishing.manifest import ExportManifest, PairInfo
+from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.storage.files import flush_all, flush_to_disk, locked, scratch_directory
@@ -47,11 +47,11 @@ class Part(Protocol):
 def publish_version(
     parts: dict[str, Part],
     export_dir: str | os.PathLike,
-    info: PairInfo,
+    facts: Mapping[str, Any],
     texts: dict[str, Sequence[bytes]],
     verifier: Verifier | None = None,
 ) -> int:
-    """Writes all parts of a run under the next integer version.
+    """Writes all parts of a run under the next integer version; `facts` are of all manifests.
 
     All parts are written into a temporary directory, the SavedModels are loaded and run in a fresh
     process that imports only TensorFlow and compared with the trained ones, everything is flushed
@@ -67,7 +67,7 @@ def publish_version(
         verifier = verifier or stack.enter_context(Verifier())
         temporary = stack.enter_context(scratch_directory(export_dir, _TEMPORARY))
         version = 1 + max([0, *versions_newest_first(export_dir)])
-        shared = dataclasses.replace(manifest_in_memory(parts, info), version=version)
+        shared = dataclasses.replace(manifest_in_memory(parts, facts), version=version)
         for part in parts.values():
             part.pair_id = shared.pair_id
         for role, part in parts.items():
@@ -85,12 +85,14 @@ def publish_version(
     return version
 
 
-def manifest_in_memory(parts: dict[str, Part], info: PairInfo) -> ExportManifest:
+def manifest_in_memory(parts: dict[str, Part], facts: Mapping[str, Any]) -> ExportManifest:
     """Manifest of the first part, as version 0: what those of all parts share."""
     ranking = tuple(role for role in _RANKING if role in parts)
-    pair_id = _pair_id([parts[role] for role in ranking], info)
-    own = {"role": ranking[0], "version": 0, "pair_id": pair_id, "parts": ranking}
-    return ExportManifest(**vars(info), **own)
+    # Equal for equal content: the parts that rank, θ and the cut points.
+    digests = [parts[role].digest() for role in ranking]
+    digests += [repr(facts["thresholds"]), repr(facts["cut_points"])]
+    pair_id = hashlib.sha256(" ".join(digests).encode()).hexdigest()
+    return ExportManifest(role=ranking[0], version=0, pair_id=pair_id, parts=ranking, **facts)
 
 
 def _manifest_of(shared: ExportManifest, role: str, part: Part) -> ExportManifest:
@@ -122,9 +124,3 @@ def _rename(temporary: Path, path: Path) -> None:
             path, "another export has written this version meanwhile", "Export again"
         ) from None
     flush_to_disk(path.parent)
-
-
-def _pair_id(ranking: Sequence[Part], info: PairInfo) -> str:
-    """A digest of the parts that rank, θ and cut points; equal for equal content."""
-    digests = [part.digest() for part in ranking] + [repr(info.thresholds), repr(info.cut_points)]
-    return hashlib.sha256(" ".join(digests).encode()).hexdigest()

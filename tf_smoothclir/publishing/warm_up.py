@@ -43,18 +43,14 @@ def warm_up_requests(
 ) -> list[tuple[str, dict[str, list[bytes]]]]:
     """(signature, input name -> rows) for each request that warms a part up."""
     batches = {name: warm_up_batches(rows) for name, rows in texts.items()}
-    if role in batches:
-        return [("serving_default", {"text": batch}) for batch in batches[role]]
+    if role != "reranker":
+        batch_of = batches["query" if role == "search" else role]
+        return [("serving_default", {"text": batch}) for batch in batch_of]
     pairs = [
         {"query": query, "document": document}
         for query, document in zip(batches["query"], batches["document"])
     ]
-    if role == "reranker":
-        return [("serving_default", pair) for pair in pairs]
-    return [
-        *(("serving_default", {"text": batch}) for batch in batches["query"]),
-        *(("score", pair) for pair in pairs),
-    ]
+    return [("serving_default", pair) for pair in pairs]
 
 
 def write_warm_up(

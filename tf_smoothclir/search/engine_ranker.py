@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.engines.milvus_collection import MilvusCollection, PartOfQuery
-from tf_smoothclir.engines.milvus_fields import sparse_value
+from tf_smoothclir.engines.milvus_collection import MilvusCollection, PartOfQuery, sparse_value
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
@@ -24,7 +23,8 @@ from tf_smoothclir.utils.errors import input_error
 class EngineRanker(HitRanker):
     """Ranks by a lexical model, by towers, or by both.
 
-    The engine adds the weighted scores. There is no feedback, which needs the whole collection.
+    The engine adds the weighted scores, also in the place of points for ranks. There is no
+    feedback, which needs the whole collection.
     """
 
     def __init__(
@@ -45,9 +45,8 @@ class EngineRanker(HitRanker):
             self._cut_points = family("dense").cut_points(documents.manifest)
             return
         fusion = lexical.ranking(with_towers=encode_queries is not None)
-        self._weights = fusion.weights
+        self._weights = fusion.of_pairs.weights
         self._encode = encode_queries if self._weights[1] else None
-        self._by_ranks = fusion.by_ranks
         self._explainer = WordExplainer(lexical)
         if fusion.feedback:
             reason = "Milvus ranks without feedback, which the export has (%g)."
@@ -65,9 +64,6 @@ class EngineRanker(HitRanker):
                 return []
             return self._documents.search(batch.vectors, depth, self._cut_points)
         parts = [self._parts(batch, place) for place in range(len(batch.texts))]
-        if self._by_ranks:
-            points = self._lexical.fusion.points
-            return [self._documents.search_points(own, depth, points) for own in parts]
         return [self._documents.search_sum(own, depth) for own in parts]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
@@ -79,10 +75,9 @@ class EngineRanker(HitRanker):
             return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
         batch = self.read([query])
         scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
-        added = self._points if self._by_ranks else self._products
         for part in self._parts(batch, 0):
             column = 0 if part.half == "lexical" else 1
-            scores[:, column] = added(part, [hit.id for hit in hits])
+            scores[:, column] = self._products(part, [hit.id for hit in hits])
         return self._explainer.explain(batch.words[0], hits, scores, role)
 
     def _products(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
@@ -94,12 +89,6 @@ class EngineRanker(HitRanker):
                 for own in fields
             ]
         return [part.weight * np.dot(np.asarray(own, np.float32), part.value) for own in fields]
-
-    def _points(self, part: PartOfQuery, ids: Sequence[str]) -> list[float]:
-        """Points of documents by their ranks in one half."""
-        found = self._documents.points(part, len(ids), self._lexical.fusion.points)
-        points = {hit["id"]: hit["distance"] for hit in found}
-        return [points.get(id_, 0.0) for id_ in ids]
 
     def _parts(self, batch: QueryBatch, place: int) -> list[PartOfQuery]:
         """The parts of a query for the halves with a weight."""

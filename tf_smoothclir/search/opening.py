@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from absl import logging
 
-from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.manifest import IndexManifest, state_of_data
+from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import SearchedCollection
 from tf_smoothclir.publishing.export_directory import latest_manifest
@@ -34,7 +33,6 @@ def open_search(
     index_dir: str | os.PathLike,
     choose_data: ChooseData,
     *,
-    server: str = "",
     engine: Address | None = None,
     retriever: str = AUTO,
     filter: str = "",
@@ -63,15 +61,11 @@ def open_search(
         index = DocumentIndex(index_dir, filter)
     else:
         index = DocumentIndex(index_dir, filter)
-        if not server:  # which may serve earlier models
-            _check_current(export_dir, index_dir, index.manifest)
+        _check_current(export_dir, index_dir, index.manifest)
         _check_collection(index_dir, index.manifest, choose_data)
-    models = ExportedModels(index.manifest, export_dir, server=server)
-    data = choose_data(index.manifest.data or _data_of_export(export_dir))
-    search = _opened(models, index, data, retriever)
-    if server and search.collection.retrievers[0] == RERANKED:
-        logging.info("%s encodes queries; the re-ranker is that in %s.", server, export_dir)
-    return search
+    models = ExportedModels(index.manifest, export_dir, for_search=True)
+    data = choose_data(index.manifest.data or latest_manifest(export_dir).data)
+    return _opened(models, index, data, retriever)
 
 
 def search_in(index: DocumentIndex, models: ExportedModels, retriever: str = AUTO) -> TextSearch:
@@ -113,27 +107,16 @@ def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str
 
     The weight and the cut points of a re-ranker belong to the whole ranking.
     """
-    reason = "the export has no re-ranker that counts"
-    if manifest.cut_points is None:
-        reason = "the index has one half of the hybrid alone"
-    elif "reranker" in manifest.parts:
+    if "reranker" in manifest.parts:
         return RERANKED
     if retriever == RERANKED:
-        raise _missing(retriever, reason)
+        raise _missing(retriever, "the export has no re-ranker that counts")
     return manifest.retriever
 
 
 def _missing(retriever: str, reason: str) -> InputError:
     remedy = "Leave the flag out, or export and index a run that has what it needs"
     return input_error(f"--retriever={retriever}", reason, remedy)
-
-
-def _data_of_export(export_dir: str | os.PathLike) -> DataSettings:
-    """The set that the models were trained on; the default one without models."""
-    try:
-        return latest_manifest(export_dir).data
-    except InputError:  # a model server has them
-        return DataSettings()
 
 
 def _check_current(export_dir: str | os.PathLike, index_dir: Path, manifest: IndexManifest) -> None:

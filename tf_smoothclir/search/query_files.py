@@ -119,6 +119,6 @@ class RunFile:
         ids = [sys.intern(hit.id) for hit in hits]
         self._rankings.append((query_id, ids, np.array([hit.score for hit in hits], np.float32)))
 
-    def write(self, path: str | os.PathLike, tag: str) -> None:
-        """Writes the whole file or, after an error, none; `tag` names the system."""
-        write_run(path, self._rankings, tag)
+    def write(self, path: str | os.PathLike) -> None:
+        """Writes the whole file or, after an error, none."""
+        write_run(path, self._rankings)

@@ -12,7 +12,6 @@ from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.text.evidence_levels import NAMES, NGRAMS, NOTHING, WORDS
 
 if TYPE_CHECKING:
-    from tf_smoothclir.client.serving_client import ServingClient
     from tf_smoothclir.lexical.plain_reader import PlainReader
 
 
@@ -66,17 +65,6 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
             level = WORDS if read.known else NGRAMS if read.resembling else NOTHING
             readings.append(QueryReading(NAMES[level], read.unknown))
         return QueryBatch(list(queries), readings, encoder.encode(queries))
-
-    return encoded
-
-
-def by_server(client: ServingClient) -> EncodeQueries:
-    """Encoder of queries by the query tower of a model server."""
-
-    def encoded(queries: Sequence[str]) -> QueryBatch:
-        vectors, found = client.encode_queries(queries)
-        readings = [QueryReading(evidence, tuple(unknown.split())) for evidence, unknown in found]
-        return QueryBatch(list(queries), readings, vectors)
 
     return encoded
 

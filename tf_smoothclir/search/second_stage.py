@@ -41,8 +41,8 @@ class SecondStageRanker(HitRanker):
         return self._first.read(queries)
 
     def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
-        found = self._first.hits(batch, max(depth, self._stage.settings.depth), filter)
-        return [self._ordered(query, hits)[:depth] for query, hits in zip(batch.texts, found)]
+        ranked = self._first.hits(batch, max(depth, self._stage.settings.depth), filter)
+        return [self._ordered(query, hits)[:depth] for query, hits in zip(batch.texts, ranked)]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         """Explains the scores of the first stage, and names the word pairs behind the others."""
@@ -78,18 +78,18 @@ class SecondStageRanker(HitRanker):
     def _documents(self, texts: Sequence[str]) -> np.ndarray:
         """`[texts, m]` ids; those of texts that were seen before are remembered."""
         keys = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts]
-        own = {key: self._known.get(key) for key in keys}
-        missing = {key: text for key, text in zip(keys, texts) if own[key] is None}
+        known = {key: self._known.get(key) for key in keys}
+        missing = {key: text for key, text in zip(keys, texts) if known[key] is None}
         if missing:
             new = dict(zip(missing, self._ids("document", list(missing.values()))))
-            own.update(new)
+            known.update(new)
             with self._changing:
                 self._known.update(new)
                 while len(self._known) > _REMEMBERED:
                     self._known.popitem(last=False)
-        found = [own[key] for key in keys]
-        padded = np.zeros((len(texts), max(1, *map(len, found))), np.int32)
-        for row, ids in zip(padded, found):
+        rows = [known[key] for key in keys]
+        padded = np.zeros((len(texts), max(1, *map(len, rows))), np.int32)
+        for row, ids in zip(padded, rows):
             row[: len(ids)] = ids
         return padded
 
@@ -105,7 +105,7 @@ class SecondStageRanker(HitRanker):
             tokens = self._stage.encoders[role].words(tf.constant([one])).flat_values.numpy()
             words.append([token.decode() for token in tokens.tolist()])
         pairs = self._stage.reranker.network.explain(*ids)
-        found = [
+        matched = [
             MatchedPair(
                 words[0][pair.query_position],
                 words[1][pair.document_position],
@@ -114,5 +114,5 @@ class SecondStageRanker(HitRanker):
             )
             for pair in pairs
         ]
-        found.sort(key=lambda pair: -pair.share)
-        return tuple(found)
+        matched.sort(key=lambda pair: -pair.share)
+        return tuple(matched)

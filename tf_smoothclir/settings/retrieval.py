@@ -14,13 +14,10 @@ RERANKED = "reranked"
 
 
 class _Retrievers(Collection):
-    """Choices of what ranks; plug-ins bring more. auto: what the exported run ranks with."""
-
-    def __init__(self, *more: str):
-        self._more = more
+    """What searches rank with; plug-ins bring more. auto: what the exported run ranks with."""
 
     def __iter__(self) -> Iterator[str]:
-        yield from ("auto", *FAMILIES, *self._more)
+        yield from ("auto", *FAMILIES, RERANKED)
 
     def __contains__(self, name: object) -> bool:
         return any(name == one for one in self)
@@ -34,9 +31,7 @@ def _has_table(retriever: str) -> bool:
     return any(part.fact("has_table", False) for part in parts)
 
 
-# What indexes are made for, and what searches rank with.
-INDEXED_FOR = _Retrievers()
-SEARCHED_BY = _Retrievers(RERANKED)
+SEARCHED_BY = _Retrievers()
 RULES = (
     Rule(
         lambda fusion, retriever: fusion != "auto" and retriever not in ("hybrid", "partnered"),

@@ -94,7 +94,10 @@ class TextSettings(Settings):
         minimum=1,
     )
     max_ngram: int = setting(
-        5, "Length in characters of the longest n-gram of --ngram_buckets.", minimum=1
+        5,
+        "Length in characters of the longest n-gram of --ngram_buckets.",
+        minimum=1,
+        maximum=16,  # the encoder without TensorFlow hashes 64 bytes
     )
 
     def __post_init__(self):

@@ -20,7 +20,6 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.towers.positions import (
     NUM_PARTS,
     by_part,
-    part_of_position,
     profile_means,
     weights_of_tokens,
 )
@@ -167,12 +166,6 @@ class AveragePoolingTower(WordTableTower):
             weights *= weights_of_tokens(tokens, self._profile())
         means = tf.math.segment_mean(weights, tokens.texts)
         return vectors * weights / tf.gather(means, tokens.texts)
-
-    def position_profile(self, positions: int) -> np.ndarray | None:
-        """Returns the weights of the first positions; see `WordTableTower`."""
-        if self.position_weights == "none":
-            return None
-        return self._profile().numpy()[part_of_position(positions)]
 
     def _profile(self) -> tf.Tensor:
         """The weights of the parts of a text, `[NUM_PARTS]`, the largest of them 1."""

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
@@ -57,7 +56,6 @@ class WordTableTower(keras.layers.Layer):
     is_recurrent = False
     gradient_policy = GradientPolicy()
     _lender: Callable[[], WordTableTower] | None = None
-    _read_rows: Callable[[str, tf.Tensor], tf.Tensor] | None = None
     _reads_in_place = False
 
     def __init__(
@@ -185,19 +183,6 @@ class WordTableTower(keras.layers.Layer):
         return {name: tf_variable(getattr(self, name)) for name in names}
 
     @contextlib.contextmanager
-    def reading_rows_by(self, read: Callable[[str, tf.Tensor], tf.Tensor] | None) -> Iterator[None]:
-        """Redirects reads of table rows, such as to narrow copies of the tables.
-
-        Args:
-            read: From the name of a table and `[rows]` ids to `[rows, dim]`; None for the tables.
-        """
-        self._read_rows = read
-        try:
-            yield
-        finally:
-            self._read_rows = None
-
-    @contextlib.contextmanager
     def reading_in_place(self) -> Iterator[None]:
         """Adds up rows where they lie in the tables, which is faster.
 
@@ -219,13 +204,6 @@ class WordTableTower(keras.layers.Layer):
             tokens: As for `call`.
         """
         raise NotImplementedError
-
-    def position_profile(self, positions: int) -> np.ndarray | None:
-        """Returns the weights of words at the first positions, `[positions]`; the largest is 1.
-
-        None for towers without weights of positions: all but some of `AveragePoolingTower`.
-        """
-        del positions
 
     def word_vectors(
         self, tokens: DistinctTokens | SubwordTokens, training: bool | None = None
@@ -271,8 +249,6 @@ class WordTableTower(keras.layers.Layer):
         return segment_sum(rows, tokens.positions, tokens.texts, number, training=training)
 
     def _rows(self, table: str, numbers: tf.Tensor) -> tf.Tensor:
-        if self._read_rows is not None:
-            return self._read_rows(table, numbers)
         return tf.gather(self._table(table), numbers)
 
     def _table(self, name: str) -> tf.Variable | tf.Tensor:

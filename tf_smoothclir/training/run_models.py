@@ -96,14 +96,6 @@ class RunModels(dict[str, Any]):
         """Time spent on learning all but what is trained step by step."""
         return sum(getattr(model, "seconds", 0.0) for model in self.values())
 
-    def only(self, retriever: str) -> RunModels:
-        """Models of `retriever` alone: a part of another one, or all but the re-ranker."""
-        check_retriever(self.settings, retriever)
-        if retriever == self.settings.retrieval.ranks_with:
-            return self
-        settings = self.settings.ranking_by(retriever)
-        return RunModels(settings, {name: self[name] for name in settings.retrieval.families})
-
     def retrievers(self, tokenized_set: TokenizedSet) -> dict[str, Retriever]:
         """Name -> retriever over a set: the parts, and last what the run ranks with."""
         return ModelsOverSet(self.settings, tokenized_set, self).retrievers

@@ -5,23 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
-    NEGATIVES_SEED,
     NOTHING_MEASURED,
     Evaluation,
     Hits,
-    by_grade,
     evaluate_splits,
     metrics_content,
 )
 from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.report import components_table, write_report
 from tf_smoothclir.plugins import family
-from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, write_cut_points
+from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
@@ -42,7 +39,6 @@ _CROSSED = (
     "every judged query, ranked by a model that was not trained on it; the model that is kept is"
     " another one, trained on the training queries"
 )
-_DRAWN_POSITIONS = 100
 _OF_FIRST_HITS = {
     "right": "relevant",
     "recall": "of these, predicted relevant",
@@ -79,9 +75,7 @@ def evaluate_and_report(
     }
     of_short = hits_of_short_queries(over) if is_judged else {}
     cut_points = {
-        name: calibrated_on(over, name, splits["validation"], of_short[name])
-        if is_judged
-        else NEVER_RELEVANT
+        name: calibrated(splits["validation"], of_short[name]) if is_judged else NEVER_RELEVANT
         for name, splits in evaluations.items()
     }
     with run.writing(run.cut_points) as path:
@@ -152,18 +146,6 @@ def hits_of_short_queries(over: ModelsOverSet) -> dict[str, Hits]:
     return hits_of_texts(over, cut_short(texts, over.settings.text.pretokenized))
 
 
-def calibrated_on(
-    over: ModelsOverSet, name: str, validation: Evaluation, of_short: Hits
-) -> CutPoints:
-    """The cut points between the grades of a retriever."""
-    retrieval_set, negatives = over.retrieval_set, over.settings.training.negatives
-    lists = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
-    alone = over.retrievers[name].score_alone(lists)
-    if alone is not None:
-        alone = by_grade(alone, lists.grades, retrieval_set.num_grades)
-    return calibrated(validation, of_short, alone)
-
-
 def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict:
     """Choices of a run besides the towers, and metrics of its parts."""
     content = {}
@@ -192,11 +174,6 @@ def _draw(
     if progress.history:
         drawn["Learning curves"] = run.plots / "learning_curves.png"
         plots.learning_curves(drawn["Learning curves"], progress.history)
-    for name, model in models.items():
-        found = family(name).profiles(model, models.settings, _DRAWN_POSITIONS)
-        for caption, (file, profiles) in found.items():
-            drawn[caption] = run.plots / f"{file}.png"
-            plots.position_profiles(drawn[caption], profiles)
     retrieval = models.settings.retrieval
     if retrieval.retriever == retrieval.with_task:
         drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"

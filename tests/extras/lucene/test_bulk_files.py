@@ -54,6 +54,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
     ranking_exports, ranking_runs, tmp_path, monkeypatch, engine, name
 ):
     monkeypatch.setattr(bulk_files, "DOCUMENTS_PER_FILE", 20)
+    monkeypatch.setattr(bulk_files, "_DOCUMENTS_AT_ONCE", 7)
     models = load_exported_models(ranking_exports[name])
     source = source_of(ranking_runs[name].settings().data)
     texts = {document.id: document.text for document in source.documents()}
@@ -88,3 +89,12 @@ def test_what_has_neither_words_nor_vectors_is_refused():
 
     with pytest.raises(InputError, match="overlap models have neither impacts of words"):
         BulkFormat("elasticsearch", Models())
+
+
+def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking_exports, tmp_path):
+    arguments = [f"--export_dir={ranking_exports['lexical']}", f"--output_dir={tmp_path / 'out'}"]
+    module = "tf_smoothclir.extras.lucene.write_files"
+    done = commands.run(module, *arguments)
+    assert "30 documents and" in done.stdout, done.stderr
+    again = commands.run(module, *arguments)
+    assert "it is there already. Give a new one" in again.stderr

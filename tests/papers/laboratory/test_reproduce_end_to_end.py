@@ -90,9 +90,10 @@ def test_tables_plots_and_a_report_are_written_with_the_metrics_of_the_runs(outp
     metrics = metrics_in(cell_of(output_dir, "mse"))
     ours = rows_in(output_dir / "table2" / f"{SET}.csv", system="MSE")
     assert {row["metric"]: float(row["mean"]) for row in ours} == metrics
-    comparison = output_dir / "table2" / f"{SET}-significance" / "comparison.csv"
-    tested = rows_in(comparison, system="MSE", baseline="SOSL")
-    means = {row["metric"]: float(row["mean"]) for row in tested}
+    comparison = output_dir / "table2" / f"{SET}-significance" / "comparison.json"
+    tested = json.loads(comparison.read_text())
+    assert tested["baseline"] == "SOSL"
+    means = {r["metric"]: r["mean"] for r in tested["comparisons"] if r["system"] == "MSE"}
     assert means == pytest.approx({name: metrics[name] for name in METRICS}, abs=1e-6)
 
 
