@@ -29,13 +29,9 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.tuning import tune as tune
     from tf_smoothclir.client.serving_client import ServingClient as ServingClient
     from tf_smoothclir.families.family import Family as Family
-    from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
     from tf_smoothclir.losses.cumulative_logits import CumulativeLogits as CumulativeLogits
-    from tf_smoothclir.losses.list_mle import ListMLELoss as ListMLELoss
     from tf_smoothclir.losses.mse import SegmentMeanSquaredError as SegmentMeanSquaredError
     from tf_smoothclir.losses.ordinal import ThresholdLoss as ThresholdLoss
-    from tf_smoothclir.losses.pairwise import PairwiseHingeLoss as PairwiseHingeLoss
-    from tf_smoothclir.losses.pairwise import PairwiseLogisticLoss as PairwiseLogisticLoss
     from tf_smoothclir.losses.proportional_odds import ProportionalOdds as ProportionalOdds
     from tf_smoothclir.losses.softmax import SoftmaxLoss as SoftmaxLoss
     from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss as SmoothOrdinalSearchLoss
@@ -59,7 +55,6 @@ if TYPE_CHECKING:
 from tf_smoothclir.utils.import_hooks import around_import
 
 _PUBLIC = {
-    "ApproxNDCGLoss": "losses.approx_ndcg",
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
     "CumulativeLogits": "losses.cumulative_logits",
@@ -68,11 +63,8 @@ _PUBLIC = {
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers.lazy_adam",
-    "ListMLELoss": "losses.list_mle",
     "Model": "api.model",
     "MtebEncoder": "api.mteb",
-    "PairwiseHingeLoss": "losses.pairwise",
-    "PairwiseLogisticLoss": "losses.pairwise",
     "ProportionalOdds": "losses.proportional_odds",
     "RowRMSprop": "optimizers.row_rmsprop",
     "SegmentMeanSquaredError": "losses.mse",

@@ -1,9 +1,7 @@
 """Listwise losses: what counts is the order of the documents in a candidate list.
 
-They compare the scores of one list with each other and know no thresholds. Four come from
-tensorflow-ranking (keras-rs on the other stack), without its reductions, which divide by padding
-too. ListMLE is our own: that of tensorflow-ranking 0.5.5 orders ties at random, lets padding add to
-the value and underflows at small temperatures.
+They compare the scores of one list with each other and know no thresholds. Another one is a class
+of few lines, whose `call` may be the formula of another library.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ class ListwiseLoss(RankingLoss):
 
     Args:
         temperature: T > 0 in units of the similarity. Similarities lie in (-1, 1), where a softmax
-            is nearly flat; with 0.1, the default, a hinge loss wants a margin of 0.1.
+            is nearly flat; the default is 0.1.
         **kwargs: `reduction` and `name` of `RankingLoss`.
     """
 
@@ -103,8 +101,8 @@ def padded_rows(values: tf.Tensor, list_lengths: tf.Tensor, padding: int) -> tf.
 def _from_zero(scores: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
     """Moves the lowest real score of each list to 0, which changes no loss.
 
-    tensorflow-ranking gives padding the score log(1e-10), not minus infinity. Below every real
-    score it has no weight.
+    A loss of another library may give padding the score log(1e-10), as tensorflow-ranking does, not
+    minus infinity. Below every real score it has no weight.
     """
     lowest = tf.reduce_min(tf.where(real, scores, scores.dtype.max), axis=1, keepdims=True)
     return tf.where(real, scores - tf.stop_gradient(lowest), tf.zeros_like(scores))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tf_smoothclir._compat.lists import softmax_losses
+import tensorflow as tf
+
 from tf_smoothclir.losses.base import register
 from tf_smoothclir.losses.listwise import ListwiseLoss
 
@@ -27,4 +28,5 @@ class SoftmaxLoss(ListwiseLoss):
     """
 
     def call(self, y_true, y_pred):
-        return softmax_losses(y_true, y_pred)
+        real_scores = tf.where(y_true >= 0, y_pred, y_pred.dtype.min)
+        return -tf.reduce_sum(tf.nn.relu(y_true) * tf.nn.log_softmax(real_scores), axis=1)

@@ -104,10 +104,6 @@ _loss(
 )
 _lists("ordinal_softmax", "ordinal_softmax:OrdinalSoftmaxLoss", "by grade.", "lower_grade_weight")
 _lists("softmax", "softmax:SoftmaxLoss", "as one cross entropy.")
-_lists("approx_ndcg", "approx_ndcg:ApproxNDCGLoss", "by a smooth NDCG.")
-_lists("pairwise_hinge", "pairwise:PairwiseHingeLoss", "by margins.")
-_lists("pairwise_logistic", "pairwise:PairwiseLogisticLoss", "by odds.")
-_lists("list_mle", "list_mle:ListMLELoss", "by the likelihood of their order.")
 register("loss", "given", "tf_smoothclir.losses.given:GivenLoss", help="", facts={"settings": ()})
 register(
     "tower",
