@@ -90,7 +90,7 @@ remove=ids.txt engine=milvus index_dir=index collection=documents.tsv index_type
 hnsw_neighbours=64 search_effort=9 overwrite=True update=True search_model=False data_dir=here
 tfds_name=wiki_clir/fr
 tfds_data_dir=here ir_dataset=mr-tydi/sw query_language=de document_language=sw max_queries=25
-max_train_queries=12 related_per_query=0.5 max_skipped=0.1 toy_entities=900 split_seed=5
+max_train_queries=12 max_skipped=0.1 toy_entities=900 split_seed=5
 parallel=a.en,a.fr
 """
 
