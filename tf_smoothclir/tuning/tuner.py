@@ -48,7 +48,7 @@ def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
 
 
 class TrialTuner(BaseTuner):
-    """Runs the trials that an oracle proposes, or in keras-tuner's environment a remote chief."""
+    """Runs the trials that an oracle proposes."""
 
     def __init__(
         self,
