@@ -136,8 +136,6 @@ def test_history_and_tensorboard_have_every_epoch_once(tiny, whole):
     assert [record["epoch"] for record in progress.history] == [1, 2]
     assert (progress.epoch, progress.step, progress.pairs) == (2, 0, 2 * 60)
     assert all(set(record["validation"]) == set(METRICS) for record in progress.history)
-    for record in progress.history:  # 60 pairs in batches of 8
-        assert sum(record["gradient_norm_counts"].values()) == 8
     found = [
         (value.tag, event.step)
         for path in sorted((whole["path"] / "logs").iterdir())
