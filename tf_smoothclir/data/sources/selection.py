@@ -43,10 +43,6 @@ class SelectedJudgments(Source):
         self._seed = seed
         self._languages = languages or {}
 
-    @property
-    def whole(self) -> Source:
-        return self if "documents" in self._languages else self._source
-
     def queries(self) -> Iterator[Text]:
         return (text for _, text in self._queries())
 

@@ -52,11 +52,6 @@ class Source(abc.ABC):
     is_judged: bool = True  # else there is nothing to measure a model by
 
     @property
-    def whole(self) -> Source:
-        """The source of the same documents before queries or judgments were left out."""
-        return self
-
-    @property
     def training(self) -> Source:
         """What a model learns from: the set, or the parallel sentences of one without judgments."""
         return self

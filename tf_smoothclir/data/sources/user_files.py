@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tf_smoothclir.data.sources.cells import judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.pairs import (
     DOCUMENT,
     LANGUAGES,
@@ -75,9 +74,9 @@ class ClicksDirectory(FileSource):
         clicks = list(_needed(directory, "clicks"))
         self.files |= {"queries": clicks, "judgments": clicks}
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
+    def _texts(self, stream, path):
         if stream == "documents":
-            return super()._texts(stream, path, piece)
+            return super()._texts(stream, path)
         return texts_of_column(QUERY, *self._rows(path, CLICKS), self.language_of(stream))
 
     def _judgments(self, path):
@@ -96,12 +95,9 @@ class PairsFile(FileSource):
         super().__init__(named, *languages, columns=columns)
         self.files = {stream: [path] for stream in STREAMS}
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
+    def _texts(self, stream, path):
         column = QUERY if stream == "queries" else DOCUMENT
         return texts_of_column(column, *self._rows(path, PAIRS), self.language_of(stream))
-
-    def document_pieces(self, size: int) -> Iterator[Piece]:
-        return iter([WHOLE_FILE])
 
     def _judgments(self, path):
         return judgments_of_pairs(*self._rows(path, PAIRS))
