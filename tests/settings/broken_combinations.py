@@ -81,7 +81,6 @@ uri=here.db engine
 engine_collection=mine engine
 add=documents.tsv engine
 remove=ids.txt engine
-rerank_depth=50 first_stage
 """
 # Other values than the defaults of flags that exclude each other.
 _GIVEN = """

@@ -59,8 +59,6 @@ FLAG_RULES = (
         _needs(name, "engine", "an index on disk is built in one go; an engine takes changes")
         for name in ("add", "remove")
     ),
-    # smoothclir-evaluate
-    _needs("rerank_depth", "first_stage", "--rerank_depth is about the ranks of --first_stage"),
 )
 
 
