@@ -11,6 +11,7 @@ import tensorflow as tf
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.training import batches as batches_module
 from tf_smoothclir.training import trainer as trainer_module
 from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -160,8 +161,11 @@ def test_killed_run_with_fresh_negatives_continues_bit_for_bit(tiny, tmp_path, w
 @pytest.mark.slow
 @pytest.mark.parametrize("mined", [0, 2])
 @pytest.mark.parametrize("batching", ["lists", "bucketed", "in_batch"])
-def test_killed_run_in_other_batches_continues_bit_for_bit(batching, mined, tiny, tmp_path):
-    more = {"hard_negatives": mined, "mine_ranks": (1, 30), "epochs": 3} if mined else {}
+def test_killed_run_in_other_batches_continues_bit_for_bit(
+    batching, mined, tiny, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(batches_module, "MINED_RANKS", (1, 30))
+    more = {"hard_negatives": mined, "epochs": 3} if mined else {}
     settings = tiny(batching=batching, fresh_negatives=True, **more)
     progress, expected = trained(settings, tmp_path / "whole")
     found = [record.get("mining", {}).get("per_query", 0) > 0 for record in progress.history]

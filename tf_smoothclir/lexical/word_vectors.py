@@ -36,7 +36,6 @@ def _of_file(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> n
         tokenized_set.vocabulary(role),
         dim=settings.model.dim,
         seed=0,
-        encoding=settings.model.embeddings_encoding,
     )
     return np.where(loaded.in_file[:, None], loaded.matrix, 0)
 

@@ -121,10 +121,6 @@ class ModelSettings(Settings):
     document_embeddings: str = setting(
         "", "File of pre-trained word vectors for the documents, in the same formats.", is_path=True
     )
-    embeddings_encoding: str = setting(
-        "utf-8",
-        "Encoding of the words in both of these files, as Python names it, such as latin-1.",
-    )
     train_query_embeddings: bool = setting(
         True, "Train the word vectors of the queries; --notrain_query_embeddings freezes them."
     )

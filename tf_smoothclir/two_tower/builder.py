@@ -132,7 +132,6 @@ def load_pretrained(
             vocabularies[role],
             dim=settings.model.dim,
             seed=settings.training.seed + index,
-            encoding=settings.model.embeddings_encoding,
         )
         tower = getattr(model, f"{role}_tower")
         tower.embeddings.assign(vectors.matrix)
