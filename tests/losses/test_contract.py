@@ -15,12 +15,9 @@ from tensorflow import keras
 from tests.oracles import list_losses as oracle
 from tests.oracles import maths
 from tf_smoothclir.api.metrics import MRR, NDCG
-from tf_smoothclir.losses.cumulative_logits import CumulativeLogits
 from tf_smoothclir.losses.grades import hit_grades, hit_shares
-from tf_smoothclir.losses.ordinal_softmax import OrdinalSoftmaxLoss
-from tf_smoothclir.losses.softmax import SoftmaxLoss
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
-from tf_smoothclir.losses.three_part_l2 import ThreePartL2
+from tf_smoothclir.losses.listwise import OrdinalSoftmaxLoss, SoftmaxLoss
+from tf_smoothclir.losses.ordinal import CumulativeLogits, SmoothOrdinalSearchLoss, ThreePartL2
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity

@@ -32,7 +32,7 @@ from tf_smoothclir import (
 )
 from tf_smoothclir.api.metrics import MRR
 from tf_smoothclir.data.model_inputs import PairInputs
-from tf_smoothclir.losses.softmax import SoftmaxLoss
+from tf_smoothclir.losses.listwise import SoftmaxLoss
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.utils.errors import InputError
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
-from tf_smoothclir.api.given_objects import with_objects
 from tf_smoothclir.api.sets import PARTS, Data
-from tf_smoothclir.api.settings import run_settings, settings_with_data
+from tf_smoothclir.api.settings import run_settings, settings_with_data, with_objects
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search

@@ -21,6 +21,7 @@ from tf_smoothclir.losses.labels import (
     keras_mask,
     weights_of_lists,
 )
+from tf_smoothclir.settings.given import given_object
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "none")
 
@@ -192,3 +193,15 @@ def ranking_loss(loss: Any) -> RankingLoss:
     for it.
     """
     return loss if isinstance(loss, RankingLoss) else _KerasLoss()
+
+
+class GivenLoss:
+    """Stands for a loss object among the loss classes."""
+
+    settings = ()
+    needs_lists = False  # the object may: it says so when the model is compiled
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> keras.losses.Loss:
+        """The loss object."""
+        return given_object(settings["objects"], "loss")

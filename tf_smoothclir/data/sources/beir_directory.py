@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tf_smoothclir.data.sources.cells import judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
-from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
+from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.tables import JUDGMENTS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.drawn_splits import drawn_splits
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
+from tf_smoothclir.data.sources.splits import drawn_splits
 
 
 class SelectedJudgments(Source):
