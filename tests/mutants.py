@@ -44,7 +44,7 @@ CORE = {  # modules -> their tests
     "hybrid/*.py": "tests/hybrid",
     "data/hashing.py data/candidate_lists.py data/judgments.py": "tests/data tests/test_golden.py",
     "data/sources/splits.py": "tests/data",
-    "training/mining.py training/checkpoints.py": "tests/training/test_mining.py"
+    "training/batches.py training/checkpoints.py": "tests/training/test_mining.py"
     " tests/training/test_checkpoints.py tests/training/test_trainer.py",
 }
 SWAPPED = {

@@ -1,7 +1,9 @@
 """Searches on the tiny set in this process: trials, tables, disk, memory, mistakes."""
 
 import csv
+import dataclasses
 import gc
+import itertools
 import resource
 import shutil
 import subprocess
@@ -12,6 +14,7 @@ from unittest import mock
 import pytest
 
 from tests.training.test_run_directory import READ_FLAGS, snapshot
+from tests.training.test_trainer import Killed
 from tf_smoothclir.settings.search import Search, searchable
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
@@ -92,6 +95,30 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
     copy = shutil.copytree(output_dir, tmp_path / "copy")
     (copy / "oracle.json").unlink()  # the trials have metrics of their own
     assert tune.tune(settings, search, copy) == found
+
+
+@pytest.mark.parametrize("call", [1, 3])
+def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
+    """Killed when a trial is trained, but not noted."""
+    write, calls = tuner.write_json, itertools.count(1)
+
+    def die_at_a_call(*arguments):
+        if next(calls) == call:
+            raise Killed
+        write(*arguments)
+
+    search = Search(search="random", max_trials=TRIALS)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(tuner, "write_json", die_at_a_call)
+        tune.tune(settings, search, tmp_path)
+    found = tune.tune(settings, search, tmp_path)
+    for of_both in zip(found, searched[1], strict=True):
+        one, other = (dataclasses.replace(result, seconds=0.0) for result in of_both)
+        assert one == other
+    best = (searched[0] / "best.flags").read_text()
+    assert (tmp_path / "best.flags").read_text() == best
+    models = [path.parent.name for path in (tmp_path / "trials").glob("*/checkpoints")]
+    assert models == [found[0].id]
 
 
 RANDOM = Search(search="random")
