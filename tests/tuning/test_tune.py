@@ -108,8 +108,8 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
         write(*arguments)
 
     search = Search(search="random", max_trials=TRIALS)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(tuner, "write_json", die_at_a_call)
+    monkeypatch.setattr(tuner, "write_json", die_at_a_call)
+    with pytest.raises(Killed):
         tune.tune(settings, search, tmp_path)
     found = tune.tune(settings, search, tmp_path)
     for of_both in zip(found, searched[1], strict=True):
