@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.extras.lucene.reading import impacts_of, query_words, words_of
+from tf_smoothclir.extras.lucene.bulk_files import impacts_of, query_words, words_of
 from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json

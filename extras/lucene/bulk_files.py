@@ -22,18 +22,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.extras.lucene.reading import impacts_of, words_of
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
+from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.query_reading import QueryBatch, read_with
 from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
+from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils.errors import input_error
 
 ENGINES = ("elasticsearch", "opensearch")
+DOCUMENTS_AT_ONCE = 4096
 DOCUMENTS_PER_FILE = 5_000  # so that a file is below the 100 MB that engines take at once
 _DECIMALS = 5
 _NEAREST = 100  # documents by their vectors that are among the candidates
@@ -174,3 +180,31 @@ def write_bulk_files(
 def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
     with open_text_to_write(path) as file:
         file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def words_of(lexical: LexicalParts) -> list[str]:
+    """The words by their ids in queries."""
+    files = (lexical.vocabulary_dir / f"{role}.txt" for role in ROLES)
+    return [word for file in files for word in read_vocabulary(file)]
+
+
+def impacts_of(
+    lexical: LexicalParts | None, collection: Collection
+) -> Iterator[tuple[list[Text], sp.csr_array | None]]:
+    """Yields some documents at a time, with their impacts `[documents, query words]`."""
+    documents = collection.documents()
+    while part := list(itertools.islice(documents, DOCUMENTS_AT_ONCE)):
+        impacts = None
+        if lexical is not None:
+            # The engines know no passages: scores are upper bounds of those of the best one.
+            passages = lexical.model.passages(lexical.document_words(part))
+            of_passages = lexical.model.impacts(passages, lexical.spelling)
+            impacts = largest_of_groups(of_passages, passages.firsts)
+        yield part, impacts
+
+
+def query_words(lexical: LexicalParts, texts: Iterable[str]) -> list[np.ndarray]:
+    """The ids of the known words of each query, as often as they stand in it."""
+    read = lexical.query_reader.words(texts)
+    bounds = zip(read.offsets[:-1], read.offsets[1:])
+    return [ids[ids != NO_WORD] for ids in (read.ids[begin:end] for begin, end in bounds)]

@@ -8,7 +8,7 @@ import pytest
 
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.extras.lucene import anserini, reading
+from tf_smoothclir.extras.lucene import anserini, bulk_files
 from tf_smoothclir.extras.lucene.anserini import write_anserini
 from tf_smoothclir.index.document_collections import open_collection
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -50,7 +50,7 @@ def test_sums_of_integers_are_the_scores_up_to_half_a_step_a_word(
 ):
     run = ranking_runs["lexical"]
     monkeypatch.setattr(anserini, "DOCUMENTS_PER_FILE", 10)
-    monkeypatch.setattr(reading, "DOCUMENTS_AT_ONCE", 5)
+    monkeypatch.setattr(bulk_files, "DOCUMENTS_AT_ONCE", 5)
     source = source_of(run.settings().data)
     collection = source
     written = write_anserini(tmp_path / "out", lexical, collection, source.queries(), bits=bits)
