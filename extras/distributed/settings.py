@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
+from tf_smoothclir.settings.base import LEAVE_OUT, Rule, Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)

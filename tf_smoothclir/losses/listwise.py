@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tf_smoothclir.losses.arguments import check_temperature
-from tf_smoothclir.losses.base import RankingLoss, register
+from tf_smoothclir.losses.base import RankingLoss, check_temperature, register
 from tf_smoothclir.losses.labels import checked_labels
 
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tf_smoothclir.losses.arguments import check_temperature, check_thresholds
-from tf_smoothclir.losses.base import RankingLoss, register
+from tf_smoothclir.losses.base import RankingLoss, check_temperature, check_thresholds, register
 
 
 class OrdinalLoss(RankingLoss):

@@ -7,8 +7,8 @@ as `needs_lists`, is what its attribute of this name says.
 from __future__ import annotations
 
 from tf_smoothclir.plugins import LOSSES, TOWERS, register, with_parts
+from tf_smoothclir.settings.base import LEAVE_OUT, Rule
 from tf_smoothclir.settings.encoder import EncoderSettings
-from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 
 def _given_by_python(kind: str) -> Rule:

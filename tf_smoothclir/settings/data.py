@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import MAX_SEED, Settings, setting
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import MAX_SEED, Rule, Settings, setting
 
 LANGUAGES = ("query_language", "document_language")  # "": what the set says
 RULES = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras_tuner
 
-from tf_smoothclir.losses.arguments import check_thresholds
+from tf_smoothclir.losses.base import check_thresholds
 from tf_smoothclir.plugins import LOSSES, Registry
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
