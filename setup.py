@@ -31,7 +31,6 @@ COMMANDS = {
     "tune": "trainers.tune",
     "reproduce": "papers.reproduce",
     "stats": "trainers.stats",
-    "prepare": "extras.beam.prepare",
     "shards": "extras.distributed.write_shards",
     "convert-polyglot": "papers.liu2020.convert_polyglot",
     "export": "export.export",
@@ -147,7 +146,6 @@ setup(
         "docs": on_both(
             "mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=0.26,<2"
         ),
-        "beam": on_both("apache-beam>=2.64,<2.65 | apache-beam>=2.77,<3"),
         "ir_datasets": on_both(IR_DATASETS),
         "langchain": on_both("langchain-core>=0.3,<2"),
         "milvus": on_both("| milvus-lite>=3.2,<4", "| pymilvus>=3,<4"),  # protobuf 5 and later

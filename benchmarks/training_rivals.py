@@ -23,7 +23,7 @@ def keras_adam(workload: Workload, steps: int, threads: int) -> dict[str, float]
     import tensorflow as tf
     from tensorflow import keras
 
-    from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+    from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
     from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
     def tower(name):

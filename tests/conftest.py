@@ -28,7 +28,7 @@ _PARTS = 4  # of the slow tests
 _LONGEST = (
     *("test_benchmarks", "test_stack_exchange", "tuning.test_tune"),
     *("extras.distributed.test_workers", "papers.laboratory.test_reproduce_end_to_end"),
-    *("tuning.test_resume", "extras.distributed.test_exchange"),
+    "extras.distributed.test_exchange",
     *("papers.yu2020.test_yu2020_end_to_end", "test_real_data", "training.test_resume"),
     *("test_examples", "test_hostile_cases", "two_tower.test_model", "test_choices"),
 )

@@ -20,8 +20,8 @@ from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.losses.softmax import SoftmaxLoss
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.listwise import SoftmaxLoss
+from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
 from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, ExportManifest
 from tf_smoothclir.search.query_files import read_queries

@@ -43,7 +43,7 @@ CORE = {  # modules -> their tests
     "lexical/learning.py": "tests/lexical",
     "hybrid/*.py": "tests/hybrid",
     "data/hashing.py data/candidate_lists.py data/judgments.py": "tests/data tests/test_golden.py",
-    "data/sources/drawn_splits.py data/sources/named_splits.py": "tests/data",
+    "data/sources/splits.py": "tests/data",
     "training/batches.py training/checkpoints.py": "tests/training/test_mining.py"
     " tests/training/test_monitor.py tests/training/test_checkpoints.py"
     " tests/training/test_trainer.py",

@@ -213,7 +213,7 @@ def test_both_stacks_have_the_same_names_and_signatures(one, other):
 
 
 def test_flags_that_are_paths_are_defined_as_paths():
-    names = r"\w+_dir|queries|trec_run|collection|add|remove|qrels|first_stage|uri|input|output"
+    names = r"\w+_dir|queries|trec_run|collection|add|remove|qrels|uri|input|output"
     flag = re.compile(rf'DEFINE_(?:multi_)?string\(\s*"({names})"')
     assert [name for name, path in CODE.items() if flag.search(text_of(path))] == []
 

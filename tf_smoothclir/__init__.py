@@ -25,22 +25,17 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
     from tf_smoothclir.api.teaching import teach as teach
     from tf_smoothclir.api.training import train as train
-    from tf_smoothclir.api.tuning import HyperModel as HyperModel
     from tf_smoothclir.api.tuning import tune as tune
     from tf_smoothclir.client.serving_client import ServingClient as ServingClient
     from tf_smoothclir.families.family import Family as Family
-    from tf_smoothclir.losses.approx_ndcg import ApproxNDCGLoss as ApproxNDCGLoss
-    from tf_smoothclir.losses.cumulative_logits import CumulativeLogits as CumulativeLogits
-    from tf_smoothclir.losses.list_mle import ListMLELoss as ListMLELoss
-    from tf_smoothclir.losses.mse import SegmentMeanSquaredError as SegmentMeanSquaredError
+    from tf_smoothclir.losses.listwise import SoftmaxLoss as SoftmaxLoss
+    from tf_smoothclir.losses.ordinal import CumulativeLogits as CumulativeLogits
+    from tf_smoothclir.losses.ordinal import ProportionalOdds as ProportionalOdds
+    from tf_smoothclir.losses.ordinal import SegmentMeanSquaredError as SegmentMeanSquaredError
+    from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss as SmoothOrdinalSearchLoss
+    from tf_smoothclir.losses.ordinal import ThreePartL2 as ThreePartL2
     from tf_smoothclir.losses.ordinal import ThresholdLoss as ThresholdLoss
-    from tf_smoothclir.losses.pairwise import PairwiseHingeLoss as PairwiseHingeLoss
-    from tf_smoothclir.losses.pairwise import PairwiseLogisticLoss as PairwiseLogisticLoss
-    from tf_smoothclir.losses.proportional_odds import ProportionalOdds as ProportionalOdds
-    from tf_smoothclir.losses.softmax import SoftmaxLoss as SoftmaxLoss
-    from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss as SmoothOrdinalSearchLoss
-    from tf_smoothclir.losses.three_part_l2 import ThreePartL2 as ThreePartL2
-    from tf_smoothclir.optimizers.lazy_adam import LazyAdam as LazyAdam
+    from tf_smoothclir.optimizers.adam import LazyAdam as LazyAdam
     from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop as RowRMSprop
     from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop as SparseRMSprop
     from tf_smoothclir.settings.base import Settings as Settings
@@ -59,31 +54,26 @@ if TYPE_CHECKING:
 from tf_smoothclir.utils.import_hooks import around_import
 
 _PUBLIC = {
-    "ApproxNDCGLoss": "losses.approx_ndcg",
     "AveragePoolingTower": "towers.average_pooling",
     "CNNTower": "towers.cnn",
-    "CumulativeLogits": "losses.cumulative_logits",
+    "CumulativeLogits": "losses.ordinal",
     "Family": "families.family",
-    "HyperModel": "api.tuning",
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
-    "LazyAdam": "optimizers.lazy_adam",
-    "ListMLELoss": "losses.list_mle",
+    "LazyAdam": "optimizers.adam",
     "Model": "api.model",
     "MtebEncoder": "api.mteb",
-    "PairwiseHingeLoss": "losses.pairwise",
-    "PairwiseLogisticLoss": "losses.pairwise",
-    "ProportionalOdds": "losses.proportional_odds",
+    "ProportionalOdds": "losses.ordinal",
     "RowRMSprop": "optimizers.row_rmsprop",
-    "SegmentMeanSquaredError": "losses.mse",
+    "SegmentMeanSquaredError": "losses.ordinal",
     "ServingClient": "client.serving_client",
     "SmoothCosineSimilarity": "two_tower.similarity",
-    "SmoothOrdinalSearchLoss": "losses.sosl",
-    "SoftmaxLoss": "losses.softmax",
+    "SmoothOrdinalSearchLoss": "losses.ordinal",
+    "SoftmaxLoss": "losses.listwise",
     "SparseRMSprop": "optimizers.sparse_rmsprop",
     "Settings": "settings.base",
     "TextTower": "towers.text_tower",
-    "ThreePartL2": "losses.three_part_l2",
+    "ThreePartL2": "losses.ordinal",
     "ThresholdLoss": "losses.ordinal",
     "TwoTower": "two_tower.model",
     "compare": "api.comparison",

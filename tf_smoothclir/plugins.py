@@ -103,7 +103,7 @@ def register(
         help: One sentence for `--help`.
         settings: A frozen dataclass derived from `tf_smoothclir.Settings`, whose fields become
             flags and keywords; their names must be new. Plug-ins may share one.
-        rules: `tf_smoothclir.settings.rule.Rule`s of what its settings do not go together with.
+        rules: `tf_smoothclir.settings.base.Rule`s of what its settings do not go together with.
         facts: Class attributes of an implementation that is named, such as `needs_lists`.
 
     Raises:

@@ -4,14 +4,10 @@ It ranks with the retriever of the run. The default is the test split of the set
 trained on. Data flags choose another set, whose figures get a directory of their own; the
 vocabularies stay those of the run. Writes metrics.json, the metrics of each query, and TREC run and
 qrels files for other tools: to evaluation/ in the run, in it to dim-64/ with --dim=64, by-lexical/
-with --retriever=lexical, over-A/ with --first_stage=A, and on-NAME-DIGEST/ of another retrieval
-set.
+with --retriever=lexical, and on-NAME-DIGEST/ of another retrieval set.
 
 With --encoder, a foreign encoder is measured in place of a run, on the set that the data flags
 name: runs/<name of the encoder>/ gets the files, which smoothclir-compare takes like those of runs.
-
-With --first_stage=A, the run is evaluated as a re-ranker: full/... are then the metrics of the top
-ranks of run A in the order of this run's scores. Everything else is the run's own.
 """
 
 from __future__ import annotations
@@ -28,8 +24,6 @@ _DIM = "Cuts the vectors to this length, one of the run's --matryoshka_dims. 0: 
 setting_flags.define_path("run_dir", "runs/train", "A run of smoothclir-train.")
 flags.DEFINE_multi_enum("split", ["test"], SPLITS, "Split to evaluate.", **_OWN)
 setting_flags.define_path("output_dir", "", _OUTPUT_DIR)
-setting_flags.define_path("first_stage", "", "Run of the same set whose top ranks are re-ranked.")
-flags.DEFINE_integer("rerank_depth", 100, "How many of its first ranks are re-ranked.", 1, **_OWN)
 flags.DEFINE_integer("dim", 0, _DIM, lower_bound=0, **_OWN)
 _MEASURES = "Further measures of full retrieval, of ir_measures, such as nDCG@20,RR,P(rel=2)@5."
 flags.DEFINE_list("measures", [], _MEASURES, **_OWN)

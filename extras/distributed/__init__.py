@@ -12,7 +12,7 @@ from tf_smoothclir.plugins import register
 register(
     "distribution",
     "shards",
-    "tf_smoothclir.extras.distributed.shard_training:on_shards",
+    "tf_smoothclir.extras.distributed.pipeline:on_shards",
     help="one process, which streams its batches from --shards_dir.",
     settings=ShardsSettings,
     rules=RULES,

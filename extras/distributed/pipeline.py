@@ -1,26 +1,34 @@
-"""Batches of candidate lists from TFRecord shards."""
+"""Training from TFRecord shards: batches of lists, and whether shards and settings agree."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.dataset_options import prefetched
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed.reading import (
     READ_BUFFER_BYTES,
     ShardEntry,
     Shards,
     decode_lists,
 )
+from tf_smoothclir.extras.distributed.settings import ShardsSettings
 from tf_smoothclir.protocols.task import Batches, Epoch
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.training.processes import SingleProcess
+from tf_smoothclir.utils.errors import InputError, input_error
 
 _LISTS_IN_BUFFER = 1024  # about 35 MB with 54 documents of 150 tokens
 _FILES_AT_ONCE = 4
+_OF_NGRAMS = ("min_ngram", "max_ngram")  # shards hold no n-grams
 
 
 class ShardPipeline(Batches):
@@ -116,3 +124,76 @@ def _records_of(path: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
     records = tf.data.TFRecordDataset(path, buffer_size=READ_BUFFER_BYTES)
     # Without this, a truncated file would end without an error.
     return records.apply(tf.data.experimental.assert_cardinality(number))
+
+
+class OnShards(SingleProcess):
+    """One process that trains on shards; `Workers` are several."""
+
+    number = 0
+
+    def __init__(self, shards: Shards):
+        self._shards = shards
+        self.fingerprint = f"{self.size} on shards {shards.manifest.fingerprint()}"
+
+    def check_set(self, name: str) -> None:
+        """Checks also that there are enough shards."""
+        shards = self._shards
+        if shards.manifest.name != name:
+            raise _differs(
+                shards,
+                f"they were made from the set {shards.manifest.name}, but the data flags name"
+                f" {name}",
+                "Give the same data flags as to smoothclir-shards",
+            )
+        ShardPipeline(shards, batch_size=1, seed=0, num_workers=self.size)
+
+    def vocabularies(self) -> Mapping[str, list[str]]:
+        """Those that the ids of the shards were looked up in."""
+        return {role: self._shards.vocabulary(role) for role in ROLES}
+
+    def batches(self, settings: TrainingSettings) -> Batches:
+        """Those of this process's own shards."""
+        return ShardPipeline(
+            self._shards,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+            worker=self.number,
+            num_workers=self.size,
+        )
+
+
+def on_shards(settings: RunSettings, is_finished: Callable[[], bool]) -> OnShards:
+    """The implementation of `--distribution=shards`."""
+    del is_finished
+    return OnShards(open_shards(settings))
+
+
+def open_shards(settings: RunSettings) -> Shards:
+    """Opens the shards that the settings name, and checks that they were written alike."""
+    shards = Shards.open(settings.of(ShardsSettings).shards_dir)
+    manifest, training = shards.manifest, settings.training
+    own, common = training.train_negatives, training.negatives
+    expected = {
+        **{k: v for k, v in settings.text.values().items() if k not in _OF_NGRAMS},
+        "train_negatives": common if own < 0 else own,
+        "num_grades": len(settings.model.thresholds) + 1,
+    }
+    written = {
+        **dataclasses.asdict(TextSettings()),
+        **TextSettings(**manifest.text).values(),
+        "train_negatives": manifest.negatives,
+        "num_grades": manifest.num_grades,
+    }
+    for name, value in expected.items():
+        if written[name] == value:
+            continue
+        if name == "num_grades":
+            reason = f"they have {written[name]} grades, but --thresholds are for {value}"
+            raise _differs(shards, reason, f"Give {written[name] - 1} --thresholds")
+        reason = f"they were written with {written[name]} for --{name}, but it is {value} here"
+        raise _differs(shards, reason, f"Give --{name}={written[name]}, or write new shards")
+    return shards
+
+
+def _differs(shards: Shards, reason: str, remedy: str) -> InputError:
+    return input_error(f"--shards_dir={shards.directory}", reason, remedy)

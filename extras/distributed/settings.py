@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import LEAVE_OUT, Rule, Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,22 +22,21 @@ class ShardsSettings(Settings):
 
 
 _OURS = ("shards", "multi_worker")
-_LEAVE_OUT = "Leave one of the two out"
 _SAMPLED = "the documents of shards were sampled when the shards were written"
 _OF_IDS = "shards hold the ids of words, not their n-grams"
 _BESIDE = (  # setting, the value that it may have, why no other, what to do
     ("batching", "lists", "shards give whole candidate lists", "Add --batching=lists"),
-    ("fresh_negatives", False, _SAMPLED, _LEAVE_OUT),
-    ("hard_negatives", 0, _SAMPLED, _LEAVE_OUT),
-    ("pseudo_queries", 0, _SAMPLED, _LEAVE_OUT),
-    ("ngram_buckets", 0, _OF_IDS, _LEAVE_OUT),
+    ("fresh_negatives", False, _SAMPLED, LEAVE_OUT),
+    ("hard_negatives", 0, _SAMPLED, LEAVE_OUT),
+    ("pseudo_queries", 0, _SAMPLED, LEAVE_OUT),
+    ("ngram_buckets", 0, _OF_IDS, LEAVE_OUT),
     (
         "retriever",
         "dense",
         "lexical models are learned by one process, from a whole set",
         "Leave one of the two out: --retriever=dense trains the towers alone",
     ),
-    ("reranker", "none", "a re-ranker is learned by one process, from a whole set", _LEAVE_OUT),
+    ("reranker", "none", "a re-ranker is learned by one process, from a whole set", LEAVE_OUT),
 )
 RULES = (
     Rule(

@@ -16,9 +16,9 @@ from tf_smoothclir.papers import li2018 as li2018  # registers their plug-ins
 from tf_smoothclir.papers import yu2020 as yu2020
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.yu2020.options import GIVEN, MAPPED, WORD_VECTORS, MatchingOptions
+from tf_smoothclir.settings.base import Rule
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.rule import Rule
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 

@@ -12,7 +12,7 @@ from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
 if TYPE_CHECKING:
-    from tf_smoothclir.papers.laboratory.cells import TrainingCell
+    from tf_smoothclir.papers.laboratory.training_cell import TrainingCell
 
 TUNED_ON = "validation"
 
@@ -86,7 +86,7 @@ class System:
 
 
 def _cell(study: Study, settings: RunSettings, *, tuning: bool = False) -> TrainingCell:
-    from tf_smoothclir.papers.laboratory.cells import TrainingCell  # needs TensorFlow
+    from tf_smoothclir.papers.laboratory.training_cell import TrainingCell  # needs TensorFlow
 
     return TrainingCell(study, settings, tuning)
 

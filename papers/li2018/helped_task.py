@@ -9,9 +9,8 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import optimizer_variables
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.optimizers import make_optimizer
+from tf_smoothclir.optimizers import learning_rate, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
-from tf_smoothclir.optimizers.learning_rate import learning_rate
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.triplets import TripletBatch

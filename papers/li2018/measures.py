@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.tables import TITLED_TEXTS, read_table
+from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
 from tf_smoothclir.lexical.text_reader import DocumentReader
@@ -24,7 +26,6 @@ from tf_smoothclir.papers.laboratory.study import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
-from tf_smoothclir.utils.errors import InputError
 
 MAP, LIST_MAP, FULL_MRR, GRADE_1 = "MAP, collection", "MAP, lists", "MRR@10, collection", "grade 1"
 COLUMNS = (MAP, LIST_MAP, FULL_MRR, GRADE_1)
@@ -144,12 +145,17 @@ def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
 
 
 def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:
-    """The set's own translations, `[queries, document words]`; None where there are none."""
+    """The set's own translations, `[queries, document words]`; None where there are none.
+
+    They are in `wiki_<language of the documents>.queries`, and nothing is trained on them.
+    """
     source, ids = texts.retrieval_set.source, texts.retrieval_set.query_ids
-    try:
-        translated = {text.id: text.text for text in source.translated_queries()}
-    except InputError:
+    if not isinstance(source, WikiClirDirectory):
         return None
+    path = source.files["documents"][0].with_name(f"wiki_{source.document_language}.queries")
+    if not path.is_file():
+        return None
+    translated = {id_: text for _, (id_, _, text) in read_table(path, TITLED_TEXTS)}
     if missing := sum(id_ not in translated for id_ in ids):
         logging.warning("%s: %d queries have no translation", source.name, missing)
     reader = DocumentReader(texts.vocabulary_dir, texts.max_query_tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule
 
 _OURS = ("adversarial", "s2net", "bae", "xcnn")
 # Who has the settings that can be searched.

@@ -12,7 +12,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.significance import differences, holm
-from tf_smoothclir.optimizers.learning_rate import learning_rate
+from tf_smoothclir.optimizers import learning_rate
 from tf_smoothclir.papers.laboratory.experiment import Experiment
 from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
 from tf_smoothclir.papers.laboratory.study import Study

@@ -14,8 +14,7 @@ import tensorflow as tf
 from matplotlib.colors import SymLogNorm
 
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
-from tf_smoothclir.losses.mse import SegmentMeanSquaredError
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.ordinal import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
 from tf_smoothclir.papers.laboratory.experiment import Experiment
 from tf_smoothclir.papers.laboratory.pages import Written
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity

@@ -129,7 +129,6 @@ EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
         ("trainers.train", "data_dir-tfds_name"),
         ("trainers.train", "distribution-batching"),
         ("trainers.tune", "tune-retriever"),
-        ("trainers.evaluate", "rerank_depth-first_stage"),
         ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
         *(("export.search", name) for name in ("queries-query", "uri-engine")),
         *(("export.build_index", name) for name in ("add-engine", "update-engine")),

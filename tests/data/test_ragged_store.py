@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tests.full_disk import room_for
 from tf_smoothclir.data import ragged_store
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped, join_stores
+from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped
 from tf_smoothclir.data.ragged_tensors import gather_rows, mapped_tensors
 
 ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
@@ -68,17 +68,6 @@ def test_a_store_without_values_is_read_although_it_cannot_be_mapped(tmp_path, r
     assert len(store) == len(rows)
     assert store.values.shape == (0,)
     assert gathered(store, list(range(len(rows)))) == (rows or [[]])
-
-
-def test_stores_are_joined_in_order_and_deleted(tmp_path):
-    parts = {"b": [[1, 2], []], "a": [], "c": [[], [3], [4, 5, 6]]}
-    for name, rows in parts.items():
-        with RaggedWriter(tmp_path, name, "<i4") as writer:
-            writer.add(np.concatenate([[], *rows]), np.array([len(row) for row in rows], int))
-    join_stores(tmp_path, list(parts), "all", "<i4")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.offsets", "all.values"]
-    joined = RaggedStore(tmp_path, "all", "<i4")
-    assert [row.tolist() for row in joined] == [[1, 2], [], [], [3], [4, 5, 6]]
 
 
 @pytest.mark.parametrize("piece", [1, 4, 100])

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from tests.lexical.helpers import counts, words
 from tests.small_world import random_set
-from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
@@ -241,17 +239,6 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
     assert found == pytest.approx(expected)
     assert found[0, 1] > 0
     assert not found[1:].any()  # word 3 stands for nothing
-
-
-def test_translated_queries_are_read_or_what_they_would_take_is_said(tmp_path):
-    settings = tiny_settings(write_tiny_set(tmp_path / "tiny"), tmp_path / "cache")
-    source = source_of(settings.data)
-    with pytest.raises(InputError, match=r"wiki_fr\.queries: there is no such file.*Put one there"):
-        list(source.translated_queries())
-    (tmp_path / "tiny" / "wiki_fr.queries").write_text("0\tTitre\tmot1 mot2\n")
-    assert [text[:3] for text in source.translated_queries()] == [("0", "Titre", "mot1 mot2")]
-    with pytest.raises(InputError, match="the set has no queries in fr"):
-        source_of(tiny_settings("", "").data).translated_queries()
 
 
 # Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.

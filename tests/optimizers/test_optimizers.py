@@ -17,8 +17,8 @@ from tf_smoothclir.optimizers import (
     make_optimizer,
 )
 from tf_smoothclir.optimizers.gradients import clipped
-from tf_smoothclir.optimizers.sparse_adagrad import SparseAdagrad
 from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy, gradient_policy
+from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 
 ROWS, DIM = 6, 3
 RATE = 0.1

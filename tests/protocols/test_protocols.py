@@ -5,7 +5,7 @@ import pytest
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points, write_cut_points
-from tf_smoothclir.protocols.scorer import Ranking, TwoStageRetriever, rerank
+from tf_smoothclir.protocols.scorer import Ranking, TwoStageRetriever, ordered
 from tf_smoothclir.utils.errors import InputError
 
 CUT_POINTS = {
@@ -49,25 +49,31 @@ def test_candidate_lists_of_a_ranking_have_the_grades_of_the_judgments():
     np.testing.assert_allclose(FIRST_STAGE.score(lists), ranking.scores.ravel())
 
 
-def test_rerank_sorts_the_found_documents_and_breaks_ties_by_the_set():
+def test_other_scores_order_documents_and_break_ties_by_the_set():
     (found,) = FIRST_STAGE.rank(np.array([4, 9]), 12)
-    ranking = rerank(found, Reranker(), WORLD)
+    scores = Reranker().score(found.candidate_lists(WORLD)).reshape(2, 12)
+    ranking = ordered(found, scores, WORLD)
     for row, query in enumerate((4, 9)):
         scores = {d: (query + d) % 4 for d in found.document_rows[row].tolist()}
         expected = sorted(scores, key=lambda d: (-scores[d], WORLD.tie_order[d]))
         assert ranking.document_rows[row].tolist() == expected
         assert ranking.scores[row].tolist() == [scores[d] for d in expected]
-    again = rerank(found, FIRST_STAGE, WORLD)  # by the first stage itself nothing changes
+    again = ordered(found, found.scores, WORLD)  # by its own scores nothing changes
     np.testing.assert_array_equal(again.document_rows, found.document_rows)
 
 
-@pytest.mark.parametrize("depth", [3, 8, 100])
-def test_two_stages_rank_no_more_than_the_reranker_has_seen(depth):
-    two_stages = TwoStageRetriever(FIRST_STAGE, Reranker(), WORLD, ranks=8)
+@pytest.mark.parametrize("depth", [3, 8, 20])
+def test_two_stages_order_what_the_reranker_has_seen_and_keep_the_rest(depth):
+    two_stages = TwoStageRetriever(FIRST_STAGE, Reranker(), WORLD, ranks=8, weight=0.5)
     queries = np.arange(20)
     ranking = Ranking.joined(two_stages.rank(queries, depth))
-    expected = rerank(Ranking.joined(FIRST_STAGE.rank(queries, 8)), Reranker(), WORLD)
-    np.testing.assert_array_equal(ranking.document_rows, expected.document_rows[:, :depth])
-    np.testing.assert_array_equal(ranking.scores, expected.scores[:, :depth])
-    lists = ranking.candidate_lists(WORLD)
-    np.testing.assert_array_equal(two_stages.score(lists), Reranker().score(lists))
+    first = Ranking.joined(FIRST_STAGE.rank(queries, 20))
+    top = first.cut(8)
+    added = 0.5 * Reranker().score(top.candidate_lists(WORLD)).reshape(20, 8)
+    expected = ordered(top, top.scores + added, WORLD)
+    np.testing.assert_array_equal(ranking.document_rows[:, :8], expected.document_rows[:, :depth])
+    np.testing.assert_array_equal(ranking.document_rows[:, 8:], first.document_rows[:, 8:depth])
+    assert (np.diff(ranking.scores) <= 0).all()
+    lists = top.candidate_lists(WORLD)
+    found = two_stages.score(lists)
+    np.testing.assert_allclose(found, FIRST_STAGE.score(lists) + added.ravel(), rtol=1e-6)

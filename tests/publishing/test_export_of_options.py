@@ -32,7 +32,6 @@ OPTIONS = {
     "position_weights": "learned",
     "batching": "in_batch",
     "hard_negatives": 2,
-    "mine_ranks": (2, 9),
     "fresh_negatives": True,
     "matryoshka_dims": (2,),
 }

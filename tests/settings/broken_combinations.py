@@ -8,7 +8,7 @@ from tf_smoothclir.extras import distributed
 from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
 from tf_smoothclir.papers.li2018.rules import OBJECTIVE_RULES
 from tf_smoothclir.settings import presets
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule
 from tf_smoothclir.settings.run import RunSettings
 
 OF_PLUGINS = {
@@ -80,7 +80,6 @@ uri=here.db engine
 engine_collection=mine engine
 add=documents.tsv engine
 remove=ids.txt engine
-rerank_depth=50 first_stage
 """
 # Other values than the defaults of flags that exclude each other.
 _GIVEN = """
@@ -89,7 +88,7 @@ remove=ids.txt engine=milvus index_dir=index collection=documents.tsv index_type
 overwrite=True update=True search_model=False data_dir=here
 tfds_name=wiki_clir/fr
 tfds_data_dir=here ir_dataset=mr-tydi/sw query_language=de document_language=sw max_queries=25
-max_train_queries=12 related_per_query=0.5 max_skipped=0.1 toy_entities=900 split_seed=5
+max_train_queries=12 max_skipped=0.1 toy_entities=900 split_seed=5
 parallel=a.en,a.fr
 """
 

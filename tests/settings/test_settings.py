@@ -12,7 +12,6 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import METRICS, TrainingSettings
 
-RANKS = "be the first and the last rank, such as 10,200"
 RISING = "be rising numbers from 1 on, such as 64,128,256"
 PLUG_IN = "A plug-in (--plugin) may bring it."
 
@@ -42,8 +41,6 @@ REFUSED = [
     (TrainingSettings, "seed", 2**31 - 1, "be at most 2147483646, but is 2147483647."),
     (DataSettings, "split_seed", 10**30, f"be at most 2147483646, but is {10**30}."),
     (ModelSettings, "dim", 16_385, "be at most 16384, but is 16385."),
-    (TrainingSettings, "mine_ranks", (200, 10), f"{RANKS}, but is 200,10."),
-    (TrainingSettings, "mine_ranks", (0, 10), f"{RANKS}, but is 0,10."),
     (ModelSettings, "matryoshka_dims", (64, 32), f"{RISING}, but is 64,32."),
     (ModelSettings, "loss", "hinge", f"be one of {', '.join(LOSSES)}, but is 'hinge'. {PLUG_IN}"),
 ]

@@ -18,7 +18,7 @@ from tests.towers.test_average_pooling import (
     word_vectors,
 )
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.losses.sosl import SmoothOrdinalSearchLoss
+from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.towers.cnn import CNNTower, largest_responses

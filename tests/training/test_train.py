@@ -10,8 +10,8 @@ import pytest
 from tests.training.fixtures import run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import QUERIES, tiny_settings, write_tiny_set
-from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.data.word_places import inverse_document_frequency
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS

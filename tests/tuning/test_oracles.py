@@ -112,11 +112,3 @@ def test_more_trials_continue_a_search_and_a_damaged_file_says_what_to_do(tmp_pa
     state.unlink()
     assert history(run(make("random", state, 20))) == expected
     assert json.loads(state.read_text())
-
-
-def test_interrupted_trials_of_several_workers_are_handed_out_first(tmp_path):
-    oracle = make("grid", tmp_path / "state", 5)
-    interrupted = [oracle.create_trial(name).trial_id for name in ("worker0", "worker1")]
-    again = make("grid", tmp_path / "state", 5)
-    handed_out = [again.create_trial(name).trial_id for name in ("a", "b", "c")]
-    assert handed_out == [*interrupted, "0002"]

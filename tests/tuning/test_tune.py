@@ -1,7 +1,9 @@
 """Searches on the tiny set in this process: trials, tables, disk, memory, mistakes."""
 
 import csv
+import dataclasses
 import gc
+import itertools
 import resource
 import shutil
 import subprocess
@@ -12,16 +14,16 @@ from unittest import mock
 import pytest
 
 from tests.training.test_run_directory import READ_FLAGS, snapshot
+from tests.training.test_trainer import Killed
 from tf_smoothclir.settings.search import Search, searchable
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.tuning import search_space, tune, tuner
+from tf_smoothclir.tuning import search_space, trial, tune, tuner
 from tf_smoothclir.tuning.search_directory import only_search
 from tf_smoothclir.tuning.search_space import with_values
-from tf_smoothclir.tuning.workers import ENVIRONMENT
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,43 +43,43 @@ def searched(settings, tmp_path_factory):
 
 
 def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
-    output_dir, found = searched
-    assert len({result.values["thresholds"] for result in found}) == TRIALS
-    scores = [result.metrics["MAP"] for result in found]
+    output_dir, results = searched
+    assert len({result.values["thresholds"] for result in results}) == TRIALS
+    scores = [result.metrics["MAP"] for result in results]
     assert scores == sorted(scores, reverse=True)
     rows = list(csv.reader((output_dir / "trials.csv").open()))
     assert rows[0][:4] == ["trial", "thresholds", "MAP", "P_mr@1"]
-    expected = [[r.id, r.values["thresholds"], f"{r.metrics['MAP']:.4f}"] for r in found]
+    expected = [[r.id, r.values["thresholds"], f"{r.metrics['MAP']:.4f}"] for r in results]
     assert [row[:3] for row in rows[1:]] == expected
     page = (output_dir / "trials.md").read_text()
-    assert all(f"| {r.id} | {r.values['thresholds']} |" in page for r in found)
+    assert all(f"| {r.id} | {r.values['thresholds']} |" in page for r in results)
     assert (output_dir / "heatmap.png").read_bytes().startswith(b"\x89PNG")
     best = read_json(output_dir / "best.json")
-    assert best["trial"] == found[0].id
-    assert (best["objective"], best["score"]) == ("MAP", found[0].metrics["MAP"])
-    assert (best["trials"], best["folds"], best["values"]) == (TRIALS, 0, found[0].values)
+    assert best["trial"] == results[0].id
+    assert (best["objective"], best["score"]) == ("MAP", results[0].metrics["MAP"])
+    assert (best["trials"], best["folds"], best["values"]) == (TRIALS, 0, results[0].values)
 
 
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
-    output_dir, found = searched
+    output_dir, results = searched
     line = [sys.executable, "-c", READ_FLAGS, f"--flagfile={output_dir}/best.flags"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{with_values(settings, found[0].values)}\n"
+    assert done.stdout == f"{with_values(settings, results[0].values)}\n"
 
 
 def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
     searched, settings, tmp_path, without_plots
 ):
-    output_dir, found = searched
-    result = train.train(with_values(settings, found[0].values), tmp_path / "run")
-    own = read_json(output_dir / "trials" / found[0].id / "metrics.json")
+    output_dir, results = searched
+    result = train.train(with_values(settings, results[0].values), tmp_path / "run")
+    own = read_json(output_dir / "trials" / results[0].id / "metrics.json")
     assert own["history"] == result["history"]
     best = result["history"][result["training"]["best_epoch"] - 1]["validation"]
-    assert found[0].metrics == best
+    assert results[0].metrics == best
     with_model = {path.parent.name for path in (output_dir / "trials").glob("*/checkpoints")}
-    assert with_model == {found[0].id}
-    tasks.load_model(RunDirectory.load(output_dir / "trials" / found[0].id))  # does not raise
-    for result in found:
+    assert with_model == {results[0].id}
+    tasks.load_model(RunDirectory.load(output_dir / "trials" / results[0].id))  # does not raise
+    for result in results:
         events = b"".join(p.read_bytes() for p in (output_dir / "logs" / result.id).iterdir())
         assert result.values["thresholds"].encode() in events
         assert b"_hparams_/session_start_info" in events
@@ -85,14 +87,38 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
 
 
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
-    output_dir, found = searched
-    monkeypatch.setattr(tuner, "trainer_of", None)
+    output_dir, results = searched
+    monkeypatch.setattr(trial, "trainer_of", None)
     before, search = snapshot(output_dir / "trials"), Search(search="random", max_trials=TRIALS)
-    assert tune.tune(settings, search, output_dir) == found
+    assert tune.tune(settings, search, output_dir) == results
     assert snapshot(output_dir / "trials") == before
     copy = shutil.copytree(output_dir, tmp_path / "copy")
     (copy / "oracle.json").unlink()  # the trials have metrics of their own
-    assert tune.tune(settings, search, copy) == found
+    assert tune.tune(settings, search, copy) == results
+
+
+@pytest.mark.parametrize("call", [1, 3])
+def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
+    """Killed when a trial is trained, but not noted."""
+    write, calls = tuner.write_json, itertools.count(1)
+
+    def die_at_a_call(*arguments):
+        if next(calls) == call:
+            raise Killed
+        write(*arguments)
+
+    search = Search(search="random", max_trials=TRIALS)
+    monkeypatch.setattr(tuner, "write_json", die_at_a_call)
+    with pytest.raises(Killed):
+        tune.tune(settings, search, tmp_path)
+    results = tune.tune(settings, search, tmp_path)
+    for of_both in zip(results, searched[1], strict=True):
+        one, other = (dataclasses.replace(result, seconds=0.0) for result in of_both)
+        assert one == other
+    best = (searched[0] / "best.flags").read_text()
+    assert (tmp_path / "best.flags").read_text() == best
+    models = [path.parent.name for path in (tmp_path / "trials").glob("*/checkpoints")]
+    assert models == [results[0].id]
 
 
 RANDOM = Search(search="random")
@@ -102,7 +128,7 @@ RANDOM = Search(search="random")
     ("search", "changes", "overwrite", "message"),
     [
         (Search(search="grid"), {}, False, "--search: random there, grid here"),
-        (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
+        (RANDOM, {"dim": 5}, False, r"search with other settings \(--dim: 4 there, 5 here"),
         (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such directory"),
         (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
         (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
@@ -125,32 +151,27 @@ def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp
     assert (tmp_path / "run" / "logs").is_dir()
 
 
-def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_path, monkeypatch):
+def test_two_searches_do_not_share_a_directory(settings, tmp_path):
     message = "another search is running"
     with only_search(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
-    for name, value in zip(ENVIRONMENT, ("tuner0", "127.0.0.1", "1")):
-        monkeypatch.setenv(name, value)
-    search = Search(search="random", max_trials=TRIALS)
-    with pytest.raises(InputError, match=r"search with other settings \(--learning_rate: "):
-        tune.tune(tiny(select_metric="MAP", learning_rate=0.5), search, searched[0])
 
 
 def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):
-    found = tune.tune(tiny(), Search(search="grid", max_trials=1, folds=2), tmp_path / "out")
+    results = tune.tune(tiny(), Search(search="grid", max_trials=1, folds=2), tmp_path / "out")
     trial = tmp_path / "out" / "trials" / "0000"
     each = [read_json(path) for path in sorted(trial.glob("fold*/metrics.json"))]
     assert len(each) == 2
     mean = sum(fold["validation"]["NDCG@5"] for fold in each) / 2
-    assert found[0].metrics["NDCG@5"] == pytest.approx(mean)
+    assert results[0].metrics["NDCG@5"] == pytest.approx(mean)
     assert not list(trial.glob("**/checkpoints"))
 
 
 @pytest.mark.slow
 def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
-    found = tune.tune(tiny(epochs=3), Search(search="hyperband", max_trials=4), tmp_path / "out")
-    assert {result.values["epochs"] for result in found} == {1, 3}
-    for result in found:
+    results = tune.tune(tiny(epochs=3), Search(search="hyperband", max_trials=4), tmp_path / "out")
+    assert {result.values["epochs"] for result in results} == {1, 3}
+    for result in results:
         written = read_json(tmp_path / "out" / "trials" / result.id / "metrics.json")
         assert len(written["history"]) == result.values["epochs"]
 
@@ -158,14 +179,14 @@ def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
 def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
     values = {**searchable(), "learning_rate": (3e38, 0.1)}
     monkeypatch.setattr(search_space, "searchable", lambda: values)
-    found = tune.tune(tiny(clip_norm=0.0), Search(("learning_rate",), "grid"), tmp_path / "out")
-    assert [result.diverged for result in found] == [False, True]
-    assert found[1].metrics == dict.fromkeys(METRICS, 0.0)
+    results = tune.tune(tiny(clip_norm=0.0), Search(("learning_rate",), "grid"), tmp_path / "out")
+    assert [result.diverged for result in results] == [False, True]
+    assert results[1].metrics == dict.fromkeys(METRICS, 0.0)
 
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
     error = OSError("no space left on device")
-    monkeypatch.setattr(tuner, "trainer_of", mock.Mock(side_effect=error))
+    monkeypatch.setattr(trial, "trainer_of", mock.Mock(side_effect=error))
     with pytest.raises(OSError, match="no space left"):
         tune.tune(settings, Search(), tmp_path / "out")
     assert not (tmp_path / "out" / "trials.csv").exists()
@@ -196,11 +217,11 @@ def test_memory_does_not_grow_over_the_trials(tiny, tmp_path, monkeypatch):
 def test_trials_of_another_retriever_have_its_metrics(retriever, tiny, tmp_path):
     fixed = tiny(retriever=retriever, epochs=1, select_metric="MAP")
     search = Search(("psq_beta",), "random", max_trials=2)
-    found = tune.tune(fixed, search, tmp_path / "out")
-    assert len({result.values["psq_beta"] for result in found}) == 2
-    expected = train.train(with_values(fixed, found[0].values), tmp_path / "run")
-    assert found[0].metrics == {name: expected["validation"][name] for name in METRICS}
-    assert found[0].best_epoch == (retriever == "hybrid")
+    results = tune.tune(fixed, search, tmp_path / "out")
+    assert len({result.values["psq_beta"] for result in results}) == 2
+    expected = train.train(with_values(fixed, results[0].values), tmp_path / "run")
+    assert results[0].metrics == {name: expected["validation"][name] for name in METRICS}
+    assert results[0].best_epoch == (retriever == "hybrid")
     kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
-    assert kept == {found[0].id}
-    load_models(RunDirectory.load(tmp_path / "out" / "trials" / found[0].id))  # does not raise
+    assert kept == {results[0].id}
+    load_models(RunDirectory.load(tmp_path / "out" / "trials" / results[0].id))  # does not raise

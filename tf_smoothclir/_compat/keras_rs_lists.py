@@ -1,8 +1,4 @@
-"""Ranking metrics and losses of the stack of Keras 3, by keras-rs.
-
-See `tensorflow_ranking_lists` for the arguments of both functions. keras-rs has no softmax loss and
-no ApproxNDCG; they are written here as tensorflow-ranking defines them.
-"""
+"""Ranking metrics of the stack of Keras 3, by keras-rs."""
 
 from __future__ import annotations
 
@@ -46,58 +42,3 @@ def _compiled_metric(name: str, topn: int | None) -> Callable:
 
 def _gain_is_grade(labels):
     return labels
-
-
-def pairwise_hinge_losses(labels, scores):
-    """Computes the hinge loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
-    import keras_rs
-
-    return _pairwise(keras_rs.losses.PairwiseHingeLoss(), labels, scores)
-
-
-def pairwise_logistic_losses(labels, scores):
-    """Computes the logistic loss of the pairs of each list, as in `tensorflow_ranking_lists`."""
-    import keras_rs
-    import tensorflow as tf
-
-    loss = keras_rs.losses.PairwiseLogisticLoss()
-    # Of equal scores, theirs has gradient 0 instead of -1/2.
-    loss.pairwise_loss = lambda differences: tf.math.softplus(-differences)
-    return _pairwise(loss, labels, scores)
-
-
-def _pairwise(loss, labels, scores):
-    import tensorflow as tf
-
-    losses, is_pair = loss.compute_unreduced_loss(labels, scores)
-    return tf.math.divide_no_nan(
-        tf.reduce_sum(losses * is_pair, axis=[1, 2]), tf.reduce_sum(is_pair, axis=[1, 2])
-    )
-
-
-def softmax_losses(labels, scores):
-    """Computes the softmax loss of each list, as in `tensorflow_ranking_lists`."""
-    import tensorflow as tf
-
-    grades = tf.nn.relu(labels)
-    real_scores = tf.where(labels >= 0, scores, scores.dtype.min)
-    return -tf.reduce_sum(grades * tf.nn.log_softmax(real_scores), axis=1)
-
-
-def approx_ndcg_losses(labels, scores):
-    """Computes minus ApproxNDCG of each list, as in `tensorflow_ranking_lists`."""
-    import tensorflow as tf
-
-    real = tf.cast(labels >= 0, scores.dtype)
-    grades = tf.nn.relu(labels)
-    # Divided by 2^highest, which cancels and would overflow from grade 128 on.
-    highest = tf.reduce_max(grades, axis=1, keepdims=True)
-    gains = real * (2 ** (grades - highest) - 2**-highest)
-    # For each document, the sum over all documents, itself (1/2) included.
-    is_before = tf.sigmoid(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
-    ranks = tf.reduce_sum(is_before * real[:, tf.newaxis, :], axis=2) + 0.5
-    found = tf.reduce_sum(gains / tf.math.log1p(ranks), axis=1)
-    places = tf.range(1, tf.shape(labels)[1] + 1)
-    best_gains = tf.sort(gains, direction="DESCENDING")
-    best = tf.reduce_sum(best_gains / tf.math.log1p(tf.cast(places, gains.dtype)), axis=1)
-    return -tf.math.divide_no_nan(found, best)

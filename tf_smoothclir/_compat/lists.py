@@ -1,32 +1,14 @@
-"""Ranking metrics and losses by tensorflow-ranking or, on the other stack, by keras-rs.
+"""Ranking metrics by tensorflow-ranking or, on the other stack, by keras-rs.
 
-Both modules have the same functions with the same results, which `tests/golden.json` holds. They
+Both modules have the same function with the same results, which `tests/golden.json` holds. They
 import their library when it is used, because the import takes a second.
 """
 
 from tf_smoothclir._compat import ON_KERAS_3
 
 if ON_KERAS_3:
-    from tf_smoothclir._compat.keras_rs_lists import (
-        approx_ndcg_losses,
-        list_metric,
-        pairwise_hinge_losses,
-        pairwise_logistic_losses,
-        softmax_losses,
-    )
+    from tf_smoothclir._compat.keras_rs_lists import list_metric
 else:
-    from tf_smoothclir._compat.tensorflow_ranking_lists import (
-        approx_ndcg_losses,
-        list_metric,
-        pairwise_hinge_losses,
-        pairwise_logistic_losses,
-        softmax_losses,
-    )
+    from tf_smoothclir._compat.tensorflow_ranking_lists import list_metric
 
-__all__ = [
-    "approx_ndcg_losses",
-    "list_metric",
-    "pairwise_hinge_losses",
-    "pairwise_logistic_losses",
-    "softmax_losses",
-]
+__all__ = ["list_metric"]

@@ -15,15 +15,15 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.cells import text_of
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set, write_set
 from tf_smoothclir.data.sources.opening import columns_of, source_of
-from tf_smoothclir.data.sources.pairs import (
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
+from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
+from tf_smoothclir.data.sources.user_files import (
     DOCUMENT,
     QUERY,
     judgments_of_clicks,
     judgments_of_pairs,
     texts_of_column,
 )
-from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
-from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import make_directory

@@ -9,12 +9,15 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.api.given_objects import with_objects
+from tensorflow import keras
+
 from tf_smoothclir.api.sets import PARTS, Data, given_set, kept_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.base import kind_of, typed
+from tf_smoothclir.settings.given import objects_text
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings, all_groups
+from tf_smoothclir.towers.given import dim_of
 from tf_smoothclir.training.grades import (
     highest_grade,
     needs_table_alone,
@@ -25,7 +28,7 @@ from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
-# Of `train`, `tune` and `HyperModel`, besides settings.
+# Of `train` and `tune`, besides settings.
 _ARGUMENTS = (
     *("data", "queries", "documents", "judgments", "clicks", "pairs", "parallel", "splits"),
     "preset",
@@ -137,3 +140,41 @@ def settings_with_data(
     if found.directory is not None:
         chosen = changed(chosen, {"data_dir": found.directory, "parallel": parallel}, **beside)
     return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
+
+
+def with_objects(where: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call, with objects replaced by the settings that stand for them."""
+    settings = dict(keywords)
+    towers = {name: settings.pop(name, None) for name in ("query_tower", "document_tower")}
+    layers = {name: tower for name, tower in towers.items() if tower is not None}
+    loss = settings.get("loss")
+    if isinstance(loss, keras.losses.Loss):
+        settings["loss"] = "given"
+    else:
+        loss = None
+    for name, tower in layers.items():
+        if not isinstance(tower, keras.layers.Layer):
+            kind = type(tower).__name__
+            raise input_error(f"{where}: {name}", f"it is a {kind}", "Give a Keras layer")
+    if layers:
+        if "tower" in settings:
+            reason = "towers are given as objects too"
+            raise input_error(f"{where}: tower", reason, "Leave one of the two out")
+        settings |= {"tower": "given", "dim": _common_dim(where, layers, settings)}
+    if loss is not None or layers:
+        settings["objects"] = objects_text(loss=loss, **layers)
+    return settings
+
+
+def _common_dim(
+    where: str, layers: Mapping[str, keras.layers.Layer], settings: Mapping[str, Any]
+) -> int:
+    """The length of the vectors of both towers."""
+    dims = {name: dim_of(layer, f"{where}: {name}") for name, layer in layers.items()}
+    if "dim" in settings:
+        dims["dim"] = settings["dim"]
+    if len(set(dims.values())) > 1:
+        shown = ", ".join(f"{name}: {dim}" for name, dim in dims.items())
+        reason = f"vectors have different lengths ({shown})"
+        raise input_error(where, reason, "Give both towers the same number of outputs")
+    return next(iter(dims.values()))

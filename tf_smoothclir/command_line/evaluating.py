@@ -9,7 +9,7 @@ from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 
 FLAGS = flags.FLAGS
-_RUN_FLAGS = ("retriever", "dim", "rerank_depth", "output_dir", "measures")
+_RUN_FLAGS = ("retriever", "dim", "output_dir", "measures")
 
 
 def evaluate_by_flags() -> None:
@@ -23,15 +23,13 @@ def evaluate_by_flags() -> None:
 
 
 def _evaluate_run():
-    run, first = RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify), None
-    if FLAGS.first_stage:
-        first = RunDirectory.load(FLAGS.first_stage, "--first_stage", verify=FLAGS.verify)
+    run = RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify)
     # This import takes seconds: report a missing run first.
     from tf_smoothclir.training.run_evaluation import evaluate_run
 
     data = setting_flags.data_like(run.settings().data)
     more = {name: FLAGS[name].value for name in _RUN_FLAGS}
-    return evaluate_run(run, data, FLAGS.split, first_stage=first, **more)
+    return evaluate_run(run, data, FLAGS.split, **more)
 
 
 def _evaluate_encoder():

@@ -10,8 +10,8 @@ import dataclasses
 
 from absl import flags
 
+from tf_smoothclir.settings.base import LEAVE_OUT, Rule
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 _DATA = [field.name for field in dataclasses.fields(DataSettings)]
 _DATA = [name for name in _DATA if name not in ("cache_dir", "columns")]
@@ -58,8 +58,6 @@ FLAG_RULES = (
         _needs(name, "engine", "an index on disk is built in one go; an engine takes changes")
         for name in ("add", "remove")
     ),
-    # smoothclir-evaluate
-    _needs("rerank_depth", "first_stage", "--rerank_depth is about the ranks of --first_stage"),
 )
 
 

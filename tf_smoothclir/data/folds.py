@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.drawn_splits import drawn_places
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.splits import drawn_places
 from tf_smoothclir.utils.errors import input_error
 
 

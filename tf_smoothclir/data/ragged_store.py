@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,16 +70,6 @@ class RaggedWriter:
         write_array(self._offsets, ends, "<i8")
         if len(ends):
             self._end = int(ends[-1])
-
-
-def join_stores(directory: str | os.PathLike, parts: Sequence[str], name: str, dtype: str) -> None:
-    """Joins stores into one, in order, and deletes them."""
-    with RaggedWriter(directory, name, dtype) as writer:
-        for part in parts:
-            store = RaggedStore(directory, part, dtype)
-            writer.add(store.values, store.lengths)
-            for suffix in ("values", "offsets"):
-                Path(directory, f"{part}.{suffix}").unlink()
 
 
 def keep_openings(

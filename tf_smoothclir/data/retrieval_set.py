@@ -12,9 +12,9 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.judgments import checked_judgments
-from tf_smoothclir.data.sources.drawn_splits import drawn_splits, known_queries
 from tf_smoothclir.data.sources.languages import TEXTS_SAMPLED, warn_of_alphabet
 from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.sources.splits import drawn_splits, known_queries
 from tf_smoothclir.utils.errors import input_error
 
 

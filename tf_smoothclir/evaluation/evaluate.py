@@ -173,9 +173,6 @@ def evaluate_split(
 ) -> Evaluation:
     """Measures the ranking of candidate lists and, of a retriever, full retrieval.
 
-    To evaluate a scorer that is no retriever over the top ranks of a first stage, pass both as a
-    `TwoStageRetriever`.
-
     Args:
         measures: Names for `named_measures` of full retrieval.
     """
@@ -242,9 +239,7 @@ def _write_trec_files(
         trec.write_qrels(directory / "full.qrels.trec", retrieval_set, lists.query_rows)
 
 
-def metrics_content(
-    evaluations: Mapping[str, Evaluation], negatives: int, *, ranking: str = ""
-) -> dict:
+def metrics_content(evaluations: Mapping[str, Evaluation], negatives: int) -> dict:
     """Content of `metrics.json`: means, intervals, counts, rules of evaluations."""
     has_full = any(name.startswith("full/") for e in evaluations.values() for name in e.metrics)
     graded = {split: e for split, e in evaluations.items() if e.confusion is not None}
@@ -256,7 +251,7 @@ def metrics_content(
         "confusion": {split: e.confusion.tolist() for split, e in graded.items()},
         "grades": {split: e.grade_metrics() for split, e in graded.items()},
         "rules": {
-            **rules(negatives, full=has_full, ranking=ranking),
+            **rules(negatives, full=has_full),
             **({"grades": _GRADES} if graded else {}),
             **({"languages": LANGUAGES} if several else {}),
         },
@@ -264,10 +259,10 @@ def metrics_content(
     }
 
 
-def rules(negatives: int, *, full: bool = True, ranking: str = "") -> dict[str, str]:
+def rules(negatives: int, *, full: bool = True) -> dict[str, str]:
     """Rules of all metrics, for reports; `full` adds those of full retrieval."""
     of_full = (
-        f"{ranking or 'ranking of the whole collection'}, {DEPTH} documents deep; nDCG@10: the gain"
+        f"ranking of the whole collection, {DEPTH} documents deep; nDCG@10: the gain"
         " is the grade; MAP: relevant is grade 1 or more; MRR@10 and Recall: the highest grade"
     )
     return {

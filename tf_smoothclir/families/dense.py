@@ -41,8 +41,6 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
     "sosl": "Smooth Ordinal Search Loss",
     "mse": "mean squared error",
     "three_part_l2": "3PartL2",
-    "approx_ndcg": "ApproxNDCG",
-    "list_mle": "ListMLE",
     "cnn": "DSSM-CNN",
     "lstm": "DSSM-LSTM",
 }

@@ -15,8 +15,8 @@ from absl import logging
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.drawn_splits import drawn_splits
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
+from tf_smoothclir.data.sources.splits import drawn_splits
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.lexical.learning import learn_lexical_model

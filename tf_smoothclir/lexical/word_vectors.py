@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from tf_smoothclir.data.bilingual_vectors import occurrences
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.word_places import occurrences
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.embeddings import load_embeddings
 
@@ -36,7 +36,6 @@ def _of_file(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> n
         tokenized_set.vocabulary(role),
         dim=settings.model.dim,
         seed=0,
-        encoding=settings.model.embeddings_encoding,
     )
     return np.where(loaded.in_file[:, None], loaded.matrix, 0)
 

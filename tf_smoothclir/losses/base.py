@@ -7,9 +7,11 @@ A loss is one class; its `call` is the formula and does not depend on how batche
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
@@ -21,6 +23,7 @@ from tf_smoothclir.losses.labels import (
     keras_mask,
     weights_of_lists,
 )
+from tf_smoothclir.settings.given import given_object
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "none")
 
@@ -192,3 +195,38 @@ def ranking_loss(loss: Any) -> RankingLoss:
     for it.
     """
     return loss if isinstance(loss, RankingLoss) else _KerasLoss()
+
+
+class GivenLoss:
+    """Stands for a loss object among the loss classes."""
+
+    settings = ()
+    needs_lists = False  # the object may: it says so when the model is compiled
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> keras.losses.Loss:
+        """The loss object."""
+        return given_object(settings["objects"], "loss")
+
+
+def check_thresholds(argument: str, values: Sequence[float]) -> tuple[float, ...]:
+    """Thresholds as a tuple of floats."""
+    edges = (-1, *values, 1) if np.iterable(values) else ()
+    ordered = all(map(_is_finite, edges)) and all(np.diff(edges) > 0)
+    if len(edges) < 3 or not ordered:
+        raise ValueError(
+            f"{argument} must be strictly increasing numbers strictly between -1 and 1, at least "
+            f"one, got {values!r}: for three grades use (0.2, 0.7), as in the paper"
+        )
+    return tuple(map(float, values))
+
+
+def check_temperature(value: float, usual: float) -> float:
+    """A temperature as a float."""
+    if not (_is_finite(value) and value > 0):
+        raise ValueError(f"temperature must be finite and above 0, got {value!r}: use {usual}")
+    return float(value)
+
+
+def _is_finite(value) -> bool:
+    return isinstance(value, (int, float, np.number)) and math.isfinite(value)

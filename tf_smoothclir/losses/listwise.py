@@ -1,17 +1,14 @@
 """Listwise losses: what counts is the order of the documents in a candidate list.
 
-They compare the scores of one list with each other and know no thresholds. Four come from
-tensorflow-ranking (keras-rs on the other stack), without its reductions, which divide by padding
-too. ListMLE is our own: that of tensorflow-ranking 0.5.5 orders ties at random, lets padding add to
-the value and underflows at small temperatures.
+They compare the scores of one list with each other and know no thresholds. Another one is a class
+of few lines, whose `call` may be the formula of another library.
 """
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-from tf_smoothclir.losses.arguments import check_temperature
-from tf_smoothclir.losses.base import RankingLoss
+from tf_smoothclir.losses.base import RankingLoss, check_temperature, register
 from tf_smoothclir.losses.labels import checked_labels
 
 
@@ -26,7 +23,7 @@ class ListwiseLoss(RankingLoss):
 
     Args:
         temperature: T > 0 in units of the similarity. Similarities lie in (-1, 1), where a softmax
-            is nearly flat; with 0.1, the default, a hinge loss wants a margin of 0.1.
+            is nearly flat; the default is 0.1.
         **kwargs: `reduction` and `name` of `RankingLoss`.
     """
 
@@ -79,6 +76,85 @@ class ListwiseLoss(RankingLoss):
         return {**super().get_config(), "temperature": self.temperature}
 
 
+@register
+class SoftmaxLoss(ListwiseLoss):
+    """Softmax cross-entropy of a list, weighted by grade (ListNet, Cao et al. 2007).
+
+        softmax(s, g) = -Σ_i g_i log(exp(s_i) / Σ_j exp(s_j)),  s = r / T
+
+    Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007. Value
+    and gradient are 0 for a list without a grade above 0.
+
+        >>> loss = SoftmaxLoss(temperature=0.1)
+        >>> value = loss([[0, 2, -1]], [[0.2, 0.1, 0.9]])  # s = 2, 1; the third is padding
+        >>> print(f"{value:.4f}")  # 2 log(1 + exp(2 - 1))
+        2.6265
+
+    Args:
+        temperature: T > 0 in units of the similarity.
+        **kwargs: `reduction` and `name` of `RankingLoss`.
+    """
+
+    def call(self, y_true, y_pred):
+        real_scores = tf.where(y_true >= 0, y_pred, y_pred.dtype.min)
+        return -tf.reduce_sum(tf.nn.relu(y_true) * tf.nn.log_softmax(real_scores), axis=1)
+
+
+@register
+class OrdinalSoftmaxLoss(ListwiseLoss):
+    """Softmax cross-entropy of each relevant document among the documents of lower grades.
+
+        ordinal_softmax(s, g) = Σ_i w^(max g - g_i) log(1 + Σ_j exp(s_j - s_i)),  s = r / T
+
+    over the documents i with g_i > 0, and for each over the documents j with g_j < g_i. With
+    grades 0 and 1, and one relevant document, it is the contrastive loss with in-batch negatives
+    (van den Oord et al. 2018, "Representation Learning with Contrastive Predictive Coding"). With
+    more grades, `SoftmaxLoss` makes relevant documents rivals of each other, and many of a lower
+    grade outweigh the best one. Here no document is pushed below one of its own or a lower grade.
+
+    Value and gradient are 0 for a list of equal grades, or without a grade above 0.
+
+        >>> loss = OrdinalSoftmaxLoss(temperature=0.1)
+        >>> value = loss([[0, 2, -1]], [[0.2, 0.1, 0.9]])  # s = 2, 1; the third is padding
+        >>> print(f"{value:.4f}")  # log(1 + exp(2 - 1))
+        1.3133
+
+    Args:
+        temperature: T > 0 in units of the similarity.
+        lower_grade_weight: w in [0, 1], the weight of a document relative to one of the next higher
+            grade. The highest grade of a list counts 1.
+        **kwargs: `reduction` and `name` of `RankingLoss`.
+    """
+
+    settings = ("temperature", "lower_grade_weight")
+
+    def __init__(self, temperature: float = 0.1, lower_grade_weight: float = 0.1, **kwargs):
+        super().__init__(temperature, **kwargs)
+        if not 0 <= lower_grade_weight <= 1:
+            raise ValueError(
+                f"lower_grade_weight must be in [0, 1], got {lower_grade_weight!r}: use 0.1"
+            )
+        self.lower_grade_weight = float(lower_grade_weight)
+
+    def call(self, y_true, y_pred):
+        grades = tf.cast(y_true, tf.int32)  # a fractional grade is rounded down
+        highest = tf.reduce_max(grades, axis=1, keepdims=True)
+        levels = tf.range(1 + tf.maximum(tf.reduce_max(grades), 0))[:, tf.newaxis]
+        # [lists, levels]: how likely the documents below each grade are. None is below grade 0.
+        is_lower = (grades >= 0)[:, tf.newaxis] & (grades[:, tf.newaxis] < levels)
+        lower = tf.where(is_lower, y_pred[:, tf.newaxis], y_pred.dtype.min)
+        lower = tf.gather(
+            tf.reduce_logsumexp(lower, axis=2), tf.maximum(grades, 0), axis=1, batch_dims=1
+        )
+        powers = tf.pow(self.lower_grade_weight, tf.cast(levels[:, 0], y_pred.dtype))
+        steps = tf.where(grades > 0, highest - grades, 0)
+        weights = tf.where(grades > 0, tf.gather(powers, steps), 0.0)
+        return tf.reduce_sum(weights * tf.nn.softplus(lower - y_pred), axis=1)
+
+    def get_config(self):
+        return {**super().get_config(), "lower_grade_weight": self.lower_grade_weight}
+
+
 def padded_lists(
     grades: tf.Tensor, scores: tf.Tensor, list_lengths: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -103,8 +179,8 @@ def padded_rows(values: tf.Tensor, list_lengths: tf.Tensor, padding: int) -> tf.
 def _from_zero(scores: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
     """Moves the lowest real score of each list to 0, which changes no loss.
 
-    tensorflow-ranking gives padding the score log(1e-10), not minus infinity. Below every real
-    score it has no weight.
+    A loss of another library may give padding the score log(1e-10), as tensorflow-ranking does, not
+    minus infinity. Below every real score it has no weight.
     """
     lowest = tf.reduce_min(tf.where(real, scores, scores.dtype.max), axis=1, keepdims=True)
     return tf.where(real, scores - tf.stop_gradient(lowest), tf.zeros_like(scores))

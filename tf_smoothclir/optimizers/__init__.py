@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tensorflow import keras
 
-from tf_smoothclir.optimizers.fused_adam import FusedAdam
-from tf_smoothclir.optimizers.lazy_adam import LazyAdam
+from tf_smoothclir.optimizers.adam import FusedAdam, LazyAdam
 from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop
 from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
+from tf_smoothclir.settings.training import TrainingSettings
 
 OPTIMIZERS = {
     "lazy_adam": LazyAdam,
@@ -31,3 +31,9 @@ def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Op
     if kind is SparseRMSprop:
         options["scaled_gradients"] = True
     return kind(learning_rate=learning_rate or LEARNING_RATE, **options)
+
+
+def learning_rate(settings: TrainingSettings, epoch: int) -> float:
+    """Returns the learning rate of an epoch, from 0: it decays exponentially."""
+    initial = settings.learning_rate or LEARNING_RATE
+    return initial * settings.learning_rate_decay**epoch

@@ -175,11 +175,10 @@ def query_chunks(query_rows: np.ndarray, documents: int) -> Iterator[tuple[int, 
 
 
 class TwoStageRetriever(Retriever):
-    """A retriever that finds the top ranks by one scorer and orders them by another, or by both.
+    """A retriever that finds the top ranks by one scorer and orders them by two.
 
-    Alone, the re-ranker orders at most `ranks` documents, and candidate lists are scored by it.
-    With a weight, scores are those of the first stage plus the weighted ones of the re-ranker, and
-    documents after `ranks` follow in the order of the first stage.
+    Scores are those of the first stage plus the weighted ones of the re-ranker; documents after
+    `ranks` follow in the order of the first stage.
     """
 
     def __init__(
@@ -189,7 +188,7 @@ class TwoStageRetriever(Retriever):
         retrieval_set: RetrievalSet,
         *,
         ranks: int,
-        weight: float | None = None,
+        weight: float,
     ):
         """Joins two stages.
 
@@ -199,7 +198,6 @@ class TwoStageRetriever(Retriever):
             retrieval_set: The set of both.
             ranks: Documents per query that the re-ranker sees.
             weight: Of the re-ranker's scores, added to those of the first stage; 0 does not ask it.
-                None orders by its scores alone.
         """
         self._first_stage = first_stage
         self._reranker = reranker
@@ -209,8 +207,6 @@ class TwoStageRetriever(Retriever):
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """Returns `[pairs]` float32, whatever place the first stage gives the documents."""
-        if self._weight is None:
-            return self._reranker.score(lists)
         return self._with_reranker(self._first_stage.score(lists), lists)
 
     def _with_reranker(self, scores: np.ndarray, lists: CandidateLists) -> np.ndarray:
@@ -220,14 +216,8 @@ class TwoStageRetriever(Retriever):
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Yields the top ranks of the first stage in the new order; see `Retriever.rank`."""
-        deepest = self._ranks if self._weight is None else max(self._ranks, depth)
-        for found in self._first_stage.rank(query_rows, deepest):
-            ranking = found
-            if self._weight is None:
-                ranking = rerank(found, self._reranker, self._set)
-            elif self._weight:
-                ranking = self._added(found)
-            yield ranking.cut(depth)
+        for ranking in self._first_stage.rank(query_rows, max(self._ranks, depth)):
+            yield (self._added(ranking) if self._weight else ranking).cut(depth)
 
     def _added(self, found: Ranking) -> Ranking:
         top = found.cut(self._ranks)
@@ -241,18 +231,6 @@ class TwoStageRetriever(Retriever):
             np.concatenate([top.document_rows, found.document_rows[:, self._ranks :]], axis=1),
             np.concatenate([top.scores, rest - above], axis=1),
         )
-
-
-def rerank(ranking: Ranking, scorer: Scorer, retrieval_set: RetrievalSet) -> Ranking:
-    """Orders the documents of a ranking by the scores of another scorer.
-
-    Args:
-        ranking: Of a first stage.
-        scorer: Of the second stage.
-        retrieval_set: The set of both; gives the order of equal scores.
-    """
-    scores = scorer.score(ranking.candidate_lists(retrieval_set))
-    return ordered(ranking, scores.reshape(ranking.document_rows.shape), retrieval_set)
 
 
 def ordered(ranking: Ranking, scores: np.ndarray, retrieval_set: RetrievalSet) -> Ranking:

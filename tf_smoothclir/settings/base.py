@@ -1,16 +1,18 @@
-"""What a group of settings is: fields with a default, a help text and the values they accept."""
+"""Groups of settings: fields with a default, a help text and accepted values; rules of several."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import operator
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
 
+LEAVE_OUT = "Leave one of the two out"  # the remedy of many rules
 MAX_SEED = (1 << 31) - 2  # TensorFlow takes 32 bits, and one more than the seed is used too
 
 
@@ -136,3 +138,35 @@ def help_of(field: dataclasses.Field) -> str:
 def value_text(value) -> str:
     """A value as its flag takes it, such as "0.2,0.7" for a tuple."""
     return ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A combination of settings, or of flags of a command, that cannot be used."""
+
+    is_broken: Callable[..., bool]  # of the values of what it reads
+    reason: str  # why they do not go together; no full stop
+    remedy: str  # what to do about it; no full stop
+    # What it reads; by default the parameters of `is_broken`. The message has this order.
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        names = self.names or tuple(inspect.signature(self.is_broken).parameters)
+        object.__setattr__(self, "names", names)
+
+    def breaks(self, values: Mapping[str, object]) -> bool:
+        """Whether values break the rule; never where it reads more than there is."""
+        return values.keys() >= set(self.names) and self.is_broken(*map(values.get, self.names))
+
+    def error(self, values: Mapping[str, object]) -> InputError:
+        """The error for values that break it: `--a=1 --b: reason. Remedy.`"""
+        where = " ".join(_flag(name, values[name]) for name in self.names)
+        return input_error(where, self.reason, self.remedy)
+
+
+def _flag(name: str, value: object) -> str:
+    """A flag as a person would type it."""
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no{name}"
+    text = "" if value is None else value_text(value)
+    return f"--{name}={text}" if text else f"--{name}"

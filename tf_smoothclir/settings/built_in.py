@@ -7,8 +7,8 @@ as `needs_lists`, is what its attribute of this name says.
 from __future__ import annotations
 
 from tf_smoothclir.plugins import LOSSES, TOWERS, register, with_parts
+from tf_smoothclir.settings.base import LEAVE_OUT, Rule
 from tf_smoothclir.settings.encoder import EncoderSettings
-from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
 
 
 def _given_by_python(kind: str) -> Rule:
@@ -91,24 +91,15 @@ def _lists(name: str, place: str, text: str, *more: str) -> None:
     _loss(name, place, f"lists, {text}", "temperature", *more, needs_lists=True)
 
 
-_loss("sosl", "sosl:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).")
-_loss("mse", "mse:SegmentMeanSquaredError", "squared distance to the grade's segment.")
-_loss("proportional_odds", "proportional_odds:ProportionalOdds", "that of the authors' code.")
-_loss("three_part_l2", "three_part_l2:ThreePartL2", "3PartL2 (Nigam et al. 2019).", "cut_points")
-_loss(
-    "cumulative_logits",
-    "cumulative_logits:CumulativeLogits",
-    "McCullagh's odds.",
-    "thresholds",
-    "temperature",
-)
-_lists("ordinal_softmax", "ordinal_softmax:OrdinalSoftmaxLoss", "by grade.", "lower_grade_weight")
-_lists("softmax", "softmax:SoftmaxLoss", "as one cross entropy.")
-_lists("approx_ndcg", "approx_ndcg:ApproxNDCGLoss", "by a smooth NDCG.")
-_lists("pairwise_hinge", "pairwise:PairwiseHingeLoss", "by margins.")
-_lists("pairwise_logistic", "pairwise:PairwiseLogisticLoss", "by odds.")
-_lists("list_mle", "list_mle:ListMLELoss", "by the likelihood of their order.")
-register("loss", "given", "tf_smoothclir.losses.given:GivenLoss", help="", facts={"settings": ()})
+_loss("sosl", "ordinal:SmoothOrdinalSearchLoss", "Smooth Ordinal Search Loss (Liu et al. 2020).")
+_loss("mse", "ordinal:SegmentMeanSquaredError", "squared distance to the grade's segment.")
+_loss("proportional_odds", "ordinal:ProportionalOdds", "that of the authors' code.")
+_loss("three_part_l2", "ordinal:ThreePartL2", "3PartL2 (Nigam et al. 2019).", "cut_points")
+_of_logits = "thresholds", "temperature"
+_loss("cumulative_logits", "ordinal:CumulativeLogits", "McCullagh's odds.", *_of_logits)
+_lists("ordinal_softmax", "listwise:OrdinalSoftmaxLoss", "by grade.", "lower_grade_weight")
+_lists("softmax", "listwise:SoftmaxLoss", "as one cross entropy.")
+register("loss", "given", "tf_smoothclir.losses.base:GivenLoss", help="", facts={"settings": ()})
 register(
     "tower",
     "average_pooling",

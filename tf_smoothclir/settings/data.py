@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import MAX_SEED, Settings, setting
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import MAX_SEED, Rule, Settings, setting
 
 LANGUAGES = ("query_language", "document_language")  # "": what the set says
 RULES = (
@@ -90,12 +89,6 @@ class DataSettings(Settings):
         " all.",
         minimum=0,
     )
-    related_per_query: float = setting(
-        -1.0,
-        "Keep only as many judgments of grade 1 as give this mean per judged query, drawn by"
-        " --split_seed, to see what a set with fewer related documents would give. -1: all.",
-        minimum=-1.0,
-    )
     max_skipped: float = setting(
         0.01,
         "For clicks, and sets that others published (WikiCLIR, BEIR, ir_datasets, TFDS): largest"
@@ -111,7 +104,7 @@ class DataSettings(Settings):
     split_seed: int = setting(
         13,
         "Seed of the 3:1:1 split of the queries, where the set has no splits of its own, of"
-        " --max_train_queries and --related_per_query, and of the toy world.",
+        " --max_train_queries, and of the toy world.",
         minimum=0,
         maximum=MAX_SEED,
     )

@@ -6,8 +6,7 @@ import dataclasses
 
 from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
-from tf_smoothclir.settings.base import Settings, setting, value_text
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule, Settings, setting, value_text
 from tf_smoothclir.settings.text import one_file_for_both
 
 RULES = (
@@ -120,10 +119,6 @@ class ModelSettings(Settings):
     )
     document_embeddings: str = setting(
         "", "File of pre-trained word vectors for the documents, in the same formats.", is_path=True
-    )
-    embeddings_encoding: str = setting(
-        "utf-8",
-        "Encoding of the words in both of these files, as Python names it, such as latin-1.",
     )
     train_query_embeddings: bool = setting(
         True, "Train the word vectors of the queries; --notrain_query_embeddings freezes them."

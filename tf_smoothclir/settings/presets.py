@@ -9,7 +9,7 @@ from absl import logging
 
 from tf_smoothclir import plugins
 from tf_smoothclir.settings import data, model, retrieval, search, text, training
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import InputError, input_error
 

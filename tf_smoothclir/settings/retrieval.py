@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 
 from tf_smoothclir.plugins import FAMILIES, RERANKERS, with_parts
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
-from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule, Settings, setting
 
 RERANKED = "reranked"
 

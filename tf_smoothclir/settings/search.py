@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Collection
 
 from tf_smoothclir.plugins import LOSSES
-from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule, Settings, setting
 from tf_smoothclir.settings.run import all_groups
 
 

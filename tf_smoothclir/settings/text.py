@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tf_smoothclir.settings.base import Settings, setting
-from tf_smoothclir.settings.rule import Rule
+from tf_smoothclir.settings.base import Rule, Settings, setting
 
 
 def one_file_for_both(kind: str) -> Rule:

@@ -6,8 +6,7 @@ import dataclasses
 
 from tf_smoothclir.plugins import DISTRIBUTIONS, OBJECTIVES
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
-from tf_smoothclir.settings.base import MAX_SEED, Settings, setting, value_text
-from tf_smoothclir.settings.rule import LEAVE_OUT, Rule
+from tf_smoothclir.settings.base import LEAVE_OUT, MAX_SEED, Rule, Settings, setting
 
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 COMPARED = ("nDCG@10", "MRR@10", "Recall@100", *METRICS)  # what a comparison begins with
@@ -47,24 +46,8 @@ class TrainingSettings(Settings):
     hard_negatives: int = setting(
         0,
         "Hard negatives added to each training query: documents of grade 0 that the model itself,"
-        " after its first epochs, ranks high in the whole collection. 0: none (paper).",
+        " after each epoch, ranks high in the whole collection. 0: none (paper).",
         minimum=0,
-    )
-    mine_every: int = setting(
-        1,
-        "Epochs before hard negatives are mined for the first time, and between minings.",
-        minimum=1,
-    )
-    mine_ranks: tuple[int, ...] = setting(
-        (10, 200),
-        "First and last rank, counted from 1, that hard negatives are mined from. Documents above"
-        " the first may be relevant although nobody judged them.",
-    )
-    mine_margin: float = setting(
-        0.05,
-        "A hard negative scores lower than the relevant document by at least this share of its"
-        " score; what scores higher may be relevant too.",
-        minimum=0.0,
     )
     pseudo_queries: int = setting(
         0,
@@ -131,12 +114,3 @@ class TrainingSettings(Settings):
         minimum=0.0,
         has_effect=False,
     )
-
-    def __post_init__(self):
-        super().__post_init__()
-        ranks = self.mine_ranks
-        if len(ranks) != 2 or not 1 <= ranks[0] <= ranks[1]:
-            raise ValueError(
-                "--mine_ranks must be the first and the last rank, such as 10,200, but is"
-                f" {value_text(ranks)}."
-            )

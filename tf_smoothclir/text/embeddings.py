@@ -73,7 +73,6 @@ def load_embeddings(
     *,
     dim: int,
     seed: int,
-    encoding: str = "utf-8",
 ) -> EmbeddingInit:
     """Reads the rows of a vocabulary from a file of pre-trained embeddings.
 
@@ -86,7 +85,7 @@ def load_embeddings(
     """
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
-    tokens = _Tokens(path, encoding)
+    tokens = _Tokens(path)
     for line, token, values in _lines(path, dim):
         rows = wanted.rows(tokens.decode(token, line))
         if rows:
@@ -135,37 +134,31 @@ class _Wanted:
 
 
 class _Tokens:
-    """Decodes the tokens of a file, and counts those that are not of its encoding."""
+    """Decodes the tokens of a file, and counts those that are not UTF-8."""
 
-    def __init__(self, path: str | os.PathLike, encoding: str):
-        try:
-            "".encode(encoding)
-        except LookupError:
-            reason = "there is no such encoding of texts"
-            remedy = "Give a name that Python knows, such as utf-8 or latin-1"
-            raise input_error(f"--embeddings_encoding={encoding}", reason, remedy) from None
-        self._path, self._encoding = path, encoding
+    def __init__(self, path: str | os.PathLike):
+        self._path = path
         self._count = self._bad = self._first = 0
 
     def decode(self, token: bytes, line: int) -> str:
         self._count += 1
         try:
-            return token.decode(self._encoding)
+            return token.decode()
         except UnicodeError:
             self._bad += 1
             self._first = self._first or line
-            return token.decode(self._encoding, "replace")
+            return token.decode(errors="replace")
 
     def check(self) -> None:
         """Warns of tokens of another encoding, or raises `InputError` if they are many."""
         if not self._bad:
             return
         reason = (
-            f"{self._bad} of {self._count} tokens are not {self._encoding}, the first of them in"
+            f"{self._bad} of {self._count} tokens are not UTF-8, the first of them in"
             f" line {self._first}"
         )
         if self._bad > MAX_UNDECODABLE * self._count:
-            remedy = "Give the encoding of the file, such as --embeddings_encoding=latin-1"
+            remedy = "Convert it, such as by iconv -f latin1 -t utf-8"
             raise input_error(self._path, reason, remedy)
         logging.warning("%s: %s. They are left out", self._path, reason)
 
@@ -175,7 +168,7 @@ def _check_found(path: str | os.PathLike, found: int, total: int) -> None:
     if found > WARNING_SHARE * total:
         return
     reason = f"the file contains {found or 'none'} of the {total} words of the vocabulary"
-    remedy = "Check that both are in the same language, and --embeddings_encoding"
+    remedy = "Check that both are in the same language"
     if found <= ERROR_SHARE * total:
         raise input_error(path, reason, remedy)
     logging.warning("%s: %s. %s", path, reason, remedy)

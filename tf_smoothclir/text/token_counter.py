@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, UNKNOWN_ID
-from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.errors import input_error
 
 
 class NumberedTexts(NamedTuple):
@@ -102,7 +102,12 @@ class TokenCounter:
         counts = self._counts[: len(self._numbers)]
         frequent = np.sort(counts[counts >= max(min_count, 1)])[::-1][: max_size - 2]
         if not frequent.size:
-            raise no_token_left(role, min_count, np.count_nonzero(counts))
+            raise input_error(
+                f"{role} vocabulary",
+                f"no token occurs at least {min_count} time(s) in the {role} texts"
+                f" ({np.count_nonzero(counts)} distinct tokens seen)",
+                "Lower --min_count, or check that the right column holds the text",
+            )
         # Of many millions of tokens, sort only those that may have a place.
         enough = counts >= frequent[-1]
         tokens = itertools.compress(self._numbers, enough.tolist())
@@ -129,13 +134,3 @@ class TokenCounter:
         ids[unknown] = len(vocabulary) + np.arange(np.count_nonzero(unknown))
         tokens = itertools.compress(self._numbers, unknown.tolist())
         return ids, [token.decode() for token in tokens]
-
-
-def no_token_left(role: str, min_count: int, seen: int) -> InputError:
-    """The error for a vocabulary that would be empty."""
-    return input_error(
-        f"{role} vocabulary",
-        f"no token occurs at least {min_count} time(s) in the {role} texts"
-        f" ({seen} distinct tokens seen)",
-        "Lower --min_count, or check that the right column holds the text",
-    )

@@ -86,6 +86,10 @@ class SampledBatches(Batches):
         return list(zip(queries, documents, lists.grades[pairs].tolist()))
 
 
+# First and last rank, from 1, that are mined from: what is above the first may be relevant.
+MINED_RANKS = (10, 200)
+# A hard negative scores lower than the relevant document by this share of its score.
+MARGIN = 0.05
 _NONE = -1  # fills the rows of queries with fewer documents
 _BELOW_ALL_SCORES = -1e30
 
@@ -93,7 +97,7 @@ _BELOW_ALL_SCORES = -1e30
 class HardNegatives:
     """Mines documents of grade 0 for the training queries from the whole collection.
 
-    A candidate is ranked within `mine_ranks` of the whole collection, and nobody judged it. Two
+    A candidate is ranked within `MINED_RANKS` of the whole collection, and nobody judged it. Two
     guards keep out documents that are relevant all the same: the first ranks are left out, and so
     is a document that scores nearly as high as the query's mate, its best document of its highest
     grade. From the remaining candidates, a query gets `hard_negatives`, drawn by seed, epoch and
@@ -122,18 +126,18 @@ class HardNegatives:
         )
 
     def mine_after(self, epoch: int, retriever: Retriever) -> dict[str, float] | None:
-        """Mines for the next epochs, every `mine_every` epochs but not after the last one."""
+        """Mines for the next epoch, but not after the last one."""
         settings = self._settings
-        if epoch % settings.mine_every or epoch == settings.epochs:
+        if epoch == settings.epochs:
             return None
         begin = time.monotonic()
         queries = self._judged.query_rows
         scores = retriever.score(self._judged)
-        limits = score_limits(self._judged, scores, settings.mine_margin)
+        limits = score_limits(self._judged, scores, MARGIN)
         ids = [self._set.query_ids[row] for row in queries]
         streams = mix(hash_ids(ids, f"hard negatives {settings.seed}") ^ mix(np.asarray(epoch)))
         mined, row, unjudged, refused = [], 0, 0, 0
-        for top in retriever.rank(queries, settings.mine_ranks[1]):
+        for top in retriever.rank(queries, MINED_RANKS[1]):
             part = slice(row, row := row + len(top.query_rows))
             candidates, too_close = self._candidates(top, limits[part])
             unjudged += int(candidates.sum() + too_close.sum())
@@ -151,7 +155,7 @@ class HardNegatives:
             " were refused because they score too close to the relevant one (%.1f s)",
             found["per_query"],
             100 * found["refused"],
-            *settings.mine_ranks,
+            *MINED_RANKS,
             time.monotonic() - begin,
         )
         return found
@@ -160,7 +164,7 @@ class HardNegatives:
         """Marks what may be taken, and what nobody judged but scores too high."""
         keys = pair_key(top.query_rows[:, None], top.document_rows)
         possible = ~is_among(self._judged_pairs, keys)
-        possible[:, : self._settings.mine_ranks[0] - 1] = False
+        possible[:, : MINED_RANKS[0] - 1] = False
         below = top.scores <= limits[:, None]
         return possible & below, possible & ~below
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -16,16 +15,7 @@ from tf_smoothclir.protocols.task import LOSS, TaskVariables
 from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import input_error
 
-_LEAST_BIN = -60  # 2^-30; zero is there too
 _TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
-
-
-def bin_of(value: float) -> int:
-    """The bin of a number that is not negative: twice its binary logarithm, rounded down.
-
-    Bin n reaches from 2^(n/2) to 1.41 times that. All numbers below 1e-9 share one.
-    """
-    return max(_LEAST_BIN, math.floor(2 * math.log2(value))) if value > 0 else _LEAST_BIN
 
 
 @dataclasses.dataclass
@@ -41,12 +31,8 @@ class Progress:
     pairs: int = 0
     seconds: float = 0.0
     best_epoch: int = 0  # epoch, from 1, whose weights are kept; 0 for none yet
-    # For each epoch its number, losses, validation metrics, and what was mined; and
-    # "<name>_counts", the histogram of a checked number, such as "gradient_norm".
+    # For each epoch its number, losses, validation metrics, and what was mined.
     history: list[dict] = dataclasses.field(default_factory=list)
-    # Name of a checked number -> bin of `bin_of`, as text -> its steps in the current
-    # epoch.
-    counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
 
     def count_step(self, losses: Iterable[tuple[str, float]], pairs: int, terms: int) -> None:
         """Counts a step: names and values of its losses, the numbers of its pairs and terms."""
@@ -57,12 +43,6 @@ class Progress:
         for name, loss in losses:
             self.loss_sums[name] = self.loss_sums.get(name, 0.0) + loss * terms
 
-    def count_checked(self, numbers: Iterable[tuple[str, float]]) -> None:
-        """Counts names and values of the checked numbers of a step."""
-        for name, value in numbers:
-            of_name, bin_ = self.counts.setdefault(name, {}), str(bin_of(value))
-            of_name[bin_] = of_name.get(bin_, 0) + 1
-
     def mean_losses(self) -> dict[str, float]:
         """The mean of each loss over the terms of the current epoch."""
         return {name: total / self.epoch_terms for name, total in self.loss_sums.items()}
@@ -70,7 +50,7 @@ class Progress:
     def begin_epoch(self, completed: int) -> None:
         """Moves to the first step after `completed` epochs."""
         self.epoch, self.step, self.epoch_pairs, self.epoch_terms = completed, 0, 0, 0
-        self.loss_sums, self.counts = {LOSS: 0.0}, {}
+        self.loss_sums = {LOSS: 0.0}
 
     def to_json(self) -> str:
         """The text that a checkpoint holds."""

@@ -7,9 +7,9 @@ from absl import logging
 
 from tf_smoothclir.data.folds import distinct_queries
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.drawn_splits import known_queries
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
+from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.grades import highest_grade

@@ -65,7 +65,6 @@ class StepMonitor:
         """Watches the rest of an epoch from `progress.step` on, and calls `save` at intervals."""
         self._progress = progress
         self._losses = tuple(losses)
-        self._checked = tuple(checked)
         self._names = (*losses, *checked)
         self._bar = bar
         self._save = save
@@ -82,7 +81,6 @@ class StepMonitor:
                     raise Diverged(progress.step, name)
             losses = zip(self._losses, map(float, values))
             progress.count_step(losses, int(of_step), int(terms))
-            progress.count_checked(zip(self._checked, values[len(self._losses) :]))
         now = time.monotonic()
         progress.seconds += now - self._clock
         means = progress.mean_losses().items()

@@ -10,16 +10,14 @@ from pathlib import Path
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
 from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.protocols.scorer import Retriever, TwoStageRetriever
+from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
 from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_figures
-from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
@@ -28,7 +26,6 @@ from tf_smoothclir.training.run_models import (
     check_trained,
     load_retriever,
 )
-from tf_smoothclir.utils.errors import input_error
 
 
 def evaluate_run(
@@ -38,8 +35,6 @@ def evaluate_run(
     *,
     dim: int = 0,
     retriever: str = "auto",
-    first_stage: RunDirectory | None = None,
-    rerank_depth: int = 100,
     output_dir: str = "",
     measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
@@ -49,7 +44,6 @@ def evaluate_run(
         data: Names the set, whose tokens the vocabularies of the run give.
         dim: Of the vectors, so many numbers count; 0 for all.
         retriever: What ranks; "auto" for what the run ranks with.
-        first_stage: A run whose first `rerank_depth` ranks this run orders again.
         output_dir: Empty for a directory in the run, named after all that is not the run's own.
         measures: Further ones, by their names in `ir_measures`.
 
@@ -63,11 +57,6 @@ def evaluate_run(
         check_retriever(settings, retriever)
     check_trained(run)
     parts = [f"dim-{dim}"] * bool(dim) + [f"by-{retriever}"] * bool(retriever)
-    ranking = ""
-    if first_stage:
-        check_first_stage(first_stage, run, source)
-        parts.append(f"over-{first_stage.path.resolve().name}")
-        ranking = f"first {rerank_depth} ranks of {first_stage.path}, re-ranked by this run"
     another_set = not run.was_trained_on(source.fingerprint())
     if another_set:
         parts.append(f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}")
@@ -84,36 +73,8 @@ def evaluate_run(
     ranks, cut_points = load_retriever(run, tokenized_set, dim, retriever)
     if retrieval_set.num_grades != num_grades:
         cut_points = None
-    if first_stage:
-        text, words = first_stage.settings().text, first_stage.vocabulary
-        own_tokens = tokenize_set(retrieval_set, text, data.cache_dir, words)
-        first, _ = load_retriever(first_stage, own_tokens)
-        ranks = TwoStageRetriever(first, ranks, retrieval_set, ranks=rerank_depth)
     negatives = settings.training.negatives
-    return _measured(retrieval_set, ranks, splits, negatives, path, measures, cut_points, ranking)
-
-
-def check_first_stage(first_stage: RunDirectory, run: RunDirectory, source: Source) -> None:
-    """Checks that a run can be the first stage of another: is trained, and on the same queries."""
-    check_trained(first_stage)
-    of_first, of_run = (RunConfig.read(one.config).data for one in (first_stage, run))
-    seeds = [one.settings().data.split_seed for one in (first_stage, run)]
-    reason, named = "", f"--run_dir={run.path}"
-    if of_first.fingerprint != of_run.fingerprint:
-        reason = f"it was trained on another retrieval set ({of_first.name}) than {named}"
-        if of_first.name == of_run.name:
-            reason = f"it was trained on other content of {of_first.name} than {named}"
-    elif seeds[0] != seeds[1] and source.splits() is None:
-        reason = (
-            f"its queries were split with --split_seed={seeds[0]}, those of {named} with"
-            f" {seeds[1]}: it may have been trained on queries that are evaluated here"
-        )
-    if reason:
-        raise input_error(
-            f"--first_stage={first_stage.path}",
-            reason,
-            "Give a finished run on the same retrieval set and splits",
-        )
+    return _measured(retrieval_set, ranks, splits, negatives, path, measures, cut_points)
 
 
 def evaluate_encoder(
@@ -155,13 +116,12 @@ def _measured(
     path: Path,
     measures: Sequence[str],
     cut_points: CutPoints | None = None,
-    ranking: str = "",
 ) -> tuple[dict, Path]:
     """Evaluates what ranks a set; writes into a directory, and returns what and where."""
     found = evaluate_splits(
         retrieval_set, retriever, splits, negatives=negatives, trec_dir=path, measures=measures
     )
     graded = {split: evaluation.graded(cut_points) for split, evaluation in found.items()}
-    content = metrics_content(graded, negatives, ranking=ranking)
+    content = metrics_content(graded, negatives)
     write_json(path / "metrics.json", content)
     return content, path

@@ -11,28 +11,23 @@ from absl import logging
 from tensorflow import keras
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
-from tf_smoothclir.data.folds import check_folds, distinct_queries, rotated_sets
+from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
-from tf_smoothclir.plugins import DISTRIBUTIONS, family
+from tf_smoothclir.plugins import DISTRIBUTIONS
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import folds_of_small_set, warn_near_chance
-from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
+from tf_smoothclir.training.processes import SINGLE_PROCESS
 from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import (
-    ModelsOverSet,
-    learn_models,
-    learn_what_needs_no_training,
-)
-from tf_smoothclir.training.run_report import evaluate_and_report, left_out
+from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
+from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
-from tf_smoothclir.training.tasks import make_task
-from tf_smoothclir.training.trainer import Look, Trainer
+from tf_smoothclir.training.task_training import train_task
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -77,15 +72,13 @@ def train(
             over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
             if folds is None:
                 folds = folds_of_small_set(over.retrieval_set, settings)
-            if folds:
-                check_folds(folds, distinct_queries(over.retrieval_set))
+            seed = settings.data.split_seed
+            rotated = rotated_sets(over.retrieval_set, folds, seed) if folds else []
             if over.settings.retrieval.with_task:
-                over, progress = _trained(over, run, processes, callbacks)
+                over, progress = train_task(over, run, processes, callbacks)
             if processes.is_chief:
                 models = learn_models(run, over)
-                crossed = None
-                if folds:
-                    crossed = _cross_validated(over.retrieval_set, run.settings(), folds)
+                crossed = _cross_validated(rotated, run.settings()) if folds else None
                 result = evaluate_and_report(run, models, over, progress, crossed)
                 if tokenized_set.retrieval_set.source.is_judged:
                     warn_near_chance(result, settings)
@@ -94,72 +87,21 @@ def train(
     return result
 
 
-def _cross_validated(retrieval_set: RetrievalSet, settings: RunSettings, folds: int) -> Evaluation:
+def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Evaluation:
     """Measures each judged query by a model that was not trained on it; keeps no model.
 
     `settings` are those of the finished run: towers that count for nothing are not trained again.
     """
     parts = []
-    for number, fold in enumerate(
-        rotated_sets(retrieval_set, folds, settings.data.split_seed), start=1
-    ):
-        logging.info("Cross-validation: fold %d of %d", number, folds)
+    for i, fold in enumerate(folds, start=1):
+        logging.info("Cross-validation: fold %d of %d", i, len(folds))
         with tempfile.TemporaryDirectory(prefix="smoothclir-fold-") as directory:
             run = RunDirectory.create(Path(directory, "run"), settings)
             over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
             if settings.retrieval.with_task:
-                over, _ = _trained(over, run, SINGLE_PROCESS, ())
+                over, _ = train_task(over, run, SINGLE_PROCESS, ())
             learn_models(run, over)
             retriever = over.retrievers[over.settings.retrieval.ranks_with]
             negatives = settings.training.negatives
             parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))
     return Evaluation.joined(parts)
-
-
-def _trained(
-    over: ModelsOverSet,
-    run: RunDirectory,
-    processes: SingleProcess,
-    callbacks: Sequence[keras.callbacks.Callback],
-) -> tuple[ModelsOverSet, Progress]:
-    """Trains what is trained step by step, unless validation shows that it counts for nothing.
-
-    In that case the run keeps what ranks without it, and nothing of the training is left.
-    """
-    retrieval, look = over.settings.retrieval, None
-    ranker = family(retrieval.retriever)
-    if processes.size == 1:  # else the other processes would wait for the chief
-        learn_what_needs_no_training(run, over)
-        look = ranker.look(over)
-    trainer = trainer_of(over, run, processes, callbacks, look)
-    progress = trainer.train()
-    if not processes.is_chief:
-        return over, progress
-    alone = trainer.ranks_alone
-    if not alone:
-        over.add(retrieval.with_task, trainer.task.model)
-        learn_models(run, over)
-        alone = ranker.ranks_alone(over)
-    if not alone:
-        return over, progress
-    logging.info("%s", left_out(retrieval.with_task, alone))
-    run.rank_by(alone)
-    return over.by_part(run.settings()), Progress()
-
-
-def trainer_of(
-    over: ModelsOverSet,
-    run: RunDirectory,
-    processes: SingleProcess = SINGLE_PROCESS,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    look: Look | None = None,
-) -> Trainer:
-    """The trainer of a new run, or of a run that has a checkpoint."""
-    settings, tokenized_set = over.settings, over.tokenized_set
-    keras.utils.set_random_seed(settings.training.seed)
-    training_set = tokenized_set  # None where another process is the chief
-    if processes.is_chief:
-        training_set = family(settings.retrieval.with_task).training_set(run, over)
-    task = make_task(settings, tokenized_set, run, processes, training_set)
-    retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
-    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks, look)

@@ -242,8 +242,7 @@ class Trainer:
         validation = record["validation"]
         select = self._settings.select_metric
         best = max((r["validation"][select] for r in progress.history), default=-1.0)
-        counts = {f"{name}_counts": found for name, found in progress.counts.items()}
-        progress.history.append({"epoch": epoch, **losses, **record, **counts})
+        progress.history.append({"epoch": epoch, **losses, **record})
         progress.begin_epoch(epoch)
         if validation[select] > best:
             progress.best_epoch = epoch

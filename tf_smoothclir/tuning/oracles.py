@@ -8,7 +8,6 @@ keras-tuner's own files disagree after a kill, and its grid cannot resume.
 from __future__ import annotations
 
 import itertools
-import time
 import warnings
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.tuning.search_space import combinations, count_combinations
 from tf_smoothclir.utils.errors import input_error
 
-_IDLE_SECONDS = 0.2
 _MOST_COLLISIONS = 1000  # of random draws, before a space counts as exhausted
 
 
@@ -97,10 +95,7 @@ class DurableOracle(keras_tuner.Oracle):
         """The values of a new trial; see `keras_tuner.Oracle`."""
         if len(self.trials) >= self.trial_limit:
             return {"status": TrialStatus.STOPPED}
-        proposal = self.propose(trial_id)
-        if proposal["status"] == TrialStatus.IDLE:
-            time.sleep(_IDLE_SECONDS)  # keras-tuner asks again at once
-        return proposal
+        return self.propose(trial_id)
 
     def propose(self, trial_id: str) -> dict:
         """The "status" and, if that is "RUNNING", the "values" of a new trial."""

@@ -38,7 +38,7 @@ def only_search(output_dir: Path) -> AbstractContextManager:
         output_dir / _LOCK,
         f"--output_dir={output_dir}",
         "another search is running there",
-        "Wait for it, or choose another directory; --workers=2 runs two trials at a time",
+        "Wait for it, or choose another directory",
     )
 
 
@@ -61,17 +61,17 @@ def open_search(
     if path.is_file():
         there = read_record(path, _Record, "Restore the file, or give --overwrite")
         before = Search(**there.search).values()
-        found = [
+        changed = [
             f"--{name}: {value_text(before[name])} there, {value_text(value)} here"
             for name, value in search.values().items()
             if value != before[name] and name != "max_trials"
         ]
-        found += differences(RunSettings.from_dict(there.settings), settings)
-        found += ["the content of the data"] if there.data != fingerprint else []
-        if found:
+        changed += differences(RunSettings.from_dict(there.settings), settings)
+        changed += ["the content of the data"] if there.data != fingerprint else []
+        if changed:
             raise InputError(
                 f"--output_dir={output_dir}: it holds a search with other settings"
-                f" ({'; '.join(found)}). Give the same flags to continue it, choose another"
+                f" ({'; '.join(changed)}). Give the same flags to continue it, choose another"
                 " directory, or give --overwrite."
             )
     elif others := names_in(output_dir) - {_LOCK, DATA}:

@@ -89,9 +89,9 @@ def write_trial_results(
     write_text(output_dir / "trials.md", "\n\n".join(lines) + "\n")
     flags = with_values(settings, best.values).flag_lines()
     write_text(output_dir / "best.flags", "\n".join(flags) + "\n")
-    found = {"trial" if name == "id" else name: value for name, value in vars(best).items()}
+    chosen = {"trial" if name == "id" else name: value for name, value in vars(best).items()}
     about = {"objective": objective, "score": best.metrics[objective], "folds": folds}
-    write_json(output_dir / "best.json", {**about, "trials": len(trials), **found})
+    write_json(output_dir / "best.json", {**about, "trials": len(trials), **chosen})
 
 
 def trial_table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str], list[list[str]]]:

@@ -11,11 +11,9 @@ from absl import logging
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
-from tf_smoothclir.data.bilingual_vectors import occurrences
-from tf_smoothclir.data.token_frequency import inverse_document_frequency
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.losses.arguments import check_thresholds
-from tf_smoothclir.losses.base import RankingLoss, ranking_loss
+from tf_smoothclir.data.word_places import inverse_document_frequency, occurrences
+from tf_smoothclir.losses.base import RankingLoss, check_thresholds, ranking_loss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.settings.model import ModelSettings
@@ -132,7 +130,6 @@ def load_pretrained(
             vocabularies[role],
             dim=settings.model.dim,
             seed=settings.training.seed + index,
-            encoding=settings.model.embeddings_encoding,
         )
         tower = getattr(model, f"{role}_tower")
         tower.embeddings.assign(vectors.matrix)

@@ -29,8 +29,7 @@ from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_no
 # Weight of the loss of each cut, relative to that of the whole vectors. With 1, as in Kusupati et
 # al. 2022, the whole ones lose. Chosen on validation queries of mdn-en-de.
 CUT_WEIGHT = 0.1
-SHOWN = ("batch_loss", "gradient_norm", "pairs")  # by `fit` where asked for
-LOGGED = (*SHOWN, "terms")
+LOGGED = ("batch_loss", "gradient_norm", "pairs", "terms")  # beside what Keras logs
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -86,7 +85,6 @@ class TwoTower(BatchModel):
         self.similarity = SmoothCosineSimilarity() if similarity is None else similarity
         self.clip_norm = clip_norm
         self.in_batch = in_batch
-        self._logs_steps = False
         self.matryoshka_dims = tuple(matryoshka_dims)
 
     def build(self, input_shape=None):
@@ -190,31 +188,6 @@ class TwoTower(BatchModel):
         tower = towers[role]
         return smooth_normalize(tower(tokens), self.similarity.epsilon)
 
-    def fit(self, x=None, y=None, *args, log_steps: bool = False, **kwargs):
-        """Trains as Keras does; a grade that the loss does not have is an error, not a NaN.
-
-        Args:
-            x: Inputs, see the class, or a dataset; texts may be lists, arrays, columns of frames.
-            y: Grades.
-            *args: Of Keras.
-            log_steps: Whether the history also has `batch_loss`, `gradient_norm` and `pairs` of the
-                last step of each epoch; see `logged_step`.
-            **kwargs: Of Keras.
-
-        Returns:
-            Keras's history.
-
-        Raises:
-            InvalidArgumentError: A grade is above the highest one of the loss; of TensorFlow.
-        """
-        if not log_steps:
-            return super().fit(x, y, *args, **kwargs)
-        self.train_function, self._logs_steps = None, True  # None: traced for the other case
-        try:
-            return super().fit(x, y, *args, **kwargs)
-        finally:
-            self.train_function, self._logs_steps = None, False
-
     def export(self, filepath):
         """Writes a SavedModel, of the scores of pairs, whose signature takes texts of any length.
 
@@ -234,8 +207,7 @@ class TwoTower(BatchModel):
         inputs, grades, weights = keras.utils.unpack_x_y_sample_weight(data)
         grades = check_grades(grades, ranking_loss(self.loss).num_grades)
         logs = self.logged_step((inputs, grades, weights))
-        shown = SHOWN if self._logs_steps else ()
-        return {name: logs[name] for name in logs if name in shown or name not in LOGGED}
+        return {name: logs[name] for name in logs if name not in LOGGED}
 
     def logged_step(self, data, exchange=None):
         """A training step with four more numbers in its logs than Keras's.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.optimizers.learning_rate import learning_rate
+from tf_smoothclir.optimizers import learning_rate
 from tf_smoothclir.protocols.task import LOSS, PAIRS, TERMS, Batches, Exchange, TaskVariables
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.two_tower.model import TwoTower

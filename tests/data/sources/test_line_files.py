@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tf_smoothclir.data.sources.line_files import pieces_of, read_lines
+from tf_smoothclir.data.sources.line_files import read_lines
 from tf_smoothclir.data.sources.tables import SPLITS, TEXTS, read_table
 from tf_smoothclir.utils.errors import InputError
 
@@ -112,23 +112,3 @@ def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
 def test_a_first_line_is_a_record_where_it_could_be_one(write):
     path = write(b"query\ttrain\nq\ttest\n", "f.tsv")
     assert list(read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
-
-
-@pytest.mark.parametrize("size", [1, 3, 8, 13, 1000])
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_pieces_of_a_file_are_the_file(write, size, end):
-    path = write(("\ufeffone\ntwo two\r\nä\n" + "long " * 9 + "\nlast" + end).encode())
-    pieces = list(pieces_of(path, size))
-    assert [line for piece in pieces for line in read_lines(path, piece)] == list(read_lines(path))
-    assert [piece.begin for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
-    assert len(pieces) == (5 if size < 5 else 1 if size == 1000 else len(pieces))
-
-
-def test_an_error_in_a_piece_names_the_line_of_the_file(write):
-    for content, message in (
-        (b"one\n\nthree\n", "file:2: the line is blank"),  # at the end of a piece
-        (b"one\ntwo\nthree\n\xff\n", r"file:4: byte 0xff at offset 14"),
-    ):
-        path = write(content)
-        with pytest.raises(InputError, match=message):
-            [line for piece in pieces_of(path, 1) for line in read_lines(path, piece)]

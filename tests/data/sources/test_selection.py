@@ -1,7 +1,6 @@
-"""The first queries of a set, and fewer documents of grade 1, whatever the set."""
+"""The first queries of a set, and fewer training queries, whatever the set."""
 
 import dataclasses
-from collections import Counter
 
 import pytest
 
@@ -11,13 +10,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import SPLITS as SPLIT_NAMES
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.errors import InputError
 
 TOY = DataSettings(toy_entities=300)
-
-
-def related(source):
-    return [(j.query_id, j.document_id) for j in source.judgments() if j.grade == 1]
 
 
 def test_first_queries_are_those_that_the_judgments_name_first():
@@ -31,32 +25,10 @@ def test_first_queries_are_those_that_the_judgments_name_first():
     assert [query.id for query in every.queries()] == [id_ for id_ in QUERIES if id_ in order]
 
 
-def test_split_and_mean_are_over_the_queries_that_are_kept():
-    source = source_of(DataSettings(toy_entities=300, max_queries=100, related_per_query=0.5))
-    assert len(related(source)) == 50
-    loaded = RetrievalSet.load(source)
+def test_the_split_is_over_the_queries_that_are_kept():
+    loaded = RetrievalSet.load(source_of(DataSettings(toy_entities=300, max_queries=100)))
     sizes = [len(loaded.queries_in(split)) for split in SPLIT_NAMES]
     assert sizes == [60, 20, 20]  # 3:1:1
-
-
-def thinned(mean, seed=3):
-    return SelectedJudgments(source_of(TOY), related_per_query=mean, seed=seed)
-
-
-@pytest.mark.parametrize("mean", [0.0, 0.5, 1.0])
-def test_related_documents_are_thinned_to_the_mean_of_those_with_more(mean):
-    found = related(thinned(mean))
-    assert len(found) == round(mean * 300)
-    assert set(found) <= set(related(source_of(TOY)))
-    assert Counter(judgment.grade for judgment in thinned(mean).judgments())[2] == 300
-    assert set(related(thinned(0.4))) < set(related(thinned(0.9))) != set(related(thinned(0.9, 4)))
-
-
-def test_more_related_documents_than_there_are_cannot_be_had():
-    number = len(related(source_of(TOY)))
-    message = f"--related_per_query=50: toy-en-fr has {number} judgments of grade 1 for 300 quer"
-    with pytest.raises(InputError, match=message):
-        list(thinned(50).judgments())
 
 
 def test_places_are_those_in_the_whole_set():
@@ -70,11 +42,10 @@ def test_places_are_those_in_the_whole_set():
 
 
 def test_fingerprint_tells_selections_apart():
-    settings = [{}, {"related_per_query": 1.0}, {"related_per_query": 1.0, "max_queries": 50}]
-    settings += [{name: n} for name in ("max_queries", "max_train_queries") for n in (50, 51)]
+    names = "max_queries", "max_train_queries"
+    settings = [{}, dict.fromkeys(names, 50), *({name: n} for name in names for n in (50, 51))]
     prints = {source_of(DataSettings(toy_entities=300, **one)).fingerprint() for one in settings}
     assert len(prints) == len(settings)
-    assert source_of(TOY).fingerprint() == source_of(TOY).whole.fingerprint()
     assert not isinstance(source_of(TOY), SelectedJudgments)
 
 

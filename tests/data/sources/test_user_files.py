@@ -56,8 +56,6 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     assert list(source.documents()) == [("d2", "", "Apfel", ""), ("d4", "", "meer", "")]
     assert list(source.judgments()) == [("q2", "d2", 2), ("q4", "d4", 1)]
     assert source.place("judgments", 1).endswith("pairs.csv:4")
-    (piece,) = source.document_pieces(3)
-    assert [row for row, _ in source.documents_in(piece)] == [0, 1]
     other = PairsFile(directory / "pairs.csv", "fr", columns={"query": "positive"})
     assert other.fingerprint() != source.fingerprint()
     with pytest.raises(

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from tests.beam import LOCAL_RUNNER, needs_beam, without_beam
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import wiki_clir_builder as wiki_clir
 from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
@@ -34,26 +33,6 @@ def data_dir(tmp_path_factory):
 def builder_of(directory, data_dir, **options):
     directory, data_dir = str(directory), str(data_dir)
     return wiki_clir.WikiClir(data_dir=data_dir, config="fr", directory=directory, **options)
-
-
-@needs_beam
-def test_beam_writes_the_same_examples(data_dir, tmp_path, monkeypatch):
-    monkeypatch.setattr(wiki_clir, "_BYTES_PER_PIECE", 100)  # several pieces
-    builder = builder_of(LOCAL, tmp_path, beam=True)
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    options = PipelineOptions(LOCAL_RUNNER)
-    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(beam_options=options))
-    for split in (*SPLITS, "documents"):
-        found = list(tfds.as_numpy(builder.as_dataset(split=split)))
-        expected = list(tfds.as_numpy(tfds.load("wiki_clir/fr", split=split, data_dir=data_dir)))
-        assert sorted(map(repr, found)) == sorted(map(repr, expected))
-
-
-@without_beam
-def test_missing_beam_is_named_with_the_extra(tmp_path):
-    with pytest.raises(InputError, match=r"needs Apache Beam .*pip install .\.\[beam\]"):
-        builder_of(LOCAL, tmp_path, beam=True).download_and_prepare()
 
 
 def test_the_source_has_what_the_files_have_in_batches_that_end_anywhere(data_dir, monkeypatch):

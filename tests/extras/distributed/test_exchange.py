@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.extras.distributed.exchange import joint_gradients
+from tf_smoothclir.extras.distributed.workers import joint_gradients
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.builder import build_model

@@ -13,13 +13,14 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras import distributed as distributed  # registers the distributions
-from tf_smoothclir.extras.distributed.shard_training import on_shards as on_shards_of
+from tf_smoothclir.extras.distributed.pipeline import on_shards as on_shards_of
 from tf_smoothclir.extras.distributed.writer import write_shards
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_data import retrieval_set_of, tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.training.train import train, trainer_of
+from tf_smoothclir.training.task_training import trainer_of
+from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tf_smoothclir.data.sources.cells import judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE
-from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
+from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.tables import JUDGMENTS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -49,8 +48,8 @@ class BeirDirectory(FileSource):
         if not self.files["judgments"]:
             raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
-        for line, text in super()._texts(stream, path, piece):
+    def _texts(self, stream, path):
+        for line, text in super()._texts(stream, path):
             joined = f"{text.title} {text.text}".strip() if text.title else text.text
             yield line, text._replace(title="", text=joined if stream == "documents" else text.text)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from tf_smoothclir.data.sources.cells import Place, id_of, in_file, texts_in
 from tf_smoothclir.data.sources.languages import is_code, plain_code
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece, pieces_of
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import (
     ABSENT,
@@ -21,7 +20,6 @@ from tf_smoothclir.data.sources.tables import (
     TEXTS,
     Role,
     Row,
-    can_be_cut,
     read_table,
 )
 from tf_smoothclir.storage.digests import joint_digest
@@ -33,7 +31,7 @@ WITH_OTHERS = TEXTS._replace(others=True)
 
 
 class FileSource(Source):
-    """A source whose streams are tables with one record per row; workers may read its pieces.
+    """A source whose streams are tables with one record per row.
 
     Where an id stands in the files of several languages, every id of the stream is preceded by its
     language: `de:17`.
@@ -57,24 +55,20 @@ class FileSource(Source):
         self.document_language = document_language
         self.query_language = query_language
 
-    def _rows(
-        self, path: Path, role: Role, piece: Piece = WHOLE_FILE
-    ) -> tuple[Iterator[Row], Place]:
+    def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
         """The rows of a file, and their places."""
-        return read_table(path, role, self.columns, piece), in_file(path)
+        return read_table(path, role, self.columns), in_file(path)
 
     def _add_files(self, stream: str, tables: Mapping[Path, str]) -> None:
         """Gives a stream its files, which may have languages."""
         self.files[stream] = list(tables)
         self.languages |= {path: code for path, code in tables.items() if code}
 
-    def _texts(
-        self, stream: str, path: Path, piece: Piece = WHOLE_FILE
-    ) -> Iterator[tuple[int, Text]]:
-        """Yields (line number, text) of a piece of a file of "queries" or "documents"."""
+    def _texts(self, stream: str, path: Path) -> Iterator[tuple[int, Text]]:
+        """Yields (line number, text) of a file of "queries" or "documents"."""
         language = self.languages.get(path, self.language_of(stream))
         prefix = self._prefix(stream, self.languages.get(path, ""))
-        for line, text in texts_in(*self._rows(path, self.role, piece), language):
+        for line, text in texts_in(*self._rows(path, self.role), language):
             yield line, text._replace(id=prefix + text.id) if prefix else text
 
     @abc.abstractmethod
@@ -114,20 +108,6 @@ class FileSource(Source):
             for path in self.files["documents"]:
                 code = {"language": self.languages[path]} if path in self.languages else {}
                 yield from ({**code, **row[-1]} for _, row in self._rows(path, WITH_OTHERS)[0])
-
-    def document_pieces(self, size: int) -> Iterator[Piece]:
-        """Yields pieces of the documents file of about `size` bytes, for different workers."""
-        path, *more = self.files["documents"]
-        if more or not can_be_cut(path, TEXTS, self.columns):
-            return iter([WHOLE_FILE])
-        return pieces_of(path, size)
-
-    def documents_in(self, piece: Piece) -> Iterator[tuple[int, Text]]:
-        """Yields (row, document) of a piece."""
-        if piece == WHOLE_FILE:
-            return enumerate(self.documents())
-        texts = (text for _, text in self._texts("documents", self.files["documents"][0], piece))
-        return enumerate(texts, start=piece.line - 1)  # what can be cut has a record on each line
 
     def judgments(self) -> Iterator[Judgment]:
         return self._all("judgments")

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from tf_smoothclir.data.sources.named_splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
+from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 

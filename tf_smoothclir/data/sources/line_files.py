@@ -6,7 +6,6 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from tf_smoothclir.utils.errors import input_error
 
@@ -14,66 +13,37 @@ _BOM = b"\xef\xbb\xbf"
 _LONGEST_LINE = 1 << 28  # bytes of a compressed file, few of which can stand for gigabytes
 
 
-class Piece(NamedTuple):
-    """Consecutive lines of a file."""
-
-    begin: int = 0
-    end: int | None = None  # offset after the last byte; None for the end of the file
-    line: int = 1  # number of the first line, from 1
-
-
-WHOLE_FILE = Piece()
-
-
-def pieces_of(path: Path, size: int) -> Iterator[Piece]:
-    """Yields the pieces of a file, each about `size` bytes long and at least one line."""
-    begin, line = 0, 1
-    with open(path, "rb") as file:
-        while content := file.read(size):
-            lines = content.count(b"\n")
-            if not content.endswith(b"\n"):
-                lines += 1
-                file.readline()
-            yield Piece(begin, file.tell(), line)
-            begin, line = file.tell(), line + lines
-
-
 def is_compressed(path: Path) -> bool:
     """Whether the name of a file says that gzip wrote it."""
     return path.suffix.lower() == ".gz"
 
 
-def read_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without its ending) of a UTF-8 file or a piece of one.
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, line without its ending) of a UTF-8 file.
 
     Lines end with LF or CRLF; the last line may have no ending. Only a byte order mark at the very
     start is dropped, and blank lines at the very end.
     """
-    return without_blank(path, any_lines(path, piece))
+    return without_blank(path, any_lines(path))
 
 
-def any_lines(path: Path, piece: Piece = WHOLE_FILE) -> Iterator[tuple[int, str]]:
-    """Yields what `read_lines` does, and blank lines; after those that end a piece, the next one.
+def any_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields what `read_lines` does, and blank lines.
 
     Raises:
         InputError: The file cannot be read, or is empty.
     """
-    offset, is_blank = piece.begin, False
+    offset = 0
     try:
         with gzip.open(path) if is_compressed(path) else open(path, "rb") as file:
             longest = _LONGEST_LINE if is_compressed(path) else -1
-            if offset:  # a pipe has no other place than its beginning
-                file.seek(offset)
             lines = iter(lambda: file.readline(longest), b"")
-            for number, raw in enumerate(lines, start=piece.line):
-                if offset == piece.end and not is_blank:
-                    break
+            for number, raw in enumerate(lines, start=1):
                 if len(raw) == longest:
                     reason = f"the line has more than {longest:,} bytes"
                     raise input_error(path, reason, "Decompress the file", line=number)
                 line = _decode(raw, path, number, offset)
                 offset += len(raw)
-                is_blank = not line.strip()
                 yield number, line
     except (OSError, EOFError, zlib.error) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"

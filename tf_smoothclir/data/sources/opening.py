@@ -39,13 +39,12 @@ def source_of(settings: DataSettings) -> Source:
     if source.max_skipped:  # published by others, who made the judgments
         source.max_skipped = settings.max_skipped
     is_whole = not source.is_judged or not (settings.max_queries or settings.max_train_queries)
-    if is_whole and settings.related_per_query < 0 and not wanted:
+    if is_whole and not wanted:
         return source
     return SelectedJudgments(
         source,
         max_queries=settings.max_queries,
         max_train_queries=settings.max_train_queries,
-        related_per_query=settings.related_per_query,
         seed=settings.split_seed,
         languages=wanted,
     )

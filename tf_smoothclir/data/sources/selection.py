@@ -1,4 +1,4 @@
-"""A part of a retrieval set: fewer queries, fewer languages, and fewer documents of grade 1."""
+"""A part of a retrieval set: fewer queries, fewer languages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.drawn_splits import drawn_splits
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
-from tf_smoothclir.utils.errors import input_error
-
-RELATED = 1  # the grade that is thinned
+from tf_smoothclir.data.sources.splits import drawn_splits
 
 
 class SelectedJudgments(Source):
-    """Another source without some of its queries, of its judgments of grade 1, or of its languages.
+    """Another source without some of its queries or of its languages.
 
     What is left out counts as not judged. Splits that the set has are kept. Others are drawn from
     the queries that `max_queries` leaves, before training queries are left out. A language takes
@@ -32,7 +29,6 @@ class SelectedJudgments(Source):
         *,
         max_queries: int = 0,
         max_train_queries: int = 0,
-        related_per_query: float = -1.0,
         seed: int = 0,
         languages: Mapping[str, frozenset[str]] | None = None,
     ):
@@ -43,14 +39,9 @@ class SelectedJudgments(Source):
         )
         self.max_skipped = source.max_skipped
         self._source = source
-        self._max_queries, self._related_per_query = max_queries, related_per_query
-        self._max_train_queries = max_train_queries
+        self._max_queries, self._max_train_queries = max_queries, max_train_queries
         self._seed = seed
         self._languages = languages or {}
-
-    @property
-    def whole(self) -> Source:
-        return self if "documents" in self._languages else self._source
 
     def queries(self) -> Iterator[Text]:
         return (text for _, text in self._queries())
@@ -84,7 +75,6 @@ class SelectedJudgments(Source):
         selection = (
             self._max_queries,
             self._max_train_queries,
-            self._related_per_query,
             self._seed,
             *((stream, *sorted(codes)) for stream, codes in sorted(self._languages.items())),
         )
@@ -116,14 +106,6 @@ class SelectedJudgments(Source):
 
     def _judgments(self) -> Iterator[tuple[int, Judgment]]:
         """Yields (index in the whole set, judgment)."""
-        left_out = self._left_out
-        return (
-            (index, judgment)
-            for index, judgment in self._judgments_of_queries()
-            if judgment.grade != RELATED or index not in left_out
-        )
-
-    def _judgments_of_queries(self) -> Iterator[tuple[int, Judgment]]:
         return (pair for pair in self._of_languages() if self._keeps_query(pair[1].query_id))
 
     def _of_languages(self) -> Iterator[tuple[int, Judgment]]:
@@ -174,28 +156,6 @@ class SelectedJudgments(Source):
         training = [id_ for id_ in splits if splits[id_] == "train" and id_ in judged]
         order = np.argsort(hash_ids(training, f"training {self._seed}"), kind="stable")
         return frozenset(training[row] for row in order[self._max_train_queries :])
-
-    @functools.cached_property
-    def _left_out(self) -> frozenset[int]:
-        """The indices, in the whole set, of the judgments of grade 1 that are left out."""
-        if self._related_per_query < 0:
-            return frozenset()
-        indices, names, judged = [], [], set()
-        for index, (query, document, grade) in self._judgments_of_queries():
-            judged.add(query)
-            if grade == RELATED:
-                indices.append(index)
-                names.append(f"{query}\t{document}")
-        number = round(self._related_per_query * len(judged))
-        if number > len(indices):
-            raise input_error(
-                f"--related_per_query={self._related_per_query:g}",
-                f"{self.name} has {len(indices)} judgments of grade {RELATED} for {len(judged)}"
-                f" queries, {len(indices) / max(len(judged), 1):.2f} per query",
-                "Give a smaller number: judgments can be left out, not added",
-            )
-        order = np.argsort(hash_ids(names, f"related {self._seed}"), kind="stable")
-        return frozenset(np.array(indices, np.int64)[order[number:]].tolist())
 
 
 def _where(records: Iterator, is_kept: Callable) -> Iterator[tuple[int, object]]:

@@ -6,8 +6,6 @@ import abc
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tf_smoothclir.utils.errors import input_error
-
 SPLITS = ("train", "validation", "test")
 
 
@@ -52,11 +50,6 @@ class Source(abc.ABC):
     is_judged: bool = True  # else there is nothing to measure a model by
 
     @property
-    def whole(self) -> Source:
-        """The source of the same documents before queries or judgments were left out."""
-        return self
-
-    @property
     def training(self) -> Source:
         """What a model learns from: the set, or the parallel sentences of one without judgments."""
         return self
@@ -89,20 +82,6 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def judgments(self) -> Iterator[Judgment]:
         """Yields the judgments, always in the same order."""
-
-    def translated_queries(self) -> Iterator[Text]:
-        """Yields queries that people translated into the language of the documents.
-
-        They have the ids of the queries, some of which may be missing. Nothing is trained on them.
-
-        Raises:
-            InputError: The set has none.
-        """
-        remedy = (
-            f"Give a set in WikiCLIR's layout with a file wiki_{self.document_language}.queries, or"
-            " choose another --query_translation"
-        )
-        raise input_error(self.name, f"the set has no queries in {self.document_language}", remedy)
 
     def splits(self) -> dict[str, str] | None:
         """Returns query id -> "train", "validation" or "test"; None for a seeded 3:1:1 split."""

@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tf_smoothclir.data.sources.line_files import (
-    WHOLE_FILE,
-    Piece,
     any_lines,
     empty_file,
     is_compressed,
@@ -95,19 +93,16 @@ COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
 _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
 
 
-def read_table(
-    path: Path, role: Role, columns: Mapping[str, str] | None = None, piece: Piece = WHOLE_FILE
-) -> Iterator[Row]:
+def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
     """Yields the rows of a file, with `ABSENT` for columns that are not needed and not there.
 
     Args:
         path: Its suffix is one of `KINDS`, perhaps with ".gz".
         columns: Column of the role -> its name in the file, where that is another one.
-        piece: A part of a file that `can_be_cut`.
     """
     if kind_of(path) == "parquet":
         return _parquet(path, role, columns or {})
-    return rows_of_lines(kind_of(path), path, role, any_lines(path, piece), columns)
+    return rows_of_lines(kind_of(path), path, role, any_lines(path), columns)
 
 
 def kind_of(path: Path) -> str:
@@ -116,16 +111,6 @@ def kind_of(path: Path) -> str:
         kind = KINDS.get(Path(path.stem).suffix.lower(), "")
         return "" if kind == "parquet" else kind
     return KINDS.get(path.suffix.lower(), "")
-
-
-def can_be_cut(path: Path, role: Role, columns: Mapping[str, str] | None = None) -> bool:
-    """Whether each line of a file is a record that can be read without those before it."""
-    if is_compressed(path) or kind_of(path) not in ("tsv", "jsonl"):
-        return False
-    if kind_of(path) == "jsonl":
-        return True
-    first = next(any_lines(path), (1, ""))[1]
-    return not is_header(first.split("\t"), role, columns)
 
 
 def rows_of_lines(

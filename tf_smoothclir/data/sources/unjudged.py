@@ -13,7 +13,7 @@ from absl import logging
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import in_file, text_of
 from tf_smoothclir.data.sources.file_source import FileSource
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, any_lines
+from tf_smoothclir.data.sources.line_files import any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import PARALLEL, kind_of, read_table
 from tf_smoothclir.utils.errors import input_error
@@ -45,9 +45,9 @@ class UnjudgedDirectory(FileSource):
     def training(self) -> Source:
         return ParallelSentences(self) if self._parallel else self
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
+    def _texts(self, stream, path):
         if stream == "documents":
-            yield from super()._texts(stream, path, piece)
+            yield from super()._texts(stream, path)
         elif path == self._parallel[0]:  # the other one has their translations
             for line, query, _ in self.sentences():
                 yield line, Text(f"s{line}", "", query, self.language_of(stream))

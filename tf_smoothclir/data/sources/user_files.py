@@ -1,27 +1,35 @@
-"""A user's own retrieval set, in tables: documents, queries and judgments; clicks; or pairs."""
+"""A user's own retrieval set, in tables: documents, queries and judgments; clicks; or pairs.
+
+Clicks and pairs have texts in the place of ids. Texts that differ in case and white space alone are
+one query, or one document, whose id has the number of its first row, such as "q17".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tf_smoothclir.data.sources.cells import judgments_in
-from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
-from tf_smoothclir.data.sources.pairs import (
-    DOCUMENT,
-    LANGUAGES,
-    QUERY,
-    judgments_of_clicks,
-    judgments_of_pairs,
-    texts_of_column,
+from tf_smoothclir.data.sources.cells import (
+    Place,
+    count_of,
+    grade_of,
+    id_of,
+    judgments_in,
+    language_of,
+    text_of,
 )
-from tf_smoothclir.data.sources.source import Judgment
-from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS
+from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of
+from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 STREAMS = ("documents", "queries", "judgments")
+# Columns of `PAIRS` and `CLICKS`.
+QUERY, DOCUMENT = 0, 1
+LANGUAGES = 3  # columns from here on
+_NAMES = ("query", "document")
 
 
 class UserDirectory(FileSource):
@@ -75,9 +83,9 @@ class ClicksDirectory(FileSource):
         clicks = list(_needed(directory, "clicks"))
         self.files |= {"queries": clicks, "judgments": clicks}
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
+    def _texts(self, stream, path):
         if stream == "documents":
-            return super()._texts(stream, path, piece)
+            return super()._texts(stream, path)
         return texts_of_column(QUERY, *self._rows(path, CLICKS), self.language_of(stream))
 
     def _judgments(self, path):
@@ -96,12 +104,9 @@ class PairsFile(FileSource):
         super().__init__(named, *languages, columns=columns)
         self.files = {stream: [path] for stream in STREAMS}
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
+    def _texts(self, stream, path):
         column = QUERY if stream == "queries" else DOCUMENT
         return texts_of_column(column, *self._rows(path, PAIRS), self.language_of(stream))
-
-    def document_pieces(self, size: int) -> Iterator[Piece]:
-        return iter([WHOLE_FILE])
 
     def _judgments(self, path):
         return judgments_of_pairs(*self._rows(path, PAIRS))
@@ -116,3 +121,70 @@ def _needed(directory: Path, name: str) -> dict[Path, str]:
     reason = f"it contains no {name} (.tsv, .csv, .jsonl, .parquet)"
     remedy = f"Give one file each for {', '.join(STREAMS)}; or for documents and clicks"
     raise input_error(directory, reason, remedy)
+
+
+def texts_of_column(
+    column: int, rows: Iterable[Row], place: Place, language: str = ""
+) -> Iterator[tuple[int, Text]]:
+    """Yields (number, text) of the different texts of a column, of which the first says more.
+
+    `language` is that of a table without the column.
+    """
+    seen: dict[bytes, int] = {}
+    for number, values in rows:
+        id_, text = _identified(values[column], column, place, number, seen)
+        if seen[_key(text)] == number:
+            code = language_of(values[LANGUAGES + column], language, place, number)
+            yield number, Text(id_, "", text, code)
+
+
+def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
+    """Yields (number, judgment) of rows of `PAIRS`; of equal pairs one, with the highest grade."""
+    seen: tuple[dict[bytes, int], ...] = ({}, {})
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for number, (*texts, grade, _, _) in rows:
+        query, document = (
+            _identified(text, column, place, number, seen[column])[0]
+            for column, text in enumerate(texts)
+        )
+        grade = grade_of(grade, place, number)
+        first, highest = found.get((query, document), (number, grade))
+        found[query, document] = first, max(highest, grade)
+    for (query, document), (number, grade) in found.items():
+        yield number, Judgment(query, document, grade)
+
+
+def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
+    """Yields (number, judgment) of rows of `CLICKS`, whose counts are added up.
+
+    A document has grade 2 for a query if it has at least half as many clicks as the one that the
+    query has most clicks of, grade 1 if it has fewer, and grade 0 if it was shown and never
+    clicked. So grades do not depend on how often a query is asked.
+    """
+    seen: dict[bytes, int] = {}
+    clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
+    most: dict[str, int] = {}
+    for number, (query, document, count, _) in rows:
+        query, _ = _identified(query, QUERY, place, number, seen)
+        document = id_of(document, "document_id", place, number)
+        of_pair = clicks.setdefault((query, document), [number, 0])
+        of_pair[1] += count_of(count, place, number)
+        most[query] = max(most.get(query, 0), of_pair[1])
+    for (query, document), (number, count) in clicks.items():
+        yield number, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
+
+
+def _identified(
+    value: object, column: int, place: Place, number: int, seen: dict[bytes, int]
+) -> tuple[str, str]:
+    """The id of a text, and the text without white space around it."""
+    name = _NAMES[column]
+    text = text_of(value, name, place, number).strip()
+    if not text:
+        raise input_error(place(number), f"the {name} is empty", "Leave the row out")
+    return f"{name[0]}{seen.setdefault(_key(text), number)}", text
+
+
+def _key(text: str) -> bytes:  # shorter than most texts, all of which are kept
+    same = " ".join(text.casefold().split())
+    return hashlib.blake2b(same.encode(), digest_size=16).digest()

@@ -22,7 +22,6 @@ a TFDS checksums file.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,18 +31,15 @@ import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE, Piece
 from tf_smoothclir.data.sources.source import SPLITS, Text
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.storage.digests import file_digest
-from tf_smoothclir.utils.beam import load_beam
 from tf_smoothclir.utils.errors import input_error
 
 ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"
 ARCHIVE_MD5 = "705abb611eb8cbab9ced2b8767a3bdb6"
 ARCHIVE_BYTES = 7_036_445_773
 DOCUMENTS = "documents"
-_BYTES_PER_PIECE = 1 << 26
 
 _CITATION = """\
 @inproceedings{sasaki-etal-2018-cross,
@@ -81,9 +77,6 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
     Args:
         directory: A local copy in the layout that `WikiClirDirectory` reads; nothing is
             downloaded. Prepare it into its own `data_dir`: TFDS tells sets apart by name only.
-        beam: Reads and writes the documents with Apache Beam (extra `beam`), with the
-            `beam_options` of `tfds.download.DownloadConfig`. All workers must reach the files. The
-            examples are the same.
         **kwargs: Arguments of every TFDS builder.
     """
 
@@ -93,9 +86,8 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
         for language, folder in PUBLISHED_FOLDERS.items()
     ]
 
-    def __init__(self, *, directory: str = "", beam: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, directory: str = "", **kwargs: Any) -> None:
         self._directory = directory
-        self._beam = beam
         super().__init__(**kwargs)
 
     def _info(self) -> tfds.core.DatasetInfo:
@@ -112,9 +104,8 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
         retrieval_set = RetrievalSet.load(WikiClirDirectory(directory, self.builder_config.name))
         present = [SPLITS[index] for index in np.unique(retrieval_set.splits)]
         source = retrieval_set.source
-        documents = _by_beam(source) if self._beam else _documents(source, WHOLE_FILE)
         queries = {split: self._generate_examples(retrieval_set, split) for split in present}
-        return {**queries, DOCUMENTS: documents}
+        return {**queries, DOCUMENTS: _documents(source)}
 
     def _generate_examples(self, retrieval_set: RetrievalSet, split: str) -> Iterator[tuple]:
         source = retrieval_set.source
@@ -137,24 +128,14 @@ class WikiClir(tfds.core.GeneratorBasedBuilder):
                 )
 
 
-def _documents(source: WikiClirDirectory, piece: Piece) -> Iterator[tuple]:
-    for row, text in source.documents_in(piece):
+def _documents(source: WikiClirDirectory) -> Iterator[tuple]:
+    for row, text in enumerate(source.documents()):
         yield row, {**_text(text), "judgments": []}
 
 
 def _text(text: Text) -> dict[str, str]:
     """What an example has of a text; its language is that of the whole set."""
     return {"id": text.id, "title": text.title, "text": text.text}
-
-
-def _by_beam(source: WikiClirDirectory):
-    """The Beam transform that outputs the examples of all documents."""
-    beam = load_beam()
-    return (
-        beam.Create(list(source.document_pieces(_BYTES_PER_PIECE)))
-        | "Spread" >> beam.Reshuffle()
-        | "Read" >> beam.FlatMap(functools.partial(_documents, source))
-    )
 
 
 def _published(dl_manager: tfds.download.DownloadManager) -> Path:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from absl import logging
@@ -24,9 +23,8 @@ from absl import logging
 from tf_smoothclir.data.sources.cells import id_of, judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
 from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
-from tf_smoothclir.data.sources.line_files import WHOLE_FILE
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS, read_table
+from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
@@ -100,23 +98,14 @@ class WikiClirDirectory(FileSource):
             path.parent not in folders for path in self.files["queries"]
         ) or any(len(list(folder.glob("wiki_*.documents"))) > 1 for folder in folders)
 
-    def _texts(self, stream, path, piece=WHOLE_FILE):
+    def _texts(self, stream, path):
         language, prefix = self.languages[path], self._prefix(stream, self.languages[path])
         is_filtered = stream == "queries" and self._queries_are_shared
         wanted = self._judged_queries if is_filtered else None
-        rows, place = self._rows(path, TITLED_TEXTS, piece)
+        rows, place = self._rows(path, TITLED_TEXTS)
         for line, (id_, title, text) in rows:
             if wanted is None or prefix + id_ in wanted:
                 yield line, Text(prefix + id_of(id_, "id", place, line), title, text, language)
-
-    def translated_queries(self) -> Iterator[Text]:
-        path = self.files["documents"][0].with_name(f"wiki_{self.document_language}.queries")
-        if not path.is_file():
-            reason = "there is no such file, with queries that people translated"
-            remedy = "Put one there (query_id, title, text), or choose another --query_translation"
-            raise input_error(path, reason, remedy)
-        for _, fields in read_table(path, TITLED_TEXTS):
-            yield Text(*fields)
 
     @functools.cached_property
     def _judged_queries(self) -> set[str]:

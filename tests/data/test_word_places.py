@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from tf_smoothclir.data import bilingual_vectors as module
-from tf_smoothclir.data import token_frequency
-from tf_smoothclir.data.bilingual_vectors import occurrences
+from tf_smoothclir.data import word_places as module
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.token_frequency import inverse_document_frequency
+from tf_smoothclir.data.word_places import inverse_document_frequency, occurrences
 from tf_smoothclir.settings.text import TextSettings
 
 DIM = 2048  # an estimate is off by about 1 / √DIM
@@ -122,7 +120,7 @@ def idf_by_hand(texts, size):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_documents_and_training_queries_are_counted(shared, small_set, tmp_path, monkeypatch):
-    monkeypatch.setattr(token_frequency, "_TEXTS_PER_CHUNK", 5)
+    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 5)
     world = tokenize_set(small_set, TextSettings(shared_vocabulary=shared), tmp_path)
     for roles in (["query", "document"],) if shared else (["query"], ["document"]):
         size = len(world.vocabulary(roles[0]))

@@ -1,1 +1,0 @@
-"""Preparing very large sets with Apache Beam: the command `smoothclir-prepare`."""

@@ -1,0 +1,70 @@
+"""The training of what is trained step by step, and whether it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from absl import logging
+from tensorflow import keras
+
+from tf_smoothclir.plugins import family
+from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import (
+    ModelsOverSet,
+    learn_models,
+    learn_what_needs_no_training,
+)
+from tf_smoothclir.training.run_report import left_out
+from tf_smoothclir.training.tasks import make_task
+from tf_smoothclir.training.trainer import Look, Trainer
+
+
+def trainer_of(
+    over: ModelsOverSet,
+    run: RunDirectory,
+    processes: SingleProcess = SINGLE_PROCESS,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    look: Look | None = None,
+) -> Trainer:
+    """The trainer of a new run, or of a run that has a checkpoint."""
+    settings, tokenized_set = over.settings, over.tokenized_set
+    keras.utils.set_random_seed(settings.training.seed)
+    training_set = tokenized_set  # None where another process is the chief
+    if processes.is_chief:
+        training_set = family(settings.retrieval.with_task).training_set(run, over)
+    task = make_task(settings, tokenized_set, run, processes, training_set)
+    retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
+    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks, look)
+
+
+def train_task(
+    over: ModelsOverSet,
+    run: RunDirectory,
+    processes: SingleProcess,
+    callbacks: Sequence[keras.callbacks.Callback],
+) -> tuple[ModelsOverSet, Progress]:
+    """Trains what is trained step by step, unless validation shows that it counts for nothing.
+
+    In that case the run keeps what ranks without it, and nothing of the training is left.
+    """
+    retrieval, look = over.settings.retrieval, None
+    ranker = family(retrieval.retriever)
+    if processes.size == 1:  # else the other processes would wait for the chief
+        learn_what_needs_no_training(run, over)
+        look = ranker.look(over)
+    trainer = trainer_of(over, run, processes, callbacks, look)
+    progress = trainer.train()
+    if not processes.is_chief:
+        return over, progress
+    alone = trainer.ranks_alone
+    if not alone:
+        over.add(retrieval.with_task, trainer.task.model)
+        learn_models(run, over)
+        alone = ranker.ranks_alone(over)
+    if not alone:
+        return over, progress
+    logging.info("%s", left_out(retrieval.with_task, alone))
+    run.rank_by(alone)
+    return over.by_part(run.settings()), Progress()
