@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
     from tf_smoothclir.api.teaching import teach as teach
     from tf_smoothclir.api.training import train as train
+    from tf_smoothclir.api.tuning import HyperModel as HyperModel
     from tf_smoothclir.api.tuning import tune as tune
     from tf_smoothclir.client.serving_client import ServingClient as ServingClient
     from tf_smoothclir.families.family import Family as Family
@@ -58,6 +59,7 @@ _PUBLIC = {
     "CNNTower": "towers.cnn",
     "CumulativeLogits": "losses.ordinal",
     "Family": "families.family",
+    "HyperModel": "api.tuning",
     "InputError": "utils.errors",
     "LSTMTower": "towers.lstm",
     "LazyAdam": "optimizers.adam",

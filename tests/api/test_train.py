@@ -4,6 +4,7 @@ import gc
 import threading
 from unittest import mock
 
+import keras_tuner
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -256,3 +257,29 @@ def test_a_mistake_is_an_error(parts, towers, changes, message, tmp_path):
     with pytest.raises(InputError, match=message):
         sc.tune(**parts, output_dir=tmp_path / "out", **{**towers, **changes})
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, towers, tmp_path):
+    hypermodel = sc.HyperModel(**parts, tune=["epsilon"], **towers)
+    objective = keras_tuner.Objective("MAP", "max")
+    search = {"objective": objective, "max_trials": 2, "seed": 3, "directory": tmp_path}
+    tuner = keras_tuner.RandomSearch(hypermodel, **search)
+    tuner.search(verbose=0)
+    best, other = tuner.oracle.get_best_trials(2)
+    assert best.score >= other.score
+    epsilon = best.hyperparameters["epsilon"]
+    model = sc.train(**parts, **towers, epsilon=epsilon)
+    assert best.score == pytest.approx(model.history[-1]["validation"]["MAP"])
+    (best_towers,) = tuner.get_best_models()
+    assert best_towers.similarity.epsilon == epsilon
+    trained = hypermodel.build(best.hyperparameters)
+    metrics = hypermodel.fit(best.hyperparameters, trained)
+    assert metrics["MAP"] == best.score
+    for weight, again in zip(best_towers.get_weights(), trained.get_weights()):
+        np.testing.assert_array_equal(weight, again)
+
+
+def test_a_lexical_model_is_no_hypermodel(parts, towers):
+    with pytest.raises(InputError, match=r"a lexical model is no Keras model\. Use sc\.tune"):
+        sc.HyperModel(**parts, tune=["psq_beta"], retriever="lexical", **towers)

@@ -28,7 +28,7 @@ from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
-# Of `train` and `tune`, besides settings.
+# Of `train`, `tune` and `HyperModel`, besides settings.
 _ARGUMENTS = (
     *("data", "queries", "documents", "judgments", "clicks", "pairs", "parallel", "splits"),
     "preset",

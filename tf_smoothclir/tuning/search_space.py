@@ -20,11 +20,7 @@ _OF_SOME_LOSSES = ("thresholds", "temperature")
 
 
 def search_space(names: Sequence[str], settings: RunSettings) -> keras_tuner.HyperParameters:
-    """A choice for each name, after checks, the loss first.
-
-    Thresholds are one choice, of texts as in their flag, so that they rise by construction. What
-    only some losses use is searched with these alone.
-    """
+    """A choice for each name, after checks; see `declare`."""
     for name in names:
         if name not in searchable() or list(names).count(name) > 1:
             wrong = "is named twice" if name in searchable() else "cannot be searched"
@@ -36,6 +32,26 @@ def search_space(names: Sequence[str], settings: RunSettings) -> keras_tuner.Hyp
     except ValueError as error:
         raise InputError(f"--thresholds: {error}.") from error
     space = keras_tuner.HyperParameters()
+    declare(space, names, settings)
+    if count_combinations(space, 2) < 2:
+        reason = f"there is nothing to choose from with --loss={settings.model.loss} and the other"
+        raise _wrong(names, f"{reason} settings")
+    return space
+
+
+def _wrong(names: Sequence[str], reason: str) -> InputError:
+    remedy = f"Name settings of {', '.join(searchable())}"
+    return input_error(f"--tune={','.join(names)}", reason, remedy)
+
+
+def declare(
+    space: keras_tuner.HyperParameters, names: Sequence[str], settings: RunSettings
+) -> None:
+    """Declares the choices of some settings, the loss first.
+
+    Thresholds are one choice, of texts as in their flag, so that they rise by construction. What
+    only some losses use is searched with these alone.
+    """
     losses = [settings.model.loss]
     for name in sorted(names, key=lambda name: name != "loss"):
         values = _values_of(name, names, settings)
@@ -46,15 +62,6 @@ def search_space(names: Sequence[str], settings: RunSettings) -> keras_tuner.Hyp
             space.Choice(name, values)
         elif users and "loss" in names:
             space.Choice(name, values, parent_name="loss", parent_values=users)
-    if count_combinations(space, 2) < 2:
-        reason = f"there is nothing to choose from with --loss={settings.model.loss} and the other"
-        raise _wrong(names, f"{reason} settings")
-    return space
-
-
-def _wrong(names: Sequence[str], reason: str) -> InputError:
-    remedy = f"Name settings of {', '.join(searchable())}"
-    return input_error(f"--tune={','.join(names)}", reason, remedy)
 
 
 def _values_of(name: str, names: Sequence[str], settings: RunSettings) -> list:
