@@ -18,7 +18,7 @@ from tests.published import (
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.request_bounds import MAX_ANSWER
+from tf_smoothclir.publishing.request_bounds import MAX_ANSWER, MAX_TOKENS
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
@@ -46,10 +46,11 @@ def by_hand(tower, rows):
 
 
 def test_signatures_are_frozen(loaded):
-    text = (tf.string, [None])
+    text, ints = (tf.string, [None]), (tf.int32, [None])
     vector = {"vector": (tf.float32, [None, DIM])}
     assert described(loaded[1]) == {
         "serving_default": ({"text": text}, vector),
+        "tokens": ({"ids": ints, "lengths": ints}, vector),
         "pair_id": ({"text": text}, {"pair_id": text}),
         "evidence": ({"text": text}, {**vector, "evidence": text, "unknown": text}),
     }
@@ -76,20 +77,53 @@ def test_hostile_rows_are_finite_and_do_not_affect_others(loaded):
         np.testing.assert_array_equal([first, last], known)
 
 
+def tokens(model, ids, lengths):
+    given = {"ids": tf.constant(ids, tf.int32), "lengths": tf.constant(lengths, tf.int32)}
+    return model.signatures["tokens"](**given)["vector"]
+
+
+def test_tokens_give_the_vectors_of_their_texts_and_other_ids_count_as_unknown(loaded):
+    tower, model = loaded
+    texts = encode(model.signatures["serving_default"], ["red apple", "", "sea"])
+    np.testing.assert_array_equal(tokens(model, [2, 3, 4], [2, 0, 1]), texts)
+    outside = [-1, 5, 1_000_000, -(2**31), 2**31 - 1]
+    expected = [by_hand(tower, [row]) for row in [1] * 5 + [2]]
+    np.testing.assert_allclose(tokens(model, [*outside, 2], [1] * 6), expected, rtol=1e-5)
+
+
 def test_empty_batch_gives_no_vectors(loaded):
     model = loaded[1]
     assert encode(model.signatures["serving_default"], []).shape == (0, DIM)
+    assert tokens(model, [], []).shape == (0, DIM)
     words = model.words(tf.constant([], tf.string))
     assert words["vectors"].shape == (0, DIM)
     assert words["words"].shape == words["lengths"].shape == (0,)
 
 
-@pytest.mark.parametrize("signature", ["serving_default", "pair_id", "evidence"])
-def test_the_graph_bounds_what_a_request_makes_it_compute(loaded, signature):
+@pytest.mark.parametrize("lengths", [[1], [3, -1], [2**31 - 1, 2**31 - 1], []])
+def test_lengths_that_do_not_fit_the_ids_are_an_error(loaded, lengths):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="add up to the number of ids"):
+        tokens(loaded[1], [2, 3], lengths)
+
+
+@pytest.mark.parametrize(
+    ("signature", "given"),
+    [
+        ("serving_default", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+        ("pair_id", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+        ("evidence", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+        ("tokens", {"ids": [], "lengths": [0] * ((MAX_ANSWER >> 4) + 1)}),
+        ("tokens", {"ids": [2] * (MAX_TOKENS + 1), "lengths": [MAX_TOKENS + 1]}),
+        ("tokens", {"ids": [2] * 300, "lengths": [0] * 262_000 + [300]}),
+    ],
+)
+def test_the_graph_bounds_what_a_request_makes_it_compute(loaded, signature, given):
     """So TensorFlow Serving is protected too: 60 kB of empty texts took 2.7 GB."""
-    texts = tf.constant([b""] * ((MAX_ANSWER >> 4) + 1))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"a request may have \d+ rows"):
-        loaded[1].signatures[signature](text=texts)
+    function = loaded[1].signatures[signature]
+    specs = function.structured_input_signature[1]
+    tensors = {name: tf.constant(given[name], spec.dtype) for name, spec in specs.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"a request may have \d+ (rows|ids)"):
+        function(**tensors)
 
 
 def test_pieces_of_a_request_give_what_the_whole_would(towers, tmp_path, monkeypatch):
@@ -99,7 +133,7 @@ def test_pieces_of_a_request_give_what_the_whole_would(towers, tmp_path, monkeyp
     model = tf.saved_model.load(str(tmp_path / "saved"))
     for texts in (TEXTS, TEXTS[:1], []):
         for name, whole in towers["query"].signatures.items():
-            if name != "pair_id":
+            if name not in ("tokens", "pair_id"):
                 found = model.signatures[name](text=tf.constant(texts, tf.string))
                 for key, values in whole(tf.constant(texts, tf.string)).items():
                     np.testing.assert_array_equal(found[key], values)

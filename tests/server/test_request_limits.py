@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.server.local_server import connected, local_server, raw, rest, wait_for
+from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.server import application, http_server, served_models
 from tf_smoothclir.server.json_tensors import MAX_VALUES, parse_request
 from tf_smoothclir.server.served_models import ServedModel, check_size
@@ -147,6 +148,7 @@ def test_a_slow_request_does_not_hold_up_others(server, monkeypatch):
     [
         ({"text": np.array([b""] * 10_001, object)}, "text: it has 10001 values"),
         ({"text": np.array([b"a" * ((4 << 20) + 1)], object)}, "a text has over 4194304 bytes"),
+        ({"lengths": np.zeros(10_001, np.int32)}, "lengths: it has 10001 values"),
     ],
 )
 def test_what_would_take_much_memory_is_refused(inputs, message):
@@ -158,8 +160,10 @@ def test_what_would_take_much_memory_is_refused(inputs, message):
 def test_an_answer_that_would_be_large_is_not_computed_nor_many_values_parsed(server, monkeypatch):
     monkeypatch.setattr(served_models, "MAX_ANSWER", 6)
     texts = {"inputs": ["red"] * 3}  # of three numbers each
-    message = "text: the answer to 3 rows would have over 6 values"
-    assert message in rest(server, PREDICT, texts)[1]["error"]
+    tokens = {"signature_name": "tokens", "inputs": {"ids": [], "lengths": [0] * 3}}
+    for body, name in ((texts, "text"), (tokens, "lengths")):
+        message = f"{name}: the answer to 3 rows would have over 6 values"
+        assert message in rest(server, PREDICT, body)[1]["error"]
     assert rest(server, PREDICT, {"inputs": ["red"] * 2})[0] == 200
     parse_request(b'{"inputs": [%s 1]}' % (b"1," * (MAX_VALUES - 3)))
     with pytest.raises(InputError, match="or 250000 objects"):
@@ -230,13 +234,16 @@ def memory(process, kind):
 
 def largest_requests():
     """Name -> body of the largest request of each kind."""
-    rows = served_models.MAX_ROWS
+    most, rows = request_bounds.MAX_TOKENS, served_models.MAX_ROWS
+    tokens = {"signature_name": "tokens", "inputs": {"ids": [1] * most, "lengths": [most]}}
+    empty = {"signature_name": "tokens", "inputs": {"ids": [], "lengths": [0] * rows}}
     return {
         "16 MB of texts": {"inputs": ["a b c d " * ((2 << 20) // rows - 2)] * rows},
         "one text": {"instances": ["a " * ((2 << 20) - 1)]},
         "unequal texts": {"inputs": ["a " * (2 << 19)] + ["a"] * (rows - 1)},
         "search": {"inputs": ["a b"] * 9999},
-        "rows without tokens": {"inputs": [""] * rows},
+        "one row of tokens": tokens,
+        "rows without tokens": empty,
         "lists": b'{"instances": [' + b"[]," * 499_990 + b"1]}",
         "objects": b'{"instances": [' + b'{"b64":""},' * 249_990 + b"1]}",
         "deep": b"[" * 999_999,

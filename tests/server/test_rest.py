@@ -6,8 +6,6 @@ import pytest
 from tests.published import DEPTH, encode
 from tests.server.local_server import local_server, rest
 from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.server.json_tensors import inputs_of
-from tf_smoothclir.utils.errors import InputError
 
 TOWER = "/v1/models/query_tower"
 PREDICT = f"{TOWER}:predict"
@@ -17,6 +15,10 @@ PREDICT = f"{TOWER}:predict"
 def server(export):
     with local_server(export) as address:
         yield address
+
+
+def tokens(ids, lengths):
+    return {"signature_name": "tokens", "inputs": {"ids": ids, "lengths": lengths}}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,8 @@ def test_rows_and_columns_give_a_single_output_without_its_name(server, export, 
     assert (status, set(answer)) == (200, {name})
     expected = encode(load_part(export, "query").model, ["red apple", "sea"])
     np.testing.assert_allclose(answer[name], expected, atol=1e-6)
+    _, answer = rest(server, PREDICT, tokens([2, 3, 4], [2, 1]))
+    np.testing.assert_allclose(answer["outputs"], expected, atol=1e-6)
 
 
 def test_several_outputs_are_named(server):
@@ -67,7 +71,10 @@ BAD_BODIES = [
     (b'{"instances": ["\\ud800"]}', "no text"),  # half a surrogate pair
     ({"signature_name": 5, "instances": ["a"]}, "it is no string"),
     ({"signature_name": "nix", "instances": ["a"]}, "'nix': there is no such signature"),
-    ({"inputs": [2**40]}, "no text"),
+    ({"signature_name": "tokens", "inputs": [1]}, "no names"),
+    (tokens([2**40], [1]), "no int32"),
+    (tokens([0.5], [1]), "no int32"),
+    (tokens([1], [9]), "must add up to the number of ids"),
 ]
 
 
@@ -97,9 +104,3 @@ def test_wrong_path_method_or_model_has_the_right_status(server, method, path, s
     found, answer = rest(server, path, body, method=method)
     assert found == status
     assert message in answer["error"]
-
-
-def test_several_inputs_have_names():
-    for given in ({"inputs": ["a"]}, {"instances": ["a"]}):
-        with pytest.raises(InputError, match="they have no names"):
-            inputs_of(given, {"query": None, "document": None})

@@ -54,6 +54,14 @@ def test_ids_are_those_without_ngrams_and_every_word_has_its_ngrams(encoder, pat
     assert nothing.lengths.shape == nothing.ngrams.lengths.shape == 0
 
 
+def test_by_ids_the_words_of_the_vocabulary_have_the_same_ngrams_and_no_other_ids(encoder):
+    ids = tf.constant([2, 3, 4, 2, -1, 0, 1, 5, 2**31 - 1])
+    found = encoder.complete(ids, tf.constant([3, 6]))
+    assert ngrams_of_tokens(found) == [*expected_ngrams(["the", "sea", ",", "the"]), *[[]] * 5]
+    np.testing.assert_array_equal(found.ids, ids)
+    assert found.texts.numpy().tolist() == [0] * 3 + [1] * 6
+
+
 def test_every_setting_of_the_ngrams_is_part_of_the_digest(path):
     changes = [{}, {"ngram_buckets": 999}, {"min_ngram": 2}, {"max_ngram": 5}]
     variants = [dataclasses.replace(SETTINGS, **change) for change in changes]
@@ -69,12 +77,15 @@ def test_a_saved_model_that_moves_answers_the_same_without_its_files(settings, t
     path = tmp_path / "query.txt"
     write_vocabulary(path, [PADDING, UNKNOWN, "the", "sea"])
     encoder = text_encoder(path, settings, "query")
-    texts = tf.constant(TEXTS)
-    expected = encoder(texts)
+    texts, ids, lengths = tf.constant(TEXTS), tf.constant([2, 1, 3]), tf.constant([2, 1])
+    expected, by_ids = encoder(texts), encoder.complete(ids, lengths)
     tf.saved_model.save(encoder, tmp_path / "saved")
     path.unlink()
     loaded = tf.saved_model.load((tmp_path / "saved").rename(tmp_path / "moved"))
     tf.nest.map_structure(np.testing.assert_array_equal, loaded(texts), expected)
+    if settings.ngram_buckets:
+        found = loaded.complete(ids, lengths)
+        tf.nest.map_structure(np.testing.assert_array_equal, found, by_ids)
 
 
 BUCKETS = 1_000_003  # so many that two n-grams of a test share none

@@ -15,11 +15,13 @@ from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,
     bounded,
+    checked,
     in_pieces,
 )
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
 from tf_smoothclir.towers.positions import PART_BEGINS
@@ -32,17 +34,23 @@ _TEXT = tf.TensorSpec([None], tf.string, "text")
 class ExportedTower(tf.Module):
     """A tower with its tokeniser and vocabulary, as a model server loads it.
 
-    Signatures take `text`, `[batch]` string, any bytes:
+    Two signatures return `vector`, `[batch, dim]` float32:
 
-    * `serving_default` returns `vector`, `[batch, dim]` float32;
-    * `pair_id` returns the `pair_id` of the export once per text (servers refuse a signature
-      without inputs), so that a client can check what belongs together;
-    * of a query tower, `evidence` returns by what each text is understood ("words", "n-grams" or
-      "nothing"), and its `unknown` words, with spaces between them; both `[batch]` string. The
-      vector of a text of which nothing is known is not zero: it finds anything. So a search needs
-      both, and this signature returns `vector` too: texts are read once.
+    * `serving_default` takes `text`, `[batch]` string; any bytes are accepted;
+    * `tokens` takes `ids`, `[tokens]` int32, the concatenated ids of all texts (out-of-range ids
+      count as unknown), and `lengths`, `[batch]` int32, the number of ids of each text. Negative
+      lengths, lengths that do not add up to the number of ids, and more than `MAX_TOKENS` ids,
+      counted as if all texts were as long as the longest, are an `InvalidArgumentError`.
 
-    A request whose answer would have more than `MAX_ANSWER` numbers is an `InvalidArgumentError`.
+    So are, for each signature, requests whose answer would have more than `MAX_ANSWER` numbers.
+
+    A third signature, `pair_id`, returns the `pair_id` of the export once per text of `text`
+    (servers refuse a signature without inputs), so that a client can check what belongs together.
+
+    A query tower has a fourth, `evidence`: by what each of `text`, `[batch]` string, is understood
+    ("words", "n-grams" or "nothing"), and its `unknown` words, with spaces between them; both
+    `[batch]` string. The vector of a text of which nothing is known is not zero: it finds anything.
+    So a search needs both, and this signature returns `vector` too: texts are read once.
 
     The inner product of a query vector and a document vector is their SCS, so any inner-product
     index ranks by SCS.
@@ -72,7 +80,7 @@ class ExportedTower(tf.Module):
         self.pair_id = ""
         self.weights = tf_weights(tower)
         self._epsilon = epsilon
-        self._dim = tower.dim
+        self._vocabulary_size, self._dim = tower.vocabulary_size, tower.dim
         # The tower takes memory for as many tokens as the longest text has, in each row.
         self._texts_at_once = TEXTS_AT_ONCE
         if tower.pads_texts:
@@ -95,6 +103,29 @@ class ExportedTower(tf.Module):
             at_once=self._texts_at_once,
         )
 
+    @tf.function(
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec([None], tf.int32, "ids"),
+            tf.TensorSpec([None], tf.int32, "lengths"),
+        ],
+    )
+    def serve_tokens(self, ids, lengths):
+        """Encodes token ids."""
+        wide = tf.concat([tf.cast(lengths, tf.int64), [0]], axis=0)
+        fits = tf.reduce_all(lengths >= 0) & (tf.reduce_sum(wide) == tf.size(ids, tf.int64))
+        # Checked first: another operation would fail with a vaguer message.
+        lengths = checked(
+            bounded(lengths, self._dim),
+            (fits, "lengths must not be negative, and must add up to the number of ids."),
+            (
+                tf.reduce_max(wide) * tf.size(lengths, tf.int64) <= MAX_TOKENS,
+                f"padded to the longest text, a request may have {MAX_TOKENS} ids; send several.",
+            ),
+        )
+        known = (ids >= 0) & (ids < self._vocabulary_size)
+        return self._vectors(self.encoder.complete(tf.where(known, ids, UNKNOWN_ID), lengths))
+
     @tf.function(autograph=False, input_signature=[_TEXT])
     def serve_pair_id(self, text):
         """The `pair_id`, equal for towers and indexes that belong together."""
@@ -105,6 +136,7 @@ class ExportedTower(tf.Module):
         """Signature name -> function."""
         return {
             "serving_default": self.serve,
+            "tokens": self.serve_tokens,
             "pair_id": self.serve_pair_id,
             **({} if self.evidence is None else {"evidence": self.serve_evidence}),
         }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 MAX_ANSWER = 1 << 22  # numbers in an answer
-MAX_TOKENS = 1 << 16  # at once, of texts that are padded to the longest one
+MAX_TOKENS = 1 << 16  # of a request that gives ids of tokens, padded to the longest text
 TEXTS_AT_ONCE = 1024
 _BYTES_AT_ONCE = 1 << 21  # of their texts; a longer one is read alone
 _TEXT = tf.TensorSpec([None], tf.string)

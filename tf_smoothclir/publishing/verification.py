@@ -19,10 +19,10 @@ from tf_smoothclir.encoder.encoder import Encoder
 
 TOLERANCE = 1e-6  # of the larger of 1 and the number itself
 _NUM_PROBES = 32
-# Uses TensorFlow and nothing of this package. Each line of input is a directory and texts for its
-# `serving_default`; the answers are printed when the input ends, as it also does when the parent is
-# killed. Strings travel as Latin-1, which can decode any bytes. Garbage collection is off because
-# it takes half a second during the import, and more at the end.
+# Uses TensorFlow and nothing of this package. Each line of input is a directory and the requests to
+# run there; the answers are printed when the input ends, as it also does when the parent is killed.
+# Strings travel as Latin-1, which can decode any bytes. Garbage collection is off because it takes
+# half a second during the import, and more at the end.
 _LOAD_AND_RUN = """
 import gc
 import json
@@ -30,14 +30,22 @@ import sys
 gc.disable()
 import tensorflow as tf
 
+def decoded(rows):
+    return [row.encode("latin-1") if isinstance(row, str) else row for row in rows]
+
+def plain(values):
+    return json.loads(json.dumps(values.numpy().tolist(), default=lambda b: b.decode("latin-1")))
+
 answers = []
 for line in sys.stdin:
-    directory, texts = json.loads(line)
-    model = tf.saved_model.load(directory)
-    texts = {key: tf.constant([row.encode("latin-1") for row in texts[key]]) for key in texts}
-    outputs = model.signatures["serving_default"](**texts)
-    answers.append({key: value.numpy().tolist() for key, value in outputs.items()})
-print(json.dumps(answers, default=lambda b: b.decode("latin-1")))
+    directory, requests = json.loads(line)
+    signatures = tf.saved_model.load(directory).signatures
+    answers.append({})
+    for name, inputs in requests.items():
+        tensors = {key: tf.constant(decoded(rows)) for key, rows in inputs.items()}
+        outputs = signatures[name](**tensors)
+        answers[-1][name] = {key: plain(value) for key, value in outputs.items()}
+print(json.dumps(answers))
 gc.freeze()
 """
 
@@ -69,23 +77,21 @@ class Verifier:
         self._errors.close()
 
     def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
-        """Sends a written part to the process, to load and run it; does not wait."""
-        probes = _probes(role, texts)
-        line = json.dumps([str(directory), probes], default=lambda text: text.decode("latin-1"))
+        """Sends a written part to the process, to load it and run its signatures; does not wait."""
+        requests = _requests(role, part, texts)
+        line = json.dumps([str(directory), requests], default=_latin_1)
         with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why
             print(line, file=self._child.stdin, flush=True)
-        self._sent.append((role, part, directory, probes))
+        self._sent.append((role, part, directory, requests))
 
     def compare(self) -> None:
         """Runs the parts in this process too, and compares. Call it once, when all is written.
 
         Towers that can be computed without TensorFlow are, and compared too.
         """
-        expected = [  # computed while the process works; objects, as strings would drop NUL bytes
-            part.signatures["serving_default"](
-                **{name: np.array(rows, object) for name, rows in probes.items()}
-            )
-            for _, part, _, probes in self._sent
+        expected = [  # computed while the process works
+            {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
+            for _, part, _, requests in self._sent
         ]
         answers, _ = self._child.communicate()
         if self._child.returncode:
@@ -93,22 +99,32 @@ class Verifier:
             errors = self._errors.read().decode(errors="replace")
             raise RuntimeError(f"The written models do not load and run:\n{errors}")
         found = json.loads(answers.splitlines()[-1])
-        for (role, part, directory, probes), ours, theirs in zip(self._sent, expected, found):
-            _compare(f"The written {part.name}", ours, theirs)
+        for (role, part, directory, requests), ours, theirs in zip(self._sent, expected, found):
+            for name in requests:
+                _compare(f"The written {part.name}, {name},", ours[name], theirs[name])
             if (directory / DESCRIPTION).exists():
-                vectors = Encoder.of_version(directory, role).encode(probes["text"])
+                texts = requests["serving_default"]["text"]
+                vectors = Encoder.of_version(directory, role).encode(texts)
                 name = f"The written {part.name} without TensorFlow"
-                _compare(name, ours, {"vector": vectors})
+                _compare(name, ours["serving_default"], {"vector": vectors})
 
 
-def _probes(role: str, texts: dict[str, Sequence[bytes]]) -> dict[str, list[bytes]]:
-    """Input name -> rows."""
+def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, dict]:
+    """Signature -> input name -> rows."""
     # Servers also get empty texts and bytes that are not UTF-8.
     probes = {
         name: [b"", b"\xff", *(rows[i * len(rows) // _NUM_PROBES] for i in range(_NUM_PROBES))]
         for name, rows in texts.items()
     }
-    return probes if role == "reranker" else {"text": probes["query" if role == "search" else role]}
+    if role == "search":
+        return {"serving_default": {"text": probes["query"]}}
+    if role == "reranker":
+        return {"serving_default": probes}
+    tokens = part.encoder(_array(probes[role]))
+    return {
+        "serving_default": {"text": probes[role]},
+        "tokens": {"ids": tokens.ids.numpy().tolist(), "lengths": tokens.lengths.numpy().tolist()},
+    }
 
 
 def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
@@ -127,3 +143,16 @@ def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None
         ids = np.char.encode(np.array(found["ids"]), "latin-1")
         if (ids != expected["ids"].numpy().astype(bytes))[apart].any():
             raise RuntimeError(f"{name} finds other documents than the trained one.")
+
+
+def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
+    return {name: _array(rows) for name, rows in inputs.items()}
+
+
+def _array(rows: list) -> np.ndarray:
+    """`[rows]`, objects of type bytes or int32; NumPy strings would drop NUL bytes."""
+    return np.array(rows, object if isinstance(rows[0], bytes) else np.int32)
+
+
+def _latin_1(value: bytes) -> str:
+    return value.decode("latin-1")

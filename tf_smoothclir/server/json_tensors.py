@@ -36,12 +36,12 @@ def parse_request(body: bytes) -> dict:
 
 
 def inputs_of(document: dict, specs: Mapping[str, tf.TensorSpec]) -> dict[str, np.ndarray]:
-    """The inputs of a signature, which are texts, from a document of `parse_request`, as bytes."""
+    """The inputs of a signature from a document of `parse_request`; strings as bytes."""
     columns = _columns(document[ROWS], specs) if ROWS in document else document[COLUMNS]
     if not _is_object(columns):
         columns = {_only_name(specs): columns}
     _check_names(COLUMNS, columns, specs)
-    return {name: _texts(name, columns[name]) for name in specs}
+    return {name: _array(name, columns[name], spec.dtype) for name, spec in specs.items()}
 
 
 def _columns(rows, specs: Mapping[str, tf.TensorSpec]) -> dict[str, list]:
@@ -76,10 +76,14 @@ def _wrong_names(where: str, reason: str, specs: Mapping[str, tf.TensorSpec]) ->
     return input_error(where, reason, f"The signature needs an object with {sorted(specs)}")
 
 
-def _texts(name: str, values) -> np.ndarray:
+def _array(name: str, values, dtype: tf.DType) -> np.ndarray:
     if not isinstance(values, list):
         raise input_error(name, "it is no list", "Give a list with one value per row")
-    return np.array([_text(name, value) for value in values], object)
+    if dtype == tf.string:
+        return np.array([_text(name, value) for value in values], object)
+    if any(type(value) is not int or not dtype.min <= value <= dtype.max for value in values):
+        raise input_error(name, f"a value is no {dtype.name}", "Give integers")
+    return np.array(values, dtype.as_numpy_dtype)
 
 
 def _text(name: str, value) -> bytes:

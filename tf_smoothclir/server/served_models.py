@@ -28,15 +28,16 @@ class Signature:
 
     def __init__(self, function):
         self._function = function
-        # Name -> `tf.TensorSpec`, each of strings in one dimension.
+        # Name -> `tf.TensorSpec`, each of one dimension.
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
+        self.takes_texts = all(spec.dtype == tf.string for spec in self.inputs.values())
         outputs = function.structured_outputs.values()
         self._width = sum(one.shape[1:].num_elements() or 1 for one in outputs)
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Output name -> values, strings as bytes."""
         check_size(inputs, self._width)
-        tensors = {name: tf.constant(inputs[name], tf.string) for name in inputs}
+        tensors = {name: tf.constant(inputs[name], self.inputs[name].dtype) for name in inputs}
         try:
             return {name: value.numpy() for name, value in self._function(**tensors).items()}
         except tf.errors.InvalidArgumentError as error:
@@ -50,12 +51,14 @@ def check_size(inputs: Mapping[str, np.ndarray], width: int = 1) -> None:
     The models bound the memory of a request (`publishing.request_bounds`), but not of its JSON.
     """
     for name, values in inputs.items():
+        if name == "ids":
+            continue
         if len(values) * width > MAX_ANSWER:
             reason = f"the answer to {len(values)} rows would have over {MAX_ANSWER} values"
             raise input_error(name, reason, _SEVERAL)
         if len(values) > MAX_ROWS:
             raise input_error(name, f"it has {len(values)} values", _SEVERAL)
-        if any(len(text) > MAX_TEXT_BYTES for text in values):
+        if values.dtype == object and any(len(text) > MAX_TEXT_BYTES for text in values):
             raise input_error(name, f"a text has over {MAX_TEXT_BYTES} bytes", "Cut it")
 
 
@@ -66,8 +69,8 @@ class ServedModel:
         self.name, self.version, self._model = name, version, model
         self._signatures = {key: Signature(one) for key, one in model.signatures.items()}
         for signature in self._signatures.values():
-            # The first run takes longer.
-            signature.run({key: np.array([b"a"], object) for key in signature.inputs})
+            if signature.takes_texts:  # the first run takes longer
+                signature.run({key: np.array([b"a"], object) for key in signature.inputs})
 
     def answer(self, body: bytes) -> bytes:
         """Answers the body of a predict request."""

@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subwords import ngrams
-from tf_smoothclir.text.tokens import SubwordTokens, Tokens
-from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.text.word_encoder import TextEncoder, words_by_id
 
 
 class SubwordTextEncoder(TextEncoder):
@@ -24,6 +25,7 @@ class SubwordTextEncoder(TextEncoder):
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
         super().__init__(vocabulary_path, max_tokens, settings.pretokenized)
+        self._words = words_by_id(vocabulary_path)
         self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
         decisive = f"{self.vocabulary_digest} {self.ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
@@ -39,13 +41,32 @@ class SubwordTextEncoder(TextEncoder):
         distinct = self.ids(words)
         lengths = tf.cast(tokens.row_lengths(), tf.int32)
         texts = tf.cast(tokens.value_rowids(), tf.int32)
+        return self._with_ngrams(DistinctTokens(distinct, positions, lengths, texts), words)
+
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)],
+    )
+    def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> SubwordTokens:
+        """Tokens with the n-grams of the known words; unknown words have none.
+
+        Args:
+            ids: `[tokens]` int32, the token ids of all texts one after the other.
+            lengths: `[batch]` int32, the number of tokens in each text.
+        """
+        tokens = DistinctTokens.of(Tokens.of(ids, lengths))
+        known = tokens.distinct > UNKNOWN_ID
+        words = tf.where(known, self._words.lookup(tf.cast(tokens.distinct, tf.int64)), "")
+        return self._with_ngrams(tokens, words)
+
+    def _with_ngrams(self, tokens: DistinctTokens, words: tf.Tensor) -> SubwordTokens:
         found = ngrams(words, *self.ngrams)
         of_ngrams = Tokens(
             found.flat_values,
             tf.cast(found.row_lengths(), tf.int32),
             tf.cast(found.value_rowids(), tf.int32),
         )
-        return SubwordTokens(distinct, positions, lengths, texts, of_ngrams)
+        return SubwordTokens(*tokens, of_ngrams)
 
 
 def text_encoder(

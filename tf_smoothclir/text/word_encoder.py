@@ -15,30 +15,42 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 
 class _VocabularyFile(tf.lookup.TextFileInitializer):
-    """Fills a table from a vocabulary file: token -> id.
+    """Fills a table from a vocabulary file: token -> id, or id -> token.
 
     TensorFlow shares tables within a process by the path of the file, even if its content has
     changed since (an overwritten run). These tables are shared by content.
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike, by_id: bool = False):
         token = (tf.string, tf.lookup.TextFileIndex.WHOLE_LINE)
         number = (tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER)
-        super().__init__(os.fspath(path), *token, *number)
+        key, value = (number, token) if by_id else (token, number)
+        super().__init__(os.fspath(path), *key, *value)
         self.digest = file_digest(path)
+        self._kind = "words" if by_id else "vocabulary"
 
     @property
     def _shared_name(self) -> str:
-        return f"vocabulary_{self.digest}"
+        return f"{self._kind}_{self.digest}"
 
 
 class _VocabularyList(tf.lookup.KeyValueTensorInitializer):
     """Fills a table from a list of tokens, as `_VocabularyFile` does from a file."""
 
-    def __init__(self, tokens: Sequence[str]):
-        ids = tf.range(len(tokens), dtype=tf.int64)
-        super().__init__(tf.constant(list(tokens), tf.string), ids)
+    def __init__(self, tokens: Sequence[str], by_id: bool = False):
+        words, ids = tf.constant(list(tokens), tf.string), tf.range(len(tokens), dtype=tf.int64)
+        super().__init__(*((ids, words) if by_id else (words, ids)))
         self.digest = hashlib.sha256("\n".join([*tokens, ""]).encode()).hexdigest()
+
+
+def _entries(vocabulary: str | os.PathLike | Sequence[str], by_id: bool = False):
+    is_path = isinstance(vocabulary, (str, os.PathLike))
+    return (_VocabularyFile if is_path else _VocabularyList)(vocabulary, by_id)
+
+
+def words_by_id(vocabulary: str | os.PathLike | Sequence[str]) -> tf.lookup.StaticHashTable:
+    """The table int64 id -> token of a vocabulary, "" for other ids."""
+    return tf.lookup.StaticHashTable(_entries(vocabulary, by_id=True), default_value="")
 
 
 class TextEncoder(tf.Module):
@@ -55,8 +67,7 @@ class TextEncoder(tf.Module):
     ):
         super().__init__(name="text_encoder")
         self.max_tokens, self.pretokenized = max_tokens, pretokenized
-        is_path = isinstance(vocabulary_path, (str, os.PathLike))
-        initializer = (_VocabularyFile if is_path else _VocabularyList)(vocabulary_path)
+        initializer = _entries(vocabulary_path)
         self.vocabulary_digest = initializer.digest
         self._table = tf.lookup.StaticHashTable(initializer, default_value=UNKNOWN_ID)
 
@@ -89,3 +100,7 @@ class TextEncoder(tf.Module):
             tf.cast(tokens.row_lengths(), tf.int32),
             tf.cast(tokens.value_rowids(), tf.int32),
         )
+
+    def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
+        """Result of `__call__`, given the ids and lengths of the tokens."""
+        return Tokens.of(ids, lengths)
