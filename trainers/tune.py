@@ -18,8 +18,11 @@ from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.run import GROUPS
 from tf_smoothclir.settings.search import Search
 
+_OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = setting_flags.define_path("output_dir", "runs/tune", "Where all files go.")
-_OVERWRITE = setting_flags.flag("overwrite", False, "Delete the search in --output_dir.")
+_OVERWRITE = flags.DEFINE_boolean("overwrite", False, "Delete the search in --output_dir.", **_OWN)
+_AT_A_TIME = "Trials at the same time, each in its own process."
+_WORKERS = flags.DEFINE_integer("workers", 1, _AT_A_TIME, lower_bound=1, **_OWN)
 setting_flags.define_fields(Search)
 setting_flags.define_run_settings()
 
@@ -36,11 +39,15 @@ def main(argv) -> None:
     from tf_smoothclir.tuning.tune import tune
     from tf_smoothclir.utils.tables import print_table
 
-    trials = tune(settings, search, output_dir, overwrite=_OVERWRITE.value)
-    header, rows = trial_table(trials, settings.training.select_metric)
-    print_table(header, rows[:5], keys=1 + len(search.tune))
-    print(f"All {len(trials)} trials: {output_dir}/trials.md. Train with the best:")
-    print(f"  smoothclir-train --flagfile={output_dir}/best.flags --output_dir={output_dir}-best")
+    trials = tune(
+        settings, search, output_dir, num_workers=_WORKERS.value, overwrite=_OVERWRITE.value
+    )
+    if trials:  # else this is a worker
+        header, rows = trial_table(trials, settings.training.select_metric)
+        print_table(header, rows[:5], keys=1 + len(search.tune))
+        print(f"All {len(trials)} trials: {output_dir}/trials.md. Train with the best:")
+        command_line = f"--flagfile={output_dir}/best.flags --output_dir={output_dir}-best"
+        print(f"  smoothclir-train {command_line}")
 
 
 def run() -> None:

@@ -13,8 +13,8 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.papers.laboratory.cells import Cell
-from tf_smoothclir.papers.laboratory.processes import process_group
 from tf_smoothclir.utils.errors import InputError, is_full_disk
+from tf_smoothclir.utils.processes import process_group
 from tf_smoothclir.utils.progress import progress_bar
 
 

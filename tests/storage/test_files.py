@@ -12,7 +12,6 @@ import zipfile
 
 import pytest
 
-from tf_smoothclir._compat.quiet import standard_error_in
 from tf_smoothclir.storage import files
 from tf_smoothclir.storage.files import (
     flush_to_disk,
@@ -24,6 +23,7 @@ from tf_smoothclir.storage.files import (
     write_text,
 )
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.standard_error import standard_error_in
 
 
 class Crash(Exception):

@@ -24,6 +24,7 @@ from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.tuning import search_space, trial, tune, tuner
 from tf_smoothclir.tuning.search_directory import only_search
 from tf_smoothclir.tuning.search_space import with_values
+from tf_smoothclir.tuning.workers import ENVIRONMENT
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +101,7 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
 @pytest.mark.parametrize("call", [1, 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
-    write, calls = tuner.write_json, itertools.count(1)
+    write, calls = trial.write_json, itertools.count(1)
 
     def die_at_a_call(*arguments):
         if next(calls) == call:
@@ -108,7 +109,7 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
         write(*arguments)
 
     search = Search(search="random", max_trials=TRIALS)
-    monkeypatch.setattr(tuner, "write_json", die_at_a_call)
+    monkeypatch.setattr(trial, "write_json", die_at_a_call)
     with pytest.raises(Killed):
         tune.tune(settings, search, tmp_path)
     results = tune.tune(settings, search, tmp_path)
@@ -128,7 +129,7 @@ RANDOM = Search(search="random")
     ("search", "changes", "overwrite", "message"),
     [
         (Search(search="grid"), {}, False, "--search: random there, grid here"),
-        (RANDOM, {"dim": 5}, False, r"search with other settings \(--dim: 4 there, 5 here"),
+        (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
         (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such directory"),
         (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
         (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
@@ -151,10 +152,15 @@ def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp
     assert (tmp_path / "run" / "logs").is_dir()
 
 
-def test_two_searches_do_not_share_a_directory(settings, tmp_path):
+def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_path, monkeypatch):
     message = "another search is running"
     with only_search(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
+    for name, value in zip(ENVIRONMENT, ("tuner0", "127.0.0.1", "1")):
+        monkeypatch.setenv(name, value)
+    search = Search(search="random", max_trials=TRIALS)
+    with pytest.raises(InputError, match=r"search with other settings \(--learning_rate: "):
+        tune.tune(tiny(select_metric="MAP", learning_rate=0.5), search, searched[0])
 
 
 def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):

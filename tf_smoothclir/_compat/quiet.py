@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.utils.import_hooks import around_import
+from tf_smoothclir.utils.standard_error import standard_error_in
 
 
 def hush_tensorflow() -> None:
@@ -23,20 +24,6 @@ def hush_tensorflow() -> None:
     loaded = "tensorflow" in sys.modules
     if ON_KERAS_3 and not loaded and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":
         around_import("tensorflow", functools.partial(standard_error_in, os.devnull))
-
-
-@contextlib.contextmanager
-def standard_error_in(path: str | os.PathLike) -> Iterator[None]:
-    """Appends standard error to a file, also from C++ and from new processes."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(path, "ab") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 _RETRACING = "triggered tf.function retracing"

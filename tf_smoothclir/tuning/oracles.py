@@ -8,6 +8,7 @@ keras-tuner's own files disagree after a kill, and its grid cannot resume.
 from __future__ import annotations
 
 import itertools
+import time
 import warnings
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tf_smoothclir.storage.files import read_json, write_json
 from tf_smoothclir.tuning.search_space import combinations, count_combinations
 from tf_smoothclir.utils.errors import input_error
 
+_IDLE_SECONDS = 0.2
 _MOST_COLLISIONS = 1000  # of random draws, before a space counts as exhausted
 
 
@@ -95,7 +97,10 @@ class DurableOracle(keras_tuner.Oracle):
         """The values of a new trial; see `keras_tuner.Oracle`."""
         if len(self.trials) >= self.trial_limit:
             return {"status": TrialStatus.STOPPED}
-        return self.propose(trial_id)
+        proposal = self.propose(trial_id)
+        if proposal["status"] == TrialStatus.IDLE:
+            time.sleep(_IDLE_SECONDS)  # keras-tuner asks again at once
+        return proposal
 
     def propose(self, trial_id: str) -> dict:
         """The "status" and, if that is "RUNNING", the "values" of a new trial."""

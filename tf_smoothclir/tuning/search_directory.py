@@ -38,7 +38,7 @@ def only_search(output_dir: Path) -> AbstractContextManager:
         output_dir / _LOCK,
         f"--output_dir={output_dir}",
         "another search is running there",
-        "Wait for it, or choose another directory",
+        "Wait for it, or choose another directory; --workers=2 runs two trials at a time",
     )
 
 

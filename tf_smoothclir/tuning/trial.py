@@ -96,6 +96,7 @@ def _quiet() -> Iterator[None]:
 
 
 def delete_model(path: Path) -> None:
+    """Deletes what a trial trained, and keeps its figures."""
     run = RunDirectory(path)
     if run.config.is_file():
         models = [family(name).path(run) for name in run.settings().retrieval.families]

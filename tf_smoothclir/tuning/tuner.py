@@ -35,7 +35,7 @@ def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
 
 
 class TrialTuner(BaseTuner):
-    """Runs the trials that an oracle proposes."""
+    """Runs the trials that an oracle proposes, or in keras-tuner's environment a remote chief."""
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Groups of processes: how they end, and that none is left behind."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tf_smoothclir.papers.laboratory.processes import process_group
+from tf_smoothclir.utils.processes import process_group
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
 
 
@@ -33,6 +34,16 @@ def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused()
         assert running.wait() == [("bad", -signal.SIGKILL)]
 
 
+def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatch):
+    # The process that they are forked from is older than either change.
+    with process_group() as running:
+        for value in ("first", "second"):
+            monkeypatch.setenv("SMOOTHCLIR_TEST", value)
+            running.start(value, os.system, "echo $SMOOTHCLIR_TEST")
+            running.wait()
+            assert capfd.readouterr() == (f"{value}\n", "")
+
+
 def test_processes_save_and_stop_after_an_error(tmp_path):
     path = tmp_path / "state"
 
@@ -50,8 +61,8 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
 
 
 PROGRAM = """
-from tests.papers.laboratory.test_processes import say_so_and_sleep
-from tf_smoothclir.papers.laboratory.processes import process_group
+from tests.utils.test_processes import say_so_and_sleep
+from tf_smoothclir.utils.processes import process_group
 
 with process_group() as running:
     running.start("key", say_so_and_sleep)
