@@ -10,6 +10,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_d
 from tf_smoothclir.data.judgments import known_judgments
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
+from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
@@ -129,6 +130,7 @@ def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     warning = "of the test queries, 1 (50%) have the text of a training query, and 1 more its words"
     assert warning in caplog.text
     assert "validation" not in caplog.text
+    assert known_queries(["a b"], ["A b", "b a", "b a a", ""]) == (1, 2)
 
 
 ARRAYS = ("query_rows", "offsets", "document_rows", "grades")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.oracles import metrics as oracle
 from tf_smoothclir.evaluation.metrics import (
+    collection_metrics,
     confusion_matrix,
     counts,
     grade_metrics,
@@ -50,6 +51,13 @@ def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
         for name in METRICS:
             value = math.nan if expected[name] is None else expected[name]
             assert found[name][i] == same(value), name
+
+
+def test_a_document_at_rank_11_is_not_among_ten():
+    ranked_10, ranked_11 = ([0] * rank + [2] for rank in (9, 10))
+    ideal = np.array([[2, 0]])
+    for row, expected in ((ranked_10, 1 / 10), (ranked_11, 0)):
+        assert collection_metrics(np.array([row]), ideal, 2)["MRR@10"] == [expected]
 
 
 def test_minus_zero_ties_with_zero_and_nan_is_an_error():

@@ -160,6 +160,15 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
     assert (learner._passage_words, learner._documents.longest) == (chosen, chosen)
 
 
+@pytest.mark.parametrize(("is_judged", "lengths"), [(True, (300, 100)), (False, (300,))])
+def test_sentences_choose_no_length_of_passages(texts, monkeypatch, is_judged, lengths):
+    tried = []
+    monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
+    monkeypatch.setattr(_Learner, "_choose_passages", lambda self, given: tried.append(given))
+    _Learner(texts, 13, None, passage_words=(300, 100))
+    assert tried == [lengths]
+
+
 def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     world = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
     texts = LexicalTexts(tokenize_set(world, TextSettings(), tmp_path), 200)
@@ -226,9 +235,10 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
         seen.extend(set(queries.tolist()) for queries in parts)
         return tables(profile, lower_grades, parts)
 
-    def weighed_by(rows, *rest):
+    def weighed_by(rows, impacts, number):
         weighed.append(set(rows.tolist()))
-        return candidates(rows, *rest)
+        assert number > 1  # documents that compete with each mate
+        return candidates(rows, impacts, number)
 
     monkeypatch.setattr(learner._documents.pairs, "tables", learned_from)
     monkeypatch.setattr(learner, "_hard_candidates", weighed_by)

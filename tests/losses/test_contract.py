@@ -231,6 +231,10 @@ def test_arguments_that_cannot_be_used_are_named(make, values, message):
     for value in values:
         with pytest.raises(ValueError, match=message):
             make(value)
+    assert [OrdinalSoftmaxLoss(lower_grade_weight=end).lower_grade_weight for end in (0, 1)] == [
+        0,
+        1,
+    ]
 
 
 # Of runs, none of them a default.
@@ -322,6 +326,8 @@ def test_sosl_gradient_by_hand():
     # 2 (r - θ_y) above the segment, -2 (θ_{y-1} - r) below it.
     expected = [2 * (0.9 - 0.2), 2 * (0.9 - 0.7), 0, -2 * (0.2 - 0), -2 * (0.7 - 0.1)]
     np.testing.assert_allclose(gradient, expected)
+    beyond = SmoothOrdinalSearchLoss((0.2, 0.7), reduction="none")([2, 0], [1.5, -1.5])
+    np.testing.assert_allclose(beyond, [(1.5 - 1) ** 2, (-1 + 1.5) ** 2])  # segments end at ±1
 
 
 @every_ordinal_loss

@@ -69,6 +69,7 @@ def test_norms_survive_squares_outside_their_type():
     for size in (1e-30, 1e-23, 1e18, 1e25, 1e37):
         found = stable_norm(tf.constant([[3 * size, 4 * size]]))
         np.testing.assert_allclose(found, [[5 * size]], rtol=1e-6)
+    np.testing.assert_allclose(stable_norm(tf.constant([[3.0, 0, 4], [1e30, 1, 0]])), [[5], [1e30]])
     # The norm, 8 * 60,000 = 480,000, is above the largest float16, 65,504.
     normalised = smooth_normalize(tf.fill([1, 64], tf.constant(60_000.0, tf.float16)), 1.0)
     assert normalised.dtype == tf.float16
