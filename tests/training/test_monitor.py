@@ -42,6 +42,9 @@ def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
     total = 1 * 1.0 + 3 * 2.0 + 1 * 8.0
     assert progress.loss_sums == {"loss": total, "other_loss": 3 * total}
     assert progress.mean_losses() == {"loss": total / 5, "other_loss": 3 * total / 5}
+    progress.begin_epoch(1)
+    step(watching, 4.0, other=2.0, terms=2)
+    assert progress.mean_losses() == {"loss": 4.0, "other_loss": 2.0}
 
 
 def test_saves_when_its_time_has_come_which_counts_the_time_of_steps_alone(monkeypatch):
