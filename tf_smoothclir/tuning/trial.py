@@ -96,6 +96,7 @@ def _quiet() -> Iterator[None]:
 
 
 def delete_model(path: Path) -> None:
+    """Deletes the models of a trial, if there is a run."""
     run = RunDirectory(path)
     if run.config.is_file():
         models = [family(name).path(run) for name in run.settings().retrieval.families]
