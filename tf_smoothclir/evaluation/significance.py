@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 SAMPLES = 100_000
 RESAMPLES = 10_000
@@ -78,6 +77,8 @@ def paired_t_test(a: np.ndarray, b: np.ndarray) -> float:
         return 1.0
     if _without_variance(values):  # as by the randomisation test
         return max(2.0 ** (1 - len(values)), sys.float_info.min)
+    from scipy import stats  # here, because it takes half a second, and few need it
+
     return max(float(stats.ttest_1samp(values, 0).pvalue), sys.float_info.min)
 
 
@@ -103,16 +104,14 @@ def bootstrap_interval(
         `(low, high)`; `(0, 0)` if no value is left.
     """
     values = values[np.isfinite(values)]
-    if len(values) < 2:  # scipy needs two
-        return (float(values[0]),) * 2 if len(values) else (0.0, 0.0)
-    low, high = stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=samples,
-        batch=max(1, _VALUES_PER_BATCH // len(values)),
-        method="percentile",
-        random_state=np.random.default_rng(seed),
-    ).confidence_interval
+    if not len(values):
+        return 0.0, 0.0
+    generator, means = np.random.default_rng(seed), []
+    step = max(1, _VALUES_PER_BATCH // len(values))
+    for begin in range(0, samples, step):
+        shape = min(step, samples - begin), len(values)
+        means.append(values[generator.integers(0, len(values), shape)].mean(axis=1))
+    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
     return float(low), float(high)
 
 
