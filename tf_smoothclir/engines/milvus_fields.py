@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
 from tf_smoothclir.index.index_settings import IndexSettings
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
+from tf_smoothclir.utils import sparse as sp
 
 MOST_BYTES = 65_535  # of a string
 _HNSW_CONSTRUCTION = 200
