@@ -126,7 +126,7 @@ setup(
             "ir-measures>=0.3.3",
             "keras-tuner>=1.4.7,<1.5",
             "matplotlib>=3.7,<4",
-            "numpy>=1.23.5,<2 | numpy>=2,<3",
+            "numpy>=1.25,<2 | numpy>=2,<3",
             PYARROW,  # tensorflow-datasets needs it too, of any version
             "rich>=13.7,<16",
             "scikit-learn>=1.3,<2",

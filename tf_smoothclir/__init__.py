@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ __all__ = sorted([*_PUBLIC, *_MODULES])
 
 def __getattr__(name: str) -> Any:
     if name == _VERSION:
-        return metadata.version(__name__)
+        return importlib.import_module("importlib.metadata").version(__name__)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _PUBLIC:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from benchmarks.rivals.texts import RivalTexts, counts, numbered
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
+from tf_smoothclir.lexical.sparse_tables import rows_of_1
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -48,11 +49,12 @@ class Translations:
         found = counts(documents, document_numbers)
         lengths = np.maximum(np.asarray(found.sum(axis=1)).ravel(), 1)
         shares = sp.csr_array(sp.diags_array((1 / lengths).astype(np.float32)) @ found)
-        table, _ = Alignments.of(counts(queries, query_numbers), shares).learn_table()
+        alignments = Alignments.of(counts(queries, query_numbers), shares)
+        (table,), _ = alignments.learn_counts(np.ones((len(queries), 1)))
         return cls(
             list(query_numbers),
             list(document_numbers),
-            pruned(table),
+            pruned(rows_of_1(table)),
             np.asarray(found.sum(axis=0)).ravel(),
         )
 

@@ -57,7 +57,7 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
     path.write_bytes(array.tobytes())
     manifest = IndexManifest.read(copied)
     write_manifest(copied, "index", dataclasses.asdict(manifest))
-    with pytest.raises(InputError, match=r"does not fit the files beside it|an id is not below"):
+    with pytest.raises(InputError, match=r"does not fit the files beside it|is out of bounds"):
         search(DocumentIndex(copied))
 
 
@@ -72,7 +72,7 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
     monkeypatch.setattr(builder, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
     parts, manifest = load_lexical(ranking_exports["lexical"])
-    model = type(parts.model)(**{**vars(parts.model), "feedback": 5.0, "passage_words": 2})
+    model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     collection = source_of(manifest.data)
     build_index(tmp_path / "index", collection, [half], manifest)

@@ -17,7 +17,7 @@ from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignme
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
 from tf_smoothclir.lexical.related_words import shared_counts, similar_words
-from tf_smoothclir.lexical.sparse_tables import inverted
+from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import same_spelling
 from tf_smoothclir.papers.laboratory.translated import by_nearest, by_table, literal
@@ -212,8 +212,9 @@ TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
 
 def learned(queries, documents, rounds, weights=None):
     alignments = Alignments.of(counts(*queries, size=10), shares(*documents, size=10))
-    table, likelihoods = alignments.learn_table(rounds, weights)
-    return table.toarray(), likelihoods
+    weights = np.ones(len(queries)) if weights is None else weights
+    (found,), likelihoods = alignments.learn_counts(weights[:, None], rounds)
+    return rows_of_1(found).toarray(), list(map(float, np.ravel(likelihoods)))
 
 
 def test_likelihoods_rise():
@@ -315,7 +316,7 @@ def test_tables_are_those_of_em_over_the_pairs(pairs, weight, profile, queries):
         if weight and q in queries:
             rare = [word for word in known[q] if word != COMMON]
             listed.append((rare, shares_of(DOCUMENTS[d][:40], profile, COMMON), weight))
-    found = pruned(pairs.table(profile, weight, np.array(queries))).toarray()
+    found = pruned(next(pairs.tables(profile, weight, [np.array(queries)]))).toarray()
     expected = np.zeros((SIZE, SIZE))
     for place, probability in slow_em(listed).items():
         expected[place] = probability

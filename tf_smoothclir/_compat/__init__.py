@@ -6,6 +6,12 @@ with the same meaning on both. Besides them, only kernels in `ops`, which are ch
 which stack they are on.
 """
 
-from importlib import metadata
+_FOUND_OUT_WHEN_ASKED = ("ON_KERAS_3",)
 
-ON_KERAS_3 = int(metadata.version("keras").split(".")[0]) >= 3
+
+def __getattr__(name: str) -> bool:
+    if name not in _FOUND_OUT_WHEN_ASKED:
+        raise AttributeError(name)
+    from importlib import metadata
+
+    return int(metadata.version("keras").split(".")[0]) >= 3

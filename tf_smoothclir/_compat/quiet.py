@@ -5,13 +5,11 @@ not. It warns of retracing where several models are loaded, each with graphs.
 """
 
 import contextlib
-import functools
 import logging
 import os
 import sys
 from collections.abc import Iterator
 
-from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.utils.import_hooks import around_import
 from tf_smoothclir.utils.standard_error import standard_error_in
 
@@ -21,9 +19,14 @@ def hush_tensorflow() -> None:
 
     It does not import TensorFlow, which takes seconds and is not always needed.
     """
-    loaded = "tensorflow" in sys.modules
-    if ON_KERAS_3 and not loaded and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":
-        around_import("tensorflow", functools.partial(standard_error_in, os.devnull))
+    if "tensorflow" not in sys.modules and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":
+        around_import("tensorflow", _hushed)
+
+
+def _hushed() -> contextlib.AbstractContextManager:
+    from tf_smoothclir._compat import ON_KERAS_3  # here, because searches need none of it
+
+    return standard_error_in(os.devnull) if ON_KERAS_3 else contextlib.nullcontext()
 
 
 _RETRACING = "triggered tf.function retracing"

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
@@ -22,6 +21,7 @@ from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.text.batches import in_batches
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 MOST_HITS = 16_384  # Milvus gives no more

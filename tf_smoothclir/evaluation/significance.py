@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 SAMPLES = 100_000
 RESAMPLES = 10_000
@@ -82,16 +81,14 @@ def bootstrap_interval(
         `(low, high)`; `(0, 0)` if no value is left.
     """
     values = values[np.isfinite(values)]
-    if len(values) < 2:  # scipy needs two
-        return (float(values[0]),) * 2 if len(values) else (0.0, 0.0)
-    low, high = stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=samples,
-        batch=max(1, _VALUES_PER_BATCH // len(values)),
-        method="percentile",
-        random_state=np.random.default_rng(seed),
-    ).confidence_interval
+    if not len(values):
+        return 0.0, 0.0
+    generator, means = np.random.default_rng(seed), []
+    step = max(1, _VALUES_PER_BATCH // len(values))
+    for begin in range(0, samples, step):
+        shape = min(step, samples - begin), len(values)
+        means.append(values[generator.integers(0, len(values), shape)].mean(axis=1))
+    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
     return float(low), float(high)
 
 

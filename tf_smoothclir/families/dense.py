@@ -11,7 +11,9 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.families.family import Family
 from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
 from tf_smoothclir.publishing.export_directory import checked_part, load_model, load_part
 from tf_smoothclir.publishing.manifest import check_pair
@@ -24,15 +26,8 @@ from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
 
 if TYPE_CHECKING:
-    from tf_smoothclir.publishing.exported_models import ExportedModels
-
-from typing import TYPE_CHECKING
-
-from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.families.family import Family
-
-if TYPE_CHECKING:
     from tf_smoothclir.data.tokenized_set import TokenizedSet
+    from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
@@ -35,6 +34,7 @@ from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.storage.files import open_to_write, write_array
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.records import record_from_json
 
 _PASSAGES = "passages"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import InputError, input_error
 
 _ROWS_AT_ONCE = 1 << 14

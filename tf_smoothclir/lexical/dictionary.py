@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.line_files import read_lines
@@ -32,6 +31,7 @@ from tf_smoothclir.encoder.tokenizer import is_pair, is_unspaced
 from tf_smoothclir.lexical.sparse_tables import entry_rows, inverted, rows_of_1
 from tf_smoothclir.text.tokenizer import tokenized_lines
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import InputError, input_error
 
 QUERY_TO_DOCUMENT = "query_to_document"

@@ -13,11 +13,13 @@ follows them, and keeps their own order.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest
 from tf_smoothclir.lexical.sparse_tables import unit_rows
+from tf_smoothclir.utils import sparse as sp
 
 DEPTH = 10
 TERMS = 64  # of the mixture; more change no ranking worth the time
@@ -45,23 +47,18 @@ def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_a
     return unit_rows(vectors)
 
 
+@dataclasses.dataclass(frozen=True)
 class Feedback:
     """Adds feedback to the scores of a collection."""
 
-    def __init__(
-        self,
-        vectors: SparseRows,
-        postings: Postings,
-        weight: float,
-        tie_order: np.ndarray,
-        depth: int = DEPTH,
-    ):
-        """Takes a collection; of equal scores, those of smaller `tie_order` come first."""
-        self._vectors = vectors
-        self._postings = postings
-        self._tie_order = tie_order
-        self.weight = weight
-        self.depth = min(depth, len(vectors))
+    vectors: SparseRows
+    postings: Postings
+    weight: float
+    tie_order: np.ndarray  # of equal scores, those of smaller ones come first
+    depth: int = DEPTH
+
+    def __post_init__(self):
+        object.__setattr__(self, "depth", min(self.depth, len(self.vectors)))
 
     @classmethod
     def of(
@@ -74,10 +71,6 @@ class Feedback:
         """Takes a collection as one matrix, `[documents, words]`, of `tf_idf`; ties by row."""
         tie_order = np.arange(vectors.shape[0]) if tie_order is None else tie_order
         return cls(SparseRows.of(vectors), Postings.of(vectors), weight, tie_order, depth)
-
-    def weighted(self, weight: float) -> Feedback:
-        """Feedback with another weight."""
-        return Feedback(self._vectors, self._postings, weight, self._tie_order, self.depth)
 
     def added_to(self, scores: np.ndarray) -> np.ndarray:
         """Scores of the whole collection with feedback, `[queries, documents]` float32."""
@@ -107,9 +100,9 @@ class Feedback:
         best, scores = best[scores > 0], scores[scores > 0]
         if not len(best):
             return
-        order = np.lexsort((self._tie_order[best], -scores))
+        order = np.lexsort((self.tie_order[best], -scores))
         first = order[: self.depth]
-        self._postings.add_to(similarities, *self.terms(best[first], scores[first]))
+        self.postings.add_to(similarities, *self.terms(best[first], scores[first]))
         # One value for all of the first, so they keep their own order. What equals the last of
         # them gets it too, so documents of equal scores keep equal scores.
         lifted = best[scores >= scores[first[-1]]]
@@ -120,9 +113,9 @@ class Feedback:
         # Softmax of the scores, without overflow.
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
-        rows = [self._vectors.row(document) for document in first]
-        ids = np.concatenate([self._vectors.ids[row] for row in rows])
-        parts = [share * self._vectors.values[row] for row, share in zip(rows, shares)]
+        rows = [self.vectors.row(document) for document in first]
+        ids = np.concatenate([self.vectors.ids[row] for row in rows])
+        parts = [share * self.vectors.values[row] for row, share in zip(rows, shares)]
         # Σ_k p_k v(d_k), of the words that any of the documents has.
         words, places = np.unique(ids, return_inverse=True)
         weights = np.bincount(places, np.concatenate(parts)).astype(np.float32)

@@ -17,9 +17,9 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse as sp
 
-from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
+from tf_smoothclir.lexical.sparse_tables import cells, kept_entries
+from tf_smoothclir.utils import sparse as sp
 
 ROUNDS = 6
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
@@ -28,15 +28,18 @@ LEAST_PROBABILITY = 0.005
 
 @dataclasses.dataclass(frozen=True)
 class Alignments:
-    """Every way in which a word of a document may stand for a word of its query."""
+    """Every way in which a word of a document may stand for a word of its query.
+
+    All are in the order of their query words: what EM reads and writes next is near in memory.
+    """
 
     # `[query words of all pairs, entries of the table]` float32: p(t | d) of each document word t,
     # in the column of its entry.
     matrix: sp.csr_array
     counts: np.ndarray  # `[query words of all pairs]` float32, how often each stands in its query
-    pairs: np.ndarray  # the same shape, int32, the pair of each
-    rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table, sorted
-    columns: np.ndarray  # `[entries]` int32, its query word
+    pairs: np.ndarray  # the same shape, int, the pair of each
+    rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table
+    columns: np.ndarray  # `[entries]` int32, its query word, sorted
     shape: tuple[int, int]
 
     @classmethod
@@ -48,20 +51,19 @@ class Alignments:
             documents: `[pairs, document words]`, p(t | d): rows that sum to 1, or to less where
                 words are unknown.
         """
-        lengths = np.diff(documents.indptr)
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
-        aligned = lengths[pairs] > 0  # an empty document explains no word
-        pairs, words, counts = pairs[aligned], queries.indices[aligned], queries.data[aligned]
+        order = np.argsort(queries.indices, kind="stable")
+        order = order[np.diff(documents.indptr)[pairs[order]] > 0]  # no empty document
+        pairs, words = pairs[order], queries.indices[order]
         places, ends = _places(documents, pairs)
-        # A query word is aligned with every different word of its document.
-        words = np.repeat(words, np.diff(ends))
         shape = documents.shape[1], queries.shape[1]
-        rows, columns, slots = _entries(documents.indices[places], words, shape)
+        of_words = ends[np.searchsorted(words, np.arange(shape[1] + 1))]
+        columns, rows, slots = cells(of_words, documents.indices[places], shape[0])
         shares = documents.data[places].astype(np.float32)
         return cls(
             matrix=sp.csr_array((shares, slots, ends), shape=(len(pairs), len(rows))),
-            counts=counts.astype(np.float32),
-            pairs=pairs.astype(np.int32),
+            counts=queries.data[order].astype(np.float32),
+            pairs=pairs,
             rows=rows,
             columns=columns,
             shape=shape,
@@ -73,33 +75,23 @@ class Alignments:
         matrix = documents.data[places].astype(np.float32), self.matrix.indices, ends
         return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
 
-    def learn_table(
-        self, rounds: int = ROUNDS, pair_weights: np.ndarray | None = None
-    ) -> tuple[sp.csr_array, list[float]]:
-        """Learns T(w | t) by EM, from equal probabilities on.
-
-        Args:
-            pair_weights: `[pairs]`, what each pair counts; 1 without it, 0 leaves a pair out.
-
-        Returns:
-            `[document words, query words]` float32: the row of each word of a pair sums to 1, all
-            others are empty. And the log-likelihood of the pairs before each round.
-        """
-        weights = np.ones(1 + self.pairs.max(initial=0)) if pair_weights is None else pair_weights
-        (counts,), likelihoods = self.learn_counts(weights[:, None], rounds)
-        return rows_of_1(counts), [likelihood for (likelihood,) in likelihoods]
-
     def learn_counts(
         self, pair_weights: np.ndarray, rounds: int = ROUNDS
     ) -> tuple[Iterator[sp.csr_array], list[np.ndarray]]:
-        """Learns c(w, t) of the last round for several weightings of the pairs, `[pairs, tables]`.
+        """Learns c(w, t) of the last round of EM, from equal probabilities on.
 
-        Each is as `learn_table` has it. One pass over the alignments serves all, and the pass is
-        what takes time.
+        Several tables are learned in one pass over the alignments, which is what takes time.
+
+        Args:
+            pair_weights: `[pairs, tables]`, what each pair counts; 0 leaves a pair out.
+
+        Returns:
+            `[document words, query words]` float32 of each table: the row of each word of a pair is
+            proportional to its T, all others are empty. And the log-likelihoods of the pairs before
+            each round, `[tables]`.
         """
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
-        counted, starts = counts > 0, np.flatnonzero(np.diff(self.rows, prepend=-1))
-        of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.rows))))
+        counted, places = counts > 0, self.rows.astype(np.intp)
         # Equal probabilities to begin with; after a round, the entries of each row sum to 1.
         first = np.float32(1 / max(1, len(np.unique(self.columns))))
         table = np.full((len(self.rows), counts.shape[1]), first)
@@ -113,47 +105,27 @@ class Alignments:
             # Σ n(w, q) T(w | t) p(t | d) / P(w | d), of each entry.
             expected = self.matrix.T @ odds
             expected *= table
-            if len(expected):  # these arrays are the largest, so no more of them are made
-                totals = np.add.reduceat(expected, starts)
-                scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
-                np.take(scale, of_row, axis=0, out=table, mode="clip")
-                table *= expected
-        return map(self._as_table, expected.T), likelihoods
-
-    def _as_table(self, values: np.ndarray) -> sp.csr_array:
-        kept = np.flatnonzero(values)
-        places = self.rows[kept], self.columns[kept]
-        return sp.csr_array((values[kept], places), shape=self.shape)
+            totals = [np.bincount(places, column, self.shape[0]) for column in expected.T]
+            totals = np.stack(totals, axis=1).astype(np.float32)
+            scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+            # These arrays are the largest, so no more of them are made.
+            np.take(scale, places, axis=0, out=table, mode="clip")
+            table *= expected
+        rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
+        tables = (
+            sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
+            for values, kept in zip(expected.T, map(np.flatnonzero, expected.T))
+        )
+        return tables, likelihoods
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places in the data of `documents` of the rows of pairs, and where each row begins."""
-    ends = np.append(0, np.cumsum(np.diff(documents.indptr)[pairs]))
-    places = np.arange(ends[-1]) + np.repeat(documents.indptr[pairs] - ends[:-1], np.diff(ends))
+    lengths = np.diff(documents.indptr)[pairs].astype(np.int32)
+    ends = np.append(0, np.cumsum(lengths, dtype=np.int32))
+    places = np.repeat(documents.indptr[pairs].astype(np.int32) - ends[:-1], lengths)
+    places += np.arange(ends[-1], dtype=np.int32)
     return places, ends
-
-
-def _entries(
-    rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and columns of the different places among some, in order, and which one each is."""
-    # By row, then by column: two stable sorts, the less important key first.
-    order = _in_order(columns, shape[1])
-    order = order[_in_order(rows[order], shape[0])]
-    rows, columns = rows[order], columns[order]
-    first = np.ones(len(order), bool)  # unlike the place before it
-    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-    slots = np.empty(len(order), np.int32)
-    slots[order] = np.cumsum(first, dtype=np.int32) - 1
-    return rows[first].astype(np.int32), columns[first].astype(np.int32), slots
-
-
-def _in_order(keys: np.ndarray, size: int) -> np.ndarray:
-    """Sorts keys below `size`, equal ones in their order, as np.argsort does in much more time."""
-    # A CSR matrix with a row for each key: making it is a counting sort, in compiled code.
-    places = np.arange(len(keys), dtype=np.int32)
-    ones = np.ones(len(keys), np.int8)
-    return sp.csr_array((ones, (keys, places)), shape=(size, len(keys))).indices
 
 
 def pruned(table: sp.csr_array, least: float = LEAST_PROBABILITY) -> sp.csr_array:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
@@ -26,6 +26,7 @@ from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -157,10 +158,10 @@ class _Learner:
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
         return LexicalModel(
-            self._mixed(self._whole_table(profile)),
-            self._documents.background,
-            fields,
-            weights,
+            table=self._mixed(self._whole_table(profile)),
+            background=self._documents.background,
+            fields=fields,
+            weights=weights,
             psq=self._psq,
             passage_words=self._passage_words,
             dictionary=self._dictionary_share,
@@ -196,28 +197,25 @@ class _Learner:
         can_choose = len(self._mates[0]) and self._texts.retrieval_set.source.is_judged
         if not has_titles or not can_choose:
             return profile
-        best = self._measured(profile, 0.0)
-        for weight in TITLE_WEIGHTS:
-            heavier = dataclasses.replace(profile, title=weight)
-            measured = self._measured(heavier, 0.0)
-            falls = np.nanmean(measured - best, axis=0) < 0
-            if not is_better(measured, best) or falls.any():
-                break
-            profile, best = heavier, measured
-        return profile
+        heavier = [(dataclasses.replace(profile, title=one), 0.0) for one in TITLE_WEIGHTS]
+        return self._last_better([(profile, 0.0), *heavier], may_fall=False)[0]
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
         """Weight of pairs of lower grades: more while that is better beyond chance."""
-        chosen = 0.0
-        if not len(self._mates[0]) or not len(self._documents.pairs.lower[0]):
-            return chosen
-        best = self._measured(profile, chosen)
-        for weight in LOWER_GRADES:
-            measured = self._measured(profile, weight)
-            if not is_better(measured, best):
-                break
-            chosen, best = weight, measured
-        return chosen
+        can_choose = len(self._mates[0]) and len(self._documents.pairs.lower[0])
+        weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
+        return self._last_better([(profile, weight) for weight in weights])[1]
+
+    def _last_better(
+        self, rising: Sequence[tuple[PositionProfile, float]], may_fall: bool = True
+    ) -> tuple[PositionProfile, float]:
+        """The last of `_measured` tables each of which is better beyond chance than the former."""
+        for former, table in itertools.pairwise(rising):
+            gains = self._measured(*table) - self._measured(*former)
+            falls = not may_fall and (np.nanmean(gains, axis=0) < 0).any()
+            if falls or not is_better(self._measured(*table), self._measured(*former)):
+                return former
+        return rising[-1]
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
         """Measures a learned table alone, once; returns what `Validation.per_query` does."""
@@ -255,7 +253,6 @@ class _Learner:
         fold = (hashes % np.uint64(_FOLDS)).astype(int)
         chosen = np.zeros(len(fold), bool)
         chosen[np.argsort(hashes, kind="stable")[:_QUERIES_FOR_WEIGHTS]] = True
-        features: list[list[sp.csr_array]] = [[] for _ in model.fields]
         retrieval_set = self._texts.retrieval_set
         unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
         candidates = max(0, min(_CANDIDATES, unjudged))
@@ -264,14 +261,18 @@ class _Learner:
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates[0], rows).any()]
         others = [self._training[fold != number] for number in used]
         tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
-        for number, learned in zip(used, tables):
-            table, rows = self._mixed(pruned(learned)), parts[number]
-            found = [self._documents.impacts(field, table, rows) for field in model.fields]
-            queries, passages = self._hard_candidates(rows, found[0], candidates)
+        tables = [self._mixed(pruned(learned)) for learned in tables]
+        queries: list[sp.csr_array] = []
+        features: list[list[np.ndarray]] = [[] for _ in model.fields]
+        for number, table in zip(used, tables):
+            rows = parts[number]
+            found = self._field_impacts(model.fields, table, rows)
+            asked, passages = self._hard_candidates(rows, found[0], candidates)
+            queries.append(self._texts.queries[asked])
             for field, own in zip(features, found):
-                field.append(candidate_features(self._texts.queries[queries], own, passages))
-        joined = [sp.csr_array(sp.vstack(field)) for field in features]
-        return learn_word_weights(joined, candidates + 1).astype(np.float32)
+                field.append(candidate_features(queries[-1], own, passages))
+        asked = sp.csr_array(sp.vstack(queries, format="csr"))
+        return learn_word_weights(asked, list(map(np.concatenate, features))).astype(np.float32)
 
     def with_best_length_and_feedback(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better, with feedback.
@@ -282,10 +283,7 @@ class _Learner:
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         factors = [one.length_factors(lengths) for one in models]
-        fields = [
-            self._documents.impacts(field, model.table, self._validation.query_rows)
-            for field in model.fields
-        ]
+        fields = self._field_impacts(model.fields, model.table, self._validation.query_rows)
         rows = self._documents.rows(weighted_sum(fields, model.weights))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
@@ -303,6 +301,10 @@ class _Learner:
         weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
         return dataclasses.replace(models[chosen], feedback=weight)
 
+    def _field_impacts(self, fields, table: sp.csr_array, rows: np.ndarray) -> list[sp.csr_array]:
+        shares, queries = map(self._documents.share, fields), self._texts.queries[rows]
+        return [self._documents.impacts(one, table, queries) for one in shares]
+
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""
         return self._documents.scored_by(profile, table, self._validation.query_rows)
@@ -318,32 +320,29 @@ class _Learner:
         The first one is of the mate, the others are of the best documents that nobody judged, of
         each the best passage.
         """
-        queries, documents = self._mates
-        chosen = np.isin(queries, rows)
-        with_mates = np.unique(queries[chosen])
+        chosen = np.isin(self._mates[0], rows)
+        queries, documents = (own[chosen] for own in self._mates)
         postings = Postings.of(found, self._documents.passages.firsts)
-        ranking = unjudged_top(
-            lambda query_rows: postings.sums(self._texts.queries[query_rows]),
-            self._texts.retrieval_set,
-            with_mates,
-            number,
-        )
-        place = np.searchsorted(with_mates, queries[chosen])
-        candidates = np.column_stack([documents[chosen], ranking[place]])
-        return queries[chosen], self._documents.best_rows(postings, queries[chosen], candidates)
+        candidates = np.empty((len(queries), 1 + number), np.int64)
+        for _, chunk in query_chunks(np.unique(queries), postings.rows):
+            of_rows = list(postings.of_each(self._texts.queries[chunk]))
+            scores = np.stack(list(map(postings.best, of_rows)))
+            top = unjudged_top(scores, self._texts.retrieval_set, chunk, number)
+            for pair in np.flatnonzero(np.isin(queries, chunk)):
+                place = np.searchsorted(chunk, queries[pair])
+                of_pair = np.append(documents[pair], top[place])
+                candidates[pair] = postings.best_rows(of_rows[place], of_pair)
+        return queries, candidates
 
 
 def unjudged_top(
-    score_rows: ScoreRows, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
+    scores: np.ndarray, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
 ) -> np.ndarray:
-    """The best documents of sorted queries that nobody judged, `[queries, number]` in no order."""
+    """The best documents of sorted queries that nobody judged, `[queries, number]` in no order.
+
+    In `scores`, `[queries, documents]` float32, those of judged documents are lost.
+    """
     judged = np.isin(retrieval_set.query_rows, query_rows)
     places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
-    documents = retrieval_set.document_rows[judged]
-    parts = []
-    for begin, chunk in query_chunks(query_rows, len(retrieval_set.document_ids)):
-        scores = score_rows(chunk)
-        own = (places >= begin) & (places < begin + len(chunk))
-        scores[places[own] - begin, documents[own]] = -np.inf
-        parts.append(np.argpartition(-scores, number - 1, axis=1)[:, :number])
-    return np.concatenate(parts)
+    scores[places, retrieval_set.document_rows[judged]] = -np.inf
+    return np.argpartition(-scores, number - 1, axis=1)[:, :number]

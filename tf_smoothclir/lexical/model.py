@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
@@ -21,6 +21,7 @@ from tf_smoothclir.storage.files import (
     read_record,
     write_json,
 )
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
@@ -30,28 +31,10 @@ _REMEDY = "Restore the file, or train again"
 
 @dataclasses.dataclass(frozen=True)
 class _Choices:
-    """Choices of a saved model, besides its arrays; the attributes are those of `LexicalModel`."""
+    """A lexical model without its arrays, as it is saved."""
 
-    fields: tuple[PositionProfile, ...]
-    feedback: float
-    psq: PsqSettings
-    seconds: float
-    dictionary: float
-    lower_grades: float
-    length_power: float
-    mean_length: float
-    passage_words: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class LexicalModel:
-    """A translation table, and how its evidence is weighed."""
-
-    table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
-    background: np.ndarray  # `[query words]` float32, P(w)
     # A profile of positions for each field; a flat one is among them.
     fields: tuple[PositionProfile, ...]
-    weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
     feedback: float = 0.0  # weight of feedback; 0 for none
     psq: PsqSettings = DEFAULT
     seconds: float = 0.0
@@ -66,6 +49,15 @@ class LexicalModel:
     mean_length: float = 1.0
     # Documents of more words are searched as passages of so many; 0 for whole documents.
     passage_words: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LexicalModel(_Choices):
+    """A translation table, and how its evidence is weighed."""
+
+    table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
+    background: np.ndarray  # `[query words]` float32, P(w)
+    weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
     name: ClassVar[str] = "translation table"
 
     def passages(self, documents: Words) -> Words:
@@ -113,17 +105,13 @@ class LexicalModel:
         """Reads what `save` wrote."""
         chosen = read_record(Path(directory, _SETTINGS), _Choices, _REMEDY)
         path = Path(directory, _ARRAYS)
-        arrays = read_arrays(path, *_TABLE, "background", "weights")
-        parts, background = tuple(map(arrays.get, _TABLE)), arrays["background"]
-        try:
-            table = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(background)))
-            table.check_format()  # of all columns: compiled code reads wherever they say
-            if arrays["weights"].shape != (len(chosen.fields), len(background)):
-                raise ValueError(f"weights has the shape {arrays['weights'].shape}")
-        except (ValueError, TypeError) as error:
-            raise input_error(path, f"its arrays do not fit ({error})", _REMEDY) from error
-        learned = {"table": table, "background": background, "weights": arrays["weights"]}
-        return cls(**learned, **vars(chosen))
+        arrays = read_arrays(path, "background", "weights")
+        if arrays["weights"].shape != (len(chosen.fields), len(arrays["background"])):
+            reason = f"its arrays do not fit (weights has the shape {arrays['weights'].shape})"
+            raise input_error(path, reason, _REMEDY)
+        found = _Saved.__new__(_Saved)
+        found.__dict__.update(arrays, path=path, **vars(chosen))
+        return found
 
     def choices(self) -> dict:
         """Choices made on validation, and their seconds, for `metrics.json`."""
@@ -154,6 +142,23 @@ class LexicalModel:
     def describe(self) -> str:
         """Description in one line, for logs and reports."""
         return f"{self.table.nnz:,} translations, {self.fields[0]}, feedback {self.feedback:g}"
+
+
+class _Saved(LexicalModel):
+    """A saved model, whose table is read when something asks for it: a search does not."""
+
+    path: Path
+
+    @functools.cached_property
+    def table(self) -> sp.csr_array:
+        parts = tuple(map(read_arrays(self.path, *_TABLE).get, _TABLE))
+        try:
+            table = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(self.background)))
+            table.check_format()  # of all columns: compiled code reads wherever they say
+        except (ValueError, TypeError) as error:
+            reason = f"its arrays do not fit ({error})"
+            raise input_error(self.path, reason, _REMEDY) from error
+        return table
 
 
 def weighted_sum(fields: list[sp.csr_array], weights: np.ndarray) -> sp.csr_array:

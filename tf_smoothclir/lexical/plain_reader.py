@@ -27,8 +27,8 @@ class PlainReader:
         self._own_size = self.size = 0
         for path in vocabularies:
             words = read_vocabulary(path)
-            for number, word in enumerate(words[UNKNOWN_ID + 1 :], UNKNOWN_ID + 1):
-                self._ids.setdefault(word, self.size + number)
+            ids = range(self.size, self.size + len(words))
+            self._ids = dict(zip(words[UNKNOWN_ID + 1 :], ids[UNKNOWN_ID + 1 :])) | self._ids
             self.size += len(words)
             self._own_size = self._own_size or self.size
 

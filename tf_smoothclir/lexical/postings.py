@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.protocols.scorer import ScoreRows
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 # A word that more than this share of the documents have is common. A few hundred words are, but
@@ -81,22 +81,35 @@ class Postings:
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
         """The scores of all documents, `[queries, documents]` float32."""
-        sums = np.zeros((queries.shape[0], self.documents), np.float32)
-        for row, begin, end in zip(sums, queries.indptr[:-1], queries.indptr[1:]):
-            of_rows = self.of_rows(queries.indices[begin:end], queries.data[begin:end])
+        sums = np.empty((queries.shape[0], self.documents), np.float32)
+        for row, of_rows in zip(sums, self.of_each(queries)):
             row[:] = self.best(of_rows)
         return sums
 
+    def of_each(self, queries: sp.csr_array) -> Iterator[np.ndarray]:
+        """Yields `of_rows` of each of `[queries, words]`."""
+        for begin, end in zip(queries.indptr[:-1], queries.indptr[1:]):
+            yield self.of_rows(queries.indices[begin:end], queries.data[begin:end])
+
     def best(self, of_rows: np.ndarray) -> np.ndarray:
         """Scores of documents, each that of its best passage, `[documents]` float32."""
-        return of_rows if self.firsts is None else np.maximum.reduceat(of_rows, self.firsts[:-1])
+        if self.firsts is None:
+            return of_rows
+        scores = of_rows[self.firsts[:-1]]
+        several = np.flatnonzero(np.diff(self.firsts) > 1)  # few, as a rule
+        bounds = np.stack([self.firsts[several], self.firsts[several + 1]], axis=1).ravel()
+        if len(several):  # without a bound at the end of all, the last ones end there
+            scores[several] = np.maximum.reduceat(of_rows, bounds[bounds < self.rows])[::2]
+        return scores
 
     def best_rows(self, of_rows: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """The row of the best passage of some documents; of equal ones the first."""
         if self.firsts is None:
             return documents
-        bounds = zip(self.firsts[documents].tolist(), self.firsts[documents + 1].tolist())
-        return np.array([begin + of_rows[begin:end].argmax() for begin, end in bounds], np.int64)
+        begins, ends = self.firsts[documents], self.firsts[documents + 1]
+        for place in np.flatnonzero(ends - begins > 1):
+            begins[place] += of_rows[begins[place] : ends[place]].argmax()
+        return begins
 
     def of_rows(self, words: Sequence[int], weights: Sequence[float]) -> np.ndarray:
         """Σ_w n(w, q) impact(w, d) of all rows, `[rows]` float32."""
@@ -110,26 +123,30 @@ class Postings:
         Each row gets its sum in the same order, so equal documents have equal sums.
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
-        _check_below(words.astype(np.uint64), len(self.rare))
-        places = np.searchsorted(self.common, words)
-        # -1, which is no word, stands after the last one for words beyond it.
-        is_common = np.append(self.common, -1)[places] == words
-        part = np.empty(self.rows, np.float32)
-        for place, weight in zip(places[is_common].tolist(), weights[is_common]):
-            row = self.common_values[place]
-            scores += row if weight == 1 else np.multiply(row, weight, out=part)
-        # The lists of the rare words are the columns of one matrix, `[rows, rare words]`.
-        rows = [self.rare.row(word) for word in words[~is_common].tolist()]
-        ends = np.cumsum([0, *(row.stop - row.start for row in rows)])
-        if ends[-1]:
-            found = [
-                np.concatenate([array[row] for row in rows])
-                for array in (self.rare.values, self.rare.ids)
-            ]
-            # Compiled code writes wherever they say.
-            _check_below(found[1].view(np.uint32), self.rows)
-            of_words = sp.csc_array((*found, ends), shape=(self.rows, len(rows)))
-            scores += of_words @ weights[~is_common]
+        try:
+            places = np.searchsorted(self.common, words)
+            # -1, which is no word, stands after the last one for words beyond it.
+            is_common = np.append(self.common, -1)[places] == words
+            part = np.empty(self.rows, np.float32)
+            for place, weight in zip(places[is_common].tolist(), weights[is_common]):
+                row = self.common_values[place]
+                scores += row if weight == 1 else np.multiply(row, weight, out=part)
+            # Unsigned, what is below 0 is out of bounds as well.
+            words, weights = words[~is_common].astype(np.uint32), weights[~is_common]
+            begins, ends = self.rare.ends[:-1][words], self.rare.ends[1:][words]
+            lists = list(map(slice, begins.tolist(), ends.tolist()))
+            if lists:
+                ids, values = (
+                    np.concatenate([array[one] for one in lists])
+                    for array in (self.rare.ids, self.rare.values)
+                )
+                if (weights != 1).any():
+                    values *= np.repeat(weights, ends - begins)
+                part[:] = 0
+                np.add.at(part, ids.view(np.uint32).astype(np.intp), values)
+                scores += part
+        except IndexError as error:
+            raise input_error("the inverted lists", str(error), "Build them again") from error
 
 
 def lexical_rows(
@@ -141,12 +158,6 @@ def lexical_rows(
     """
     postings = Postings.of(impacts, firsts)
     return lambda query_rows: postings.sums(queries[query_rows])
-
-
-def _check_below(ids: np.ndarray, size: int) -> None:
-    """Checks `[ids]`, unsigned, so that one below 0 is a large one."""
-    if ids.max(initial=0) >= max(size, 1):
-        raise input_error("the inverted lists", f"an id is not below {size}", "Build them again")
 
 
 def _are_common(lengths: np.ndarray, rows: int) -> np.ndarray:

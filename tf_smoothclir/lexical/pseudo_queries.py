@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.utils import sparse as sp
 
 _NO_TOKEN = -1
 _DOCUMENTS = "documents"  # name of the store of their document rows

@@ -15,9 +15,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.lexical.sparse_tables import kept_entries
+from tf_smoothclir.utils import sparse as sp
 
 _UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
 

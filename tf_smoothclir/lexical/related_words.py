@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
-from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries, unit_rows
+from tf_smoothclir.lexical.sparse_tables import kept_entries, unit_rows
+from tf_smoothclir.utils import sparse as sp
 
 QUERY_SHARE = 0.1
 DOCUMENT_COUNT = 2.0
@@ -31,7 +31,7 @@ _SHORTEST, _LONGEST = 3, 5  # n-grams, in characters
 _LEAST_COSINE = 0.3
 _POWER = 4  # of the cosine: near neighbours count far more than distant ones
 _MOST_WORDS = 1000  # an n-gram of more words says nothing, and costs most
-_WORDS_AT_ONCE, _ROWS_AT_ONCE = 500, 2000
+_WORDS_AT_ONCE, _ROWS_AT_ONCE = 2000, 2000
 _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, and of no use
 
 
@@ -52,11 +52,10 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
     # All cosines at once would not fit in memory: most are below the least, and go at once. Each is
     # computed once, above the diagonal.
     for begin in range(0, len(words), _WORDS_AT_ONCE):
-        part = sp.coo_array(telling[begin : begin + _WORDS_AT_ONCE] @ telling[begin:].T)
-        kept = (part.data >= _LEAST_COSINE) & (part.row < part.col)
-        places = part.row[kept], part.col[kept] + begin
-        shape = part.shape[0], len(words)
-        above.append(sp.csr_array((part.data[kept] ** _POWER, places), shape=shape))
+        cosines = telling[begin : begin + _WORDS_AT_ONCE] @ telling[begin:].T
+        part = sp.triu(kept_entries(cosines, cosines.data >= _LEAST_COSINE), k=1, format="csr")
+        parts = part.data**_POWER, part.indices + begin, part.indptr
+        above.append(sp.csr_array(parts, shape=(part.shape[0], len(words))))
     found = sp.csr_array(sp.vstack(above, format="csr"))
     return sp.csr_array(found + found.T)
 
@@ -81,7 +80,7 @@ def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
         if length >= _SHORTEST:
             found.append((rows[places], total + grams))
             total += grams.max(initial=-1) + 1
-    row, column = map(np.concatenate, zip(*found))
+    row, column = (np.concatenate(own).astype(np.int32) for own in zip(*found))
     shape = len(words), total
     has = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=shape)
     has.sum_duplicates()  # an n-gram counts once in a word
@@ -93,19 +92,21 @@ def shared_counts(
     counts: sp.csr_array, similar_documents: sp.csr_array, similar_queries: sp.csr_array
 ) -> sp.csr_array:
     """Shares c(w, t), `[document words, query words]`, among similar words; see the module."""
-    counts = _without_small_shares(counts)
     of_queries = _with_themselves(np.ones(counts.shape[1]), QUERY_SHARE * similar_queries)
-    shared = _without_small_shares(counts @ of_queries)
+    shared = _product(_without_small_shares(counts), of_queries)
     # The module's n_t, of each document word: Σ s(t, t') times the row sums of c'.
     totals = similar_documents @ np.asarray(shared.sum(axis=1)).ravel()
     # 2 min(1, n_t) / n_t: 2 / n_t, but never more than 2.
     scale = np.full_like(totals, DOCUMENT_COUNT)
     np.divide(DOCUMENT_COUNT, totals, out=scale, where=totals > 1)
-    of_documents = _with_themselves(scale, similar_documents)
-    parts = []
-    for begin in range(0, counts.shape[0], _ROWS_AT_ONCE):  # most of each product is small shares
-        rows = slice(begin, begin + _ROWS_AT_ONCE)
-        parts.append(_without_small_shares(of_documents[rows] @ shared))
+    return _product(_with_themselves(scale, similar_documents), shared)
+
+
+def _product(counts: sp.csr_array, others: sp.csr_array) -> sp.csr_array:
+    """The product without small shares, which are most of it, so some rows at a time."""
+    parts = [sp.csr_array((0, others.shape[1]), dtype=np.float32)]
+    for begin in range(0, counts.shape[0], _ROWS_AT_ONCE):
+        parts.append(_without_small_shares(counts[begin : begin + _ROWS_AT_ONCE] @ others))
     return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.float32)
 
 
@@ -117,5 +118,5 @@ def _with_themselves(scale: np.ndarray, similar: sp.csr_array) -> sp.csr_array:
 
 def _without_small_shares(counts: sp.sparray) -> sp.csr_array:
     counts = sp.csr_array(counts)
-    totals = np.asarray(counts.sum(axis=1)).ravel()
-    return kept_entries(counts, counts.data >= _LEAST_SHARE * totals[entry_rows(counts)])
+    least = _LEAST_SHARE * np.asarray(counts.sum(axis=1)).ravel()
+    return kept_entries(counts, counts.data >= np.repeat(least, np.diff(counts.indptr)))

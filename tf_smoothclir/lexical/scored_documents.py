@@ -5,17 +5,17 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.postings import Postings, lexical_rows
+from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.protocols.scorer import ScoreRows
+from tf_smoothclir.utils import sparse as sp
 
 _PAIRS_AT_ONCE = 1024
 _SEVERAL = 2  # passages of a document, on average
@@ -60,10 +60,11 @@ class ScoredDocuments:
         return self._shares[profile]
 
     def impacts(
-        self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
+        self, shares: sp.csr_array, table: sp.csr_array, queries: sp.csr_array
     ) -> sp.csr_array:
-        """Impacts of the words of some queries, `[passages, query words]` float32."""
-        return self._impacts(self.share(profile), table, self._texts.queries[query_rows].indices)
+        """Impacts of the words of some queries by p(t | d), `[passages, query words]` float32."""
+        tables, words = (table, self._texts.spelling), queries.indices
+        return impacts(shares, *tables, self.background, self._psq, words)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""
@@ -73,21 +74,7 @@ class ScoredDocuments:
         self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
     ) -> ScoreRows:
         """Scorer of documents by a profile and a table, for some queries."""
-        return self.rows(self.impacts(profile, table, query_rows))
-
-    def best_rows(
-        self, found: Postings, query_rows: np.ndarray, documents: np.ndarray
-    ) -> np.ndarray:
-        """Rows of impacts of the best passages for queries, in the shape of `documents`.
-
-        Args:
-            documents: `[queries, documents]`, document rows.
-        """
-        if found.firsts is None:
-            return documents
-        words = (self._texts.queries[[query]] for query in query_rows)
-        scores = (found.of_rows(query.indices, query.data) for query in words)
-        return np.stack([found.best_rows(*of_query) for of_query in zip(scores, documents)])
+        return self.rows(self.impacts(self.share(profile), table, self._texts.queries[query_rows]))
 
     def in_passages(self, longest: int, seed: int) -> ScoredDocuments | None:
         """The documents in passages; None if no document is longer than one."""
@@ -130,13 +117,8 @@ class ScoredDocuments:
                 lengths = list(map(len, ranges))
                 texts = self._texts.queries[np.repeat(queries[own], lengths)]
                 shares = self.share(FLAT)[np.concatenate(ranges)]
-                found = self._impacts(shares, table, texts.indices)
+                found = self.impacts(shares, table, texts)
                 scores = np.asarray(texts.multiply(found).sum(axis=1)).ravel()
                 of_pairs = np.split(scores, np.cumsum(lengths)[:-1])
                 rows[own] += [of_pair.argmax() for of_pair in of_pairs]
         return rows
-
-    def _impacts(
-        self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray
-    ) -> sp.csr_array:
-        return impacts(shares, table, self._texts.spelling, self.background, self._psq, words)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
-import scipy.sparse as sp
+
+from tf_smoothclir.utils import sparse as sp
+
+_CELLS_AT_ONCE = 1 << 22  # which bounds memory
 
 
 def entry_rows(table: sp.csr_array) -> np.ndarray:
@@ -13,8 +18,41 @@ def entry_rows(table: sp.csr_array) -> np.ndarray:
 
 def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     """A matrix with some of its entries, by `[entries]` bool in the order of its data."""
-    ends = np.append(0, np.cumsum(kept))[table.indptr]
-    return sp.csr_array((table.data[kept], table.indices[kept], ends), shape=table.shape)
+    ends = np.zeros(1 + len(kept), table.indptr.dtype)
+    np.cumsum(kept, out=ends[1:], dtype=ends.dtype)
+    parts = table.data[kept], table.indices[kept], ends[table.indptr]
+    return sp.csr_array(parts, shape=table.shape)
+
+
+def cells(
+    ends: np.ndarray, columns: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The different cells of a matrix that values are in, several of which may share one.
+
+    Args:
+        ends: `[rows + 1]`, where the values of each row begin.
+        columns: `[values]` int32, below `size`.
+
+    Returns:
+        Rows and columns of the cells, in order, and the number of the cell of each value; int32.
+    """
+    places = np.empty(len(columns), np.int32)
+    found, number = [(np.zeros(0, np.int32),) * 2], 0
+    steps = np.searchsorted(ends, np.arange(0, ends[-1], _CELLS_AT_ONCE))
+    for begin, end in itertools.pairwise([*steps.tolist(), len(ends) - 1]):
+        part = slice(ends[begin], ends[end])
+        own_ends = (ends[begin : end + 1] - ends[begin]).astype(np.int32)
+        values = np.arange(own_ends[-1], dtype=np.int32), columns[part], own_ends
+        # From rows to columns to rows: two counting sorts, in compiled code.
+        ordered = sp.csr_array(values, shape=(end - begin, size)).tocsc().tocsr()
+        rows = np.repeat(np.arange(begin, end, dtype=np.int32), np.diff(own_ends))
+        first = np.ones(len(rows), bool)  # unlike the place before it
+        first[1:] = (np.diff(rows) != 0) | (np.diff(ordered.indices) != 0)
+        places[part][ordered.data] = number - 1 + np.cumsum(first, dtype=np.int32)
+        found.append((rows[first], ordered.indices[first]))
+        number += len(found[-1][0])
+    rows, columns = map(np.concatenate, zip(*found))
+    return rows, columns, places
 
 
 def largest_of_groups(table: sp.csr_array, firsts: np.ndarray | None) -> sp.csr_array:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
@@ -18,6 +18,7 @@ from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.utils import sparse as sp
 
 
 class LexicalTexts:
@@ -66,7 +67,7 @@ class LexicalTexts:
 
     def feedback(self, weight: float) -> Feedback:
         """Feedback of a weight over the documents of the set."""
-        return self._feedback.weighted(weight)
+        return dataclasses.replace(self._feedback, weight=weight)
 
     @property
     def occurrences(self) -> np.ndarray:

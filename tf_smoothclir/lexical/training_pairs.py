@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
@@ -20,6 +19,7 @@ from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.utils import sparse as sp
 
 # Weights of a pair of a lower grade; one of the highest has 1.
 LOWER_GRADES = (0.03, 0.1)
@@ -63,55 +63,57 @@ class TrainingPairs:
         self._texts, self._shares = texts, shares
         self._mate_rows = self.mates[1] if mate_rows is None else mate_rows
         self._whole_tables: dict[tuple[PositionProfile, float], sp.csr_array] = {}
-        self._latest: dict[bool, tuple[PositionProfile, Alignments]] = {}  # as they are large
+        self._latest: tuple[bool, Alignments] | None = None  # as they are large
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
-        """`table` of all training queries, pruned; learned once."""
+        """T(w | t) of all training queries, pruned; learned once."""
         key = profile, lower_grades
         if key not in self._whole_tables:
-            self._whole_tables[key] = pruned(self.table(profile, lower_grades, self.training))
+            (table,) = self.tables(*key, [self.training])
+            self._whole_tables[key] = pruned(table)
         return self._whole_tables[key]
-
-    def table(
-        self, profile: PositionProfile, lower_grades: float, query_rows: np.ndarray
-    ) -> sp.csr_array:
-        """T(w | t) of some queries' pairs, `[document words, query words]` float32, not pruned."""
-        return next(self.tables(profile, lower_grades, [query_rows]))
 
     def tables(
         self, profile: PositionProfile, lower_grades: float, parts: Sequence[np.ndarray]
     ) -> Iterator[sp.csr_array]:
-        """Yields `table` of several parts of the queries, which are learned at once."""
+        """Learns tables of several parts of the queries at once.
+
+        Yields:
+            T(w | t) of each, `[document words, query words]` float32, not pruned.
+        """
         queries, _ = self.mates
         weights = np.ones(len(queries))
         if lower_grades:
             queries = np.concatenate([queries, self.lower[0]])
             weights = np.append(weights, np.full(len(self.lower[0]), lower_grades))
-        alignments = self._alignments(profile, bool(lower_grades))
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
-        for counts in alignments.learn_counts(of_parts)[0]:
+        learned, _ = self._alignments(profile, bool(lower_grades)).learn_counts(of_parts)
+        if len(parts) > 1:  # who asks for parts asks for nothing afterwards
+            self._latest = None
+        for counts in learned:
             yield rows_of_1(shared_counts(counts, *self._texts.similar_words))
 
     def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
         """Alignments of all training pairs, with those of lower grades if so."""
-        (latest, alignments) = self._latest.get(with_lower, (None, None))
-        if latest != profile:
-            queries, documents = self._of_mates(profile)
-            if with_lower:
-                more = self._of_lower_grades(profile)
-                queries, documents = (
-                    sp.csr_array(sp.vstack(both, format="csr"))
-                    for both in zip((queries, documents), more)
-                )
-            if alignments is None:
-                alignments = Alignments.of(queries, documents)
-            else:  # a profile makes no word come or go
-                alignments = alignments.with_shares(documents)
-            self._latest[with_lower] = profile, alignments
+        latest, self._latest = self._latest, None
+        queries, documents = self._texts_of_pairs(profile, with_lower)
+        if latest is not None and latest[0] == with_lower:
+            alignments = latest[1].with_shares(documents)  # a profile makes no word come or go
+        else:
+            del latest  # before others are made
+            alignments = Alignments.of(queries, documents)
+        self._latest = with_lower, alignments
         return alignments
 
-    def _of_mates(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
-        return self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]
+    def _texts_of_pairs(
+        self, profile: PositionProfile, with_lower: bool
+    ) -> tuple[sp.csr_array, sp.csr_array]:
+        found = self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]
+        if not with_lower:
+            return found
+        both = zip(found, self._of_lower_grades(profile))
+        queries, documents = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in both)
+        return queries, documents
 
     def _of_lower_grades(self, profile: PositionProfile) -> tuple[sp.csr_array, sp.csr_array]:
         queries, documents = self.lower

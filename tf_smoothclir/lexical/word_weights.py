@@ -19,17 +19,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.optimize
-import scipy.sparse as sp
+
+from tf_smoothclir.lexical.sparse_tables import entry_rows
+from tf_smoothclir.utils import sparse as sp
 
 PENALTY = 10.0
 _FIRST_SCALE = 0.3  # of the opening field; scores are sums of logarithms of odds, some too large
-_QUERIES_AT_ONCE = 256
 _ITERATIONS = 60
 
 
 def candidate_features(
     queries: sp.csr_array, impacts: sp.csr_array, candidates: np.ndarray
-) -> sp.csr_array:
+) -> np.ndarray:
     """Features of candidates: what each query word adds to the score of each.
 
     Args:
@@ -38,23 +39,34 @@ def candidate_features(
         candidates: `[queries, candidates]` int, document rows.
 
     Returns:
-        `[queries * candidates, words]` float32, the candidates of a query one after the other.
+        `[words of all queries, candidates]` float32, in the order of the data of `queries`.
     """
-    parts = []
-    for begin in range(0, len(candidates), _QUERIES_AT_ONCE):
-        rows = candidates[begin : begin + _QUERIES_AT_ONCE]
-        repeated = np.repeat(np.arange(begin, begin + len(rows)), rows.shape[1])
-        parts.append(impacts[rows.ravel()].multiply(queries[repeated]).tocsr())
-    return sp.csr_array(sp.vstack(parts, format="csr"))
+    by_word, rows = impacts.tocsc(), entry_rows(queries)
+    found = np.empty((len(rows), candidates.shape[1]), np.float32)
+    order = np.argsort(queries.indices, kind="stable")
+    words, begins = np.unique(queries.indices[order], return_index=True)
+    of_word = np.zeros(impacts.shape[0], np.float32)
+    for word, places in zip(words, np.split(order, begins[1:])):
+        entries = slice(*by_word.indptr[word : word + 2])
+        of_word[by_word.indices[entries]] = by_word.data[entries]
+        found[places] = of_word[candidates[rows[places]]]
+        of_word[by_word.indices[entries]] = 0
+    found *= queries.data[:, None]
+    return found
 
 
 def learn_word_weights(
-    features: Sequence[sp.csr_array], candidates: int, penalty: float = PENALTY
+    queries: sp.csr_array, features: Sequence[np.ndarray], penalty: float = PENALTY
 ) -> np.ndarray:
-    """Learns `[fields, words]` float64: a_f exp(θ_f,w), or a_f for words of no training query."""
-    fields, words = len(features), features[0].shape[1]
-    used = np.flatnonzero(sum(np.diff(field.tocsc().indptr) for field in features))
-    joined = sp.csr_array(sp.hstack([field[:, used] for field in features], format="csr"))
+    """Learns `[fields, words]` float64: a_f exp(θ_f,w), or a_f for words of no training query.
+
+    Args:
+        queries: `[queries, words]`, those of training.
+        features: Of each field, what `candidate_features` returns; the relevant document is first.
+    """
+    fields, (used, words) = len(features), np.unique(queries.indices, return_inverse=True)
+    rows, ones = entry_rows(queries), np.ones(len(words), np.float32)
+    of_queries = sp.csr_array((ones, np.arange(len(words)), queries.indptr))  # sums over words
     starts = np.log([_FIRST_SCALE * 0.1**field for field in range(fields)])
 
     def weights_of(parameters: np.ndarray) -> np.ndarray:
@@ -62,18 +74,19 @@ def learn_word_weights(
         return np.exp(starts[:, None] + scales[:, None] + own)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = weights_of(parameters)
-        # In the type of the features, or each product would copy them.
-        scores = joined @ weights.ravel().astype(joined.dtype)
-        scores = scores.reshape(-1, candidates).astype(float)
+        weights, scores = weights_of(parameters), 0.0
+        for field, own in zip(features, weights.astype(np.float32)):
+            of_queries.data = own[words]
+            scores = scores + (of_queries @ field).astype(float)
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)
         totals = odds.sum(axis=1, keepdims=True)
         value = np.sum(np.log(totals[:, 0]) - scores[:, 0]) + penalty / 2 * parameters @ parameters
         errors = odds / totals
         errors[:, 0] -= 1
-        slopes = joined.T @ errors.ravel().astype(joined.dtype)
-        slopes = slopes.reshape(weights.shape) * weights
+        errors = errors.astype(np.float32)[rows]
+        of_words = (np.einsum("wc,wc->w", field, errors) for field in features)
+        slopes = weights * [np.bincount(words, own, len(used)) for own in of_words]
         slope = np.concatenate([slopes.sum(axis=1), slopes.ravel()])
         return value, slope + penalty * parameters
 
@@ -84,6 +97,6 @@ def learn_word_weights(
         method="L-BFGS-B",
         options={"maxiter": _ITERATIONS},
     ).x
-    result = np.repeat(np.exp(starts + found[:fields])[:, None], words, axis=1)
+    result = np.repeat(np.exp(starts + found[:fields])[:, None], queries.shape[1], axis=1)
     result[:, used] = weights_of(found)
     return result

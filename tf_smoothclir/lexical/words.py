@@ -9,13 +9,15 @@ spelled. Every other unknown word has the id 0, which no matrix has a column for
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.lexical.sparse_tables import cells
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.utils import sparse as sp
 
 NO_WORD = 0
 
@@ -87,17 +89,22 @@ class Words:
             `[texts, size]` float32. Where there are weights, the rows are divided by the sum of the
             weights of all words of the text, those without an id too.
         """
-        texts = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        values = np.ones(len(self.ids)) if weights is None else weights(self.positions())
+        known, (rows, columns, places) = self._cells
+        values = np.ones(len(known), np.float32)
         if weights is not None:
-            values = values / np.bincount(texts, values, minlength=len(self.offsets) - 1)[texts]
+            values, lengths = weights(self.positions()), np.diff(self.offsets)
+            texts = np.repeat(np.arange(len(lengths)), lengths)
+            values = values / np.bincount(texts, values, minlength=len(lengths))[texts]
+        sums = np.bincount(places, values[known], minlength=len(rows)).astype(np.float32)
+        shape = len(self.offsets) - 1, self.size
+        return sp.csr_array((sums, (rows, columns)), shape=shape)
+
+    @functools.cached_property
+    def _cells(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Which words have ids, `[words]` bool, and `cells` of a matrix of them."""
         known = self.ids != NO_WORD
-        matrix = sp.csr_array(
-            (values[known].astype(np.float32), (texts[known], self.ids[known])),
-            shape=(len(self.offsets) - 1, self.size),
-        )
-        matrix.sum_duplicates()
-        return matrix
+        ends = np.append(0, np.cumsum(known))[self.offsets]
+        return known, cells(ends, self.ids[known], self.size)
 
 
 def _ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -126,10 +133,8 @@ def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -
     """
     first = UNKNOWN_ID + 1
     places = {word: place for place, word in enumerate(query_vocabulary) if place >= first}
-    rows = np.arange(first, len(document_vocabulary))
-    columns = [
-        places.get(word, len(query_vocabulary) + row)
-        for row, word in zip(rows, document_vocabulary[first:])
-    ]
+    rows = np.arange(first, len(document_vocabulary), dtype=np.int32)
+    words = enumerate(document_vocabulary[first:], start=len(query_vocabulary) + first)
+    columns = np.array([places.get(word, own) for own, word in words], np.int32)
     shape = (len(document_vocabulary), len(query_vocabulary) + len(document_vocabulary))
     return sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -30,6 +29,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.vocabulary import read_vocabulary
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 import tensorflow as tf
 
 from tf_smoothclir.hybrid.fusion import DEPTH, RANK_CONSTANT, RECIPROCAL_RANK, SUM, Fusion
@@ -16,6 +15,7 @@ from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_postings import PostingSums, SparseLists, owners, row_sums
 from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.utils import sparse as sp
 
 _DOCUMENTS_PER_STEP = 20_000
 

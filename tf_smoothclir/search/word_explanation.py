@@ -18,7 +18,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -27,6 +26,7 @@ from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.vocabulary import read_vocabulary
+from tf_smoothclir.utils import sparse as sp
 
 _LEAST_SHARE = (
     0.01  # of what words add, that a word carries; dozens carry less, all together little

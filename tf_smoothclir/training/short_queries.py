@@ -37,8 +37,8 @@ def texts_to_cut(retrieval_set: RetrievalSet, split: str, most: int = MOST) -> d
     return {row: query.text for row, query in queries if row in chosen}
 
 
-def hits_of_texts(over: ModelsOverSet, texts: dict[int, str]) -> dict[str, Hits]:
-    """The hits of queries with other texts, by row, for each retriever."""
+def hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") -> dict[str, Hits]:
+    """The hits of queries with other texts, by row, for each retriever, or for one."""
     settings, tokenized_set = over.settings.text, over.tokenized_set
     source = _with_texts(over.retrieval_set.source, texts)
     other = dataclasses.replace(over.retrieval_set, source=source)
@@ -51,6 +51,7 @@ def hits_of_texts(over: ModelsOverSet, texts: dict[int, str]) -> dict[str, Hits]
         return {
             name: Hits.of(Ranking.joined(one.rank(rows, HITS)), other)
             for name, one in over.with_queries_of(short).retrievers.items()
+            if only in ("", name)
         }
 
 
@@ -68,7 +69,7 @@ def grades_by_length(
     texts, found = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
     forms = short_forms(texts, over.settings.text.pretokenized).items()
     in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}
-    hits = hits_of_texts(over, in_turn)[name]
+    hits = hits_of_texts(over, in_turn, name)[name]
     is_right, is_called = hits.grades[:, 0] > 0, cut_points.of_hits(hits.scores)[:, 0] > 0
     for number, label in enumerate(LENGTHS[: len(texts)]):
         right, called = is_right[number :: len(LENGTHS)], is_called[number :: len(LENGTHS)]
@@ -82,11 +83,12 @@ def grades_by_length(
 
 
 def _with_texts(source: Source, texts: dict[int, str]) -> Source:
-    """The source with other texts of the queries of some rows."""
+    """The source with other texts of the queries of some rows; others, which nobody asks, too."""
+    shortest = min(texts.values(), key=len)  # soon read
 
     def queries() -> Iterator[Text]:
         for row, query in enumerate(source.queries()):
-            yield query._replace(text=texts.get(row, query.text))
+            yield query._replace(text=texts.get(row, shortest))
 
     other = copy.copy(source)
     other.queries = queries

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -39,48 +38,6 @@ class Interrupted(SystemExit):
 
 class DivergedRun(InputError):
     """A loss, a gradient or a weight is no longer finite."""
-
-
-class EpochCallbacks:
-    """Calls Keras callbacks at the beginning and the end of training and of each epoch.
-
-    The logs of an epoch are its mean losses, and the validation metrics as `val_<metric>`. Steps
-    run many at a time inside a graph, so there are no calls for batches.
-    """
-
-    def __init__(self, callbacks: Sequence[keras.callbacks.Callback], task: Task):
-        self._list, self._model = None, getattr(task, "model", None)
-        if callbacks:
-            self._model.stop_training = False
-            self._list = keras.callbacks.CallbackList(list(callbacks), model=self._model)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a callback has set `model.stop_training`."""
-        return self._list is not None and self._model.stop_training
-
-    @contextlib.contextmanager
-    def training(self) -> Iterator[None]:
-        """A context around the whole training."""
-        if self._list is None:
-            yield
-            return
-        self._list.on_train_begin()
-        yield
-        self._list.on_train_end()
-
-    def begin_epoch(self, epoch: int) -> None:
-        """Calls what an epoch, from 0, begins with."""
-        if self._list is not None:
-            self._list.on_epoch_begin(epoch)
-
-    def end_epoch(
-        self, epoch: int, losses: Mapping[str, float], validation: Mapping[str, float]
-    ) -> None:
-        """Calls what an epoch, from 0, ends with."""
-        if self._list is not None:
-            metrics = {f"val_{name}": value for name, value in validation.items()}
-            self._list.on_epoch_end(epoch, {**losses, **metrics})
 
 
 class Validation:
@@ -118,6 +75,9 @@ class Trainer:
         """Restores the last state of a run.
 
         Args:
+            callbacks: Of Keras, called at the beginning and the end of training and of each epoch,
+                whose logs are its mean losses and the validation metrics as `val_<metric>`. Steps
+                run many at a time inside a graph, so there are no calls for batches.
             look: What may end the training after an epoch, as it is of no use; None for nothing.
         """
         self.task, self._look = task, look
@@ -131,7 +91,8 @@ class Trainer:
         self._checkpoints = Checkpoints(run.checkpoints, task.variables)
         self._best = BestWeights(run.checkpoints, task.variables.weights)
         self._stop = StopRequest()
-        self._callbacks = EpochCallbacks(callbacks, task)
+        model = getattr(task, "model", None)
+        self._callbacks = keras.callbacks.CallbackList(list(callbacks), model=model)
         self.progress = self._restored_progress()
         if self.progress.pairs and processes.is_chief:
             logging.info(
@@ -142,7 +103,8 @@ class Trainer:
         """Trains to the end, and leaves the weights of the best epoch in the task."""
         # Only now: the checkpoint has been restored.
         steps = StepLoop(self.task, self._processes.exchange)
-        with self._stop.listening(), self._callbacks.training():
+        with self._stop.listening():
+            self._callbacks.on_train_begin()
             try:
                 while not self._done():
                     self._train_and_save_epoch(steps)
@@ -150,6 +112,7 @@ class Trainer:
                 if self._stop.signal is None:
                     raise
                 raise Interrupted(128 + self._stop.signal) from None
+            self._callbacks.on_train_end()
         if self.ranks_alone:
             return self.progress
         self._processes.wait()  # until the chief has saved the best weights
@@ -198,7 +161,7 @@ class Trainer:
             raise self._diverged(self.progress.step, "the weights are not finite")
 
     def _done(self) -> bool:
-        if self._callbacks.stopped or self.ranks_alone:
+        if (self._callbacks.callbacks and self.task.model.stop_training) or self.ranks_alone:
             return True
         progress, patience = self.progress, self._settings.patience
         if patience and progress.epoch - progress.best_epoch >= patience and progress.epoch:
@@ -210,7 +173,7 @@ class Trainer:
         settings, progress, task = self._settings, self.progress, self.task
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
-        self._callbacks.begin_epoch(progress.epoch)
+        self._callbacks.on_epoch_begin(progress.epoch)
         with progress_bar(epoch.pairs, title, "pairs", initial=progress.epoch_pairs) as bar:
             monitor = StepMonitor(
                 progress,
@@ -246,7 +209,8 @@ class Trainer:
         progress.begin_epoch(epoch)
         if validation[select] > best:
             progress.best_epoch = epoch
-        self._callbacks.end_epoch(epoch - 1, losses, validation)
+        logs = losses | {f"val_{name}": value for name, value in validation.items()}
+        self._callbacks.on_epoch_end(epoch - 1, logs)
         if not self._processes.is_chief:
             return
         if progress.best_epoch == epoch:
