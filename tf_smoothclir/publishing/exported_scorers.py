@@ -111,7 +111,9 @@ class FusedScorer(tf.Module):
 
 
 def _weighted(fusion: Fusion, halves: tuple) -> list[tuple[float, tf.Module]]:
-    return [(weight, half) for weight, half in zip(fusion.weights, halves) if weight and half]
+    return [
+        (weight, half) for weight, half in zip(fusion.weights.values(), halves) if weight and half
+    ]
 
 
 def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:

@@ -39,7 +39,7 @@ INDEXED_FOR = _Retrievers()
 SEARCHED_BY = _Retrievers(RERANKED)
 RULES = (
     Rule(
-        lambda fusion, retriever: fusion != "auto" and retriever not in ("hybrid", "partnered"),
+        lambda fusion, retriever: fusion != "auto" and len(with_parts(retriever)) == 1,
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
     ),

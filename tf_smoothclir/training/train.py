@@ -78,6 +78,7 @@ def train(
             if over.settings.retrieval.with_task:
                 over, progress = _trained(over, run, processes, callbacks)
             if processes.is_chief:
+                over, progress = _learned(over, run, progress)
                 models = learn_models(run, over)
                 crossed = _cross_validated(over.retrieval_set, settings, folds) if folds else None
                 result = evaluate_and_report(run, models, over, progress, crossed)
@@ -100,7 +101,7 @@ def _cross_validated(retrieval_set: RetrievalSet, settings: RunSettings, folds: 
             over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
             if settings.retrieval.with_task:
                 over, _ = _trained(over, run, SINGLE_PROCESS, ())
-            learn_models(run, over)
+            over, _ = _learned(over, run, Progress())
             retriever = over.retrievers[over.settings.retrieval.ranks_with]
             negatives = settings.training.negatives
             parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))
@@ -113,10 +114,7 @@ def _trained(
     processes: SingleProcess,
     callbacks: Sequence[keras.callbacks.Callback],
 ) -> tuple[ModelsOverSet, Progress]:
-    """Trains what is trained step by step, unless validation shows that it counts for nothing.
-
-    In that case the run keeps what ranks without it, and nothing of the training is left.
-    """
+    """Trains what is trained step by step, unless validation shows that it counts for nothing."""
     retrieval, look = over.settings.retrieval, None
     ranker = family(retrieval.retriever)
     if processes.size == 1:  # else the other processes would wait for the chief
@@ -126,16 +124,30 @@ def _trained(
     progress = trainer.train()
     if not processes.is_chief:
         return over, progress
-    alone = trainer.ranks_alone
-    if not alone:
+    if trainer.ranks_alone:
+        over, _, progress = _without(over, run, progress, trainer.ranks_alone)
+    else:
         over.add(retrieval.with_task, trainer.task.model)
-        learn_models(run, over)
-        alone = ranker.ranks_alone(over)
-    if not alone:
-        return over, progress
-    logging.info("%s", left_out(retrieval.with_task, alone))
+    return over, progress
+
+
+def _learned(
+    over: ModelsOverSet, run: RunDirectory, progress: Progress
+) -> tuple[ModelsOverSet, Progress]:
+    """Learns all other models, and leaves out those that count for nothing on validation."""
+    learn_models(run, over)
+    alone = family(over.settings.retrieval.retriever).ranks_alone(over)
+    return _learned(*_without(over, run, progress, alone)) if alone else (over, progress)
+
+
+def _without(
+    over: ModelsOverSet, run: RunDirectory, progress: Progress, alone: str
+) -> tuple[ModelsOverSet, RunDirectory, Progress]:
+    """The run by what ranks alone; of a training that counted for nothing, nothing is left."""
     run.rank_by(alone)
-    return over.by_part(run.settings()), Progress()
+    logging.info("%s", left_out(over.settings, run.settings()))
+    over = over.by_part(run.settings())
+    return over, run, progress if over.settings.retrieval.with_task else Progress()
 
 
 def trainer_of(
