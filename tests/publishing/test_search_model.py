@@ -182,7 +182,7 @@ def house_scores(parts, towers, documents=DOCUMENTS):
         impacts = parts.model.impacts(passages, parts.spelling)
         rows = lexical_rows(asked, impacts, passages.firsts)
         if parts.fusion is not None:
-            rows = parts.fusion.rows(rows, lambda chosen: dense[chosen])
+            rows = parts.fusion.rows({"lexical": rows, "dense": dense.__getitem__})
         scores = RowRetriever(rows, np.arange(len(documents))).scores(np.arange(len(QUERIES)))
     if feedback:
         scores = with_feedback(scores, tf_idf(words.matrix()), feedback)

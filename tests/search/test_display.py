@@ -67,9 +67,9 @@ def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, word
 
 def test_what_a_word_met_and_what_else_adds_to_the_score():
     met = (WordMatch("apple", 0.93, 0.4), WordMatch("fruit", 0.01, 0.1))
-    explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), 0.0, towers=1.5, feedback=7.0)
-    expected = "apfel (apple 0.93) +0.500, towers +1.500, feedback +7.000, remainder +0.000"
-    assert shares(explanation) == f"9.000 = {expected}"
+    explanation = Explanation(9.0, (WordShare("apfel", 0.5, met),), 0.0, 1.5, 0.5, 7.0)
+    others = "towers +1.500, encoder +0.500, feedback +7.000, remainder +0.000"
+    assert shares(explanation) == f"9.000 = apfel (apple 0.93) +0.500, {others}"
     many = shares(explained(0.6, 0.06, **{f"w{n}": 0.1 - 0.01 * n for n in range(12)}))
     assert many.count("w") == 8 + 1  # and one in "words"
     assert "4 other words +0.0" in many

@@ -60,23 +60,22 @@ def opened(ranking_exports, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def evaluated(ranking_runs):
-    """`evaluated(name, retriever, **changes)`: ids and scores that evaluation gives all queries."""
+    return lambda name, *more, **changes: ranked_by_evaluation(ranking_runs[name], *more, **changes)
 
-    def evaluated(name, retriever, **changes):
-        run = ranking_runs[name]
-        models, settings = load_models(run), run.settings()
-        source = source_of(settings.data)
-        tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
-        retrieval_set = tokenized_set.retrieval_set
-        models = RunModels(settings, {**models, **changes})
-        found = models.retrievers(tokenized_set)[retriever]
-        rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
-        ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
-        scores = np.concatenate([ranking.scores for ranking in rankings])
-        texts = [text.text for text in source.queries()]
-        return texts, np.reshape(ids, scores.shape).tolist(), scores
 
-    return evaluated
+def ranked_by_evaluation(run, retriever, **changes):
+    """The texts of all queries, and the ids and scores that evaluation gives them."""
+    models, settings = load_models(run), run.settings()
+    source = source_of(settings.data)
+    tokenized_set = tokenized_set_of(source, settings, run, SPLITS)
+    retrieval_set = tokenized_set.retrieval_set
+    models = RunModels(settings, {**models, **changes})
+    found = models.retrievers(tokenized_set)[retriever]
+    rankings = list(found.rank(np.arange(len(retrieval_set.query_ids)), DOCUMENTS))
+    ids = [retrieval_set.document_ids[row] for r in rankings for row in r.document_rows.ravel()]
+    scores = np.concatenate([ranking.scores for ranking in rankings])
+    texts = [text.text for text in source.queries()]
+    return texts, np.reshape(ids, scores.shape).tolist(), scores
 
 
 def check_ranks(search, texts, ids, scores):
@@ -315,7 +314,7 @@ def test_a_search_by_words_or_average_pooling_loads_no_tensorflow(
     assert (len(nothing), len(found)) == (0, 10)
     assert (found[0]["grade"] is None) == (retriever == "lexical")  # words of a hybrid alone
     explanation = found[0]["explanation"]
-    parts = {"score", "words", "remainder", "towers", "feedback", "reranker", "pairs"}
+    parts = {"score", "words", "remainder", "towers", "encoder", "feedback", "reranker", "pairs"}
     assert parts == explanation.keys()
     matches = explanation["words"][0]["matches"]
     assert bool(matches) == (retriever != "dense")

@@ -61,6 +61,9 @@ class Documents:
         return [Explanation(0.8, words, 0.099) for _ in results]
 
 
+ADDED = {"towers": 0.75, "encoder": 0.25, "feedback": 6.0, "reranker": 0.5}
+
+
 class Words(Documents):
     """Explains scores by words that met words of the query."""
 
@@ -72,8 +75,7 @@ class Words(Documents):
         met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
         words = (WordShare(".", 3.0), WordShare("rouge", 2.0, met), WordShare("une", 0.001, met))
         pairs = (MatchedPair("apple", "pomme", 0.875, 0.4), MatchedPair(".", ".", 1.0, 0.1))
-        parts = {"towers": 1.0, "feedback": 6.0, "reranker": 0.5, "pairs": pairs}
-        return [Explanation(9.5, words, -0.001, **parts)]
+        return [Explanation(9.5, words, -0.001, **ADDED, pairs=pairs)]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,7 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
     assert first["parts"] == parts
     assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5]]
     assert first["matches"] == {"rouge": [], "pomme": []}
-    assert first["added"] == {"words": 0.8, "towers": 0, "feedback": 0, "reranker": 0}
+    assert first["added"] == {"words": 0.8, **dict.fromkeys(ADDED, 0)}
 
 
 def test_a_filter_is_asked_and_columns_are_shown(address):
@@ -112,7 +114,7 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     parts = [("Une pomme ", None), ("Rouge", 2.0), (".", None)]
     assert result["parts"] == parts
     assert result["matches"] == {"rouge": [("red", 0.75), ("apple", 0.125)]}
-    assert result["added"] == {"words": 2.0, "towers": 1.0, "feedback": 6.0, "reranker": 0.5}
+    assert result["added"] == {"words": 2.0, **ADDED}
     assert result["pairs"] == [("apple", "pomme", 0.875)]  # punctuation says nothing
     assert result["whole"] is None
     (result,) = SearchPage(Words()).search({"q": "passage"})["results"]

@@ -1,6 +1,6 @@
-"""A foreign encoder as a family: it ranks alone, or beside a translation table.
+"""A foreign encoder as a family: it ranks alone, or as a part of a hybrid.
 
-Nothing is learned of it but, beside a table, its share of the score. Its vectors are kept in the
+Nothing is learned of it but its share of the score of a hybrid. Its vectors are kept in the
 storage, so no text is encoded twice. A run or an export keeps its name, not the encoder itself.
 """
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.families.family import Family
-from tf_smoothclir.families.hybrid import Hybrid
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 from tf_smoothclir.settings.encoder import EncoderSettings
@@ -156,12 +155,3 @@ class ForeignEncoderFamily(Family):
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
         return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir, documents)
-
-
-class Partnered(Hybrid):
-    """A `Fusion` of a foreign encoder and a translation table."""
-
-    parts = ("lexical", "encoder")
-    vectors = "encoder"
-    has_graph = False
-    ranks_by = "a translation table and a foreign encoder in one ranking"

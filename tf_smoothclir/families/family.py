@@ -62,6 +62,7 @@ class Family:
         name: The name by which it is registered.
         parts: Names of the families that it is made of; a run has their models too, and an export
             of it ranks by each of them alone as well.
+        with_encoder: Name of the family that `--encoder` makes of it; "" where it joins none.
         has_task: Whether it is trained step by step, by a `Task`.
         has_table: Whether it has a translation table, which takes a dictionary.
         half_content: What its half of an index holds, for people.
@@ -72,6 +73,7 @@ class Family:
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
+    with_encoder: ClassVar[str] = ""
     has_task: ClassVar[bool] = False
     has_table: ClassVar[bool] = False
     half_content: ClassVar[str] = ""

@@ -1,28 +1,29 @@
-"""Towers and a translation table in one ranking; `hybrid.fusion` has the formulas."""
+"""Towers, a translation table and a foreign encoder in one ranking, two of them or all three.
+
+`hybrid.fusion` has the formulas. What counts for nothing on validation is left out of a run.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.families.lexical import explained_words, published_texts, texts_of, word_ranker
-from tf_smoothclir.plugins import family
+from tf_smoothclir.plugins import FAMILIES, family
+from tf_smoothclir.protocols.scorer import ScoreRows
 
 _ENOUGH_QUERIES = 100
 
 
 class Hybrid(Family):
-    """A `Fusion` of dense and lexical, which is published with the lexical model.
+    """A `Fusion` of its parts, which is published with the lexical model."""
 
-    Attributes:
-        vectors: The part that ranks by vectors.
-    """
-
-    vectors = "dense"
     parts = ("dense", "lexical")
+    with_encoder = "hybrid+encoder"
     has_graph = True
     ranks_by = "two towers and a translation table in one ranking"
     missing = "has not chosen the weights of its hybrid yet"
@@ -31,37 +32,44 @@ class Hybrid(Family):
         return run.fusion
 
     def learn(self, over):
+        return self._learned(over, self.parts)
+
+    def look(self, over):
+        from tf_smoothclir.hybrid.fusion import Fusion
+        from tf_smoothclir.hybrid.learning import may_count
+
+        if not self._can_tell(over):
+            return None
+        others = tuple(part for part in self.parts if part != over.settings.retrieval.with_task)
+        alone = _name_of(others)
+        if alone == "lexical":
+            fusion = Fusion(0.0, 1.0, 1.0, over.models[alone].feedback)
+        else:
+            fusion = self._learned(over, others)
+
+        def look(dense):
+            parts = {**_rows_of(over.retrievers, others), "dense": dense.scores}
+            return "" if may_count(texts_of(over), parts, fusion) else alone
+
+        return look
+
+    def ranks_alone(self, over):
+        counting = over.models[self.name].parts | {"lexical"}
+        left = tuple(part for part in self.parts if part in counting)
+        return _name_of(left) if left != self.parts and self._can_tell(over) else ""
+
+    def _can_tell(self, over) -> bool:
+        """Whether there is enough to tell what is of no use; a re-ranker reads that of towers."""
+        queries = over.retrieval_set.queries_in("validation")
+        return over.settings.retrieval.reranker == "none" and len(queries) >= _ENOUGH_QUERIES
+
+    def _learned(self, over, parts: tuple[str, ...]) -> Any:
         from tf_smoothclir.hybrid.fusion import FORMULAS
         from tf_smoothclir.hybrid.learning import learn_fusion
 
         wanted = over.settings.retrieval.fusion
         formulas = FORMULAS if wanted == "auto" else (wanted,)
-        halves = over.retrievers["lexical"].rows, over.retrievers[self.vectors].scores
-        return learn_fusion(texts_of(over), *halves, formulas)
-
-    def look(self, over):
-        from tf_smoothclir.hybrid.learning import may_count
-
-        if not self._can_tell(over):
-            return None
-        texts, lexical = texts_of(over), over.retrievers["lexical"].rows
-        feedback = over.models["lexical"].feedback
-
-        def look(dense):
-            counts = may_count(texts, lexical, dense.scores, feedback=feedback)
-            return "" if counts else "lexical"
-
-        return look
-
-    def ranks_alone(self, over):
-        counts = over.models[self.name].share or not self._can_tell(over)
-        return "" if counts else "lexical"
-
-    def _can_tell(self, over) -> bool:
-        """Whether there is enough to tell that towers are of no use; a re-ranker reads theirs."""
-        queries, retrieval = over.retrieval_set.queries_in("validation"), over.settings.retrieval
-        is_trained = retrieval.with_task == self.vectors  # else there is no time to save
-        return is_trained and retrieval.reranker == "none" and len(queries) >= _ENOUGH_QUERIES
+        return learn_fusion(texts_of(over), _rows_of(over.retrievers, parts), formulas)
 
     def save(self, model, path):
         model.save(path)
@@ -69,7 +77,7 @@ class Hybrid(Family):
     def load(self, run, settings):
         from tf_smoothclir.hybrid.fusion import Fusion
 
-        # The share of the towers was chosen for the whole vectors; shorter ones know less.
+        # The shares were chosen for the whole vectors of towers; shorter ones know less.
         is_cut = settings.model.dim != run.settings().model.dim
         return None if is_cut else Fusion.load(self.path(run))
 
@@ -80,7 +88,7 @@ class Hybrid(Family):
         return ""
 
     def metrics(self, model):
-        return {self.name: dataclasses.asdict(model)}
+        return {"hybrid": dataclasses.asdict(model)}
 
     def facts(self, model, settings, training):
         return {"chosen on validation for the hybrid": str(model)}
@@ -105,29 +113,62 @@ class Hybrid(Family):
         return explained_words(models[self.name], query, document, role, *added)
 
     def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
-        """Shares of words and of towers in scores, `[pairs]` float32 each."""
-        weights = zip(("lexical", self.vectors), models[self.name].fusion.of_pairs.weights)
+        """Shares of words, towers and encoder in scores, `[pairs]` float32 each."""
         return [
             np.float32(weight) * family(name).scores(models, queries, documents)
             if weight
             else np.zeros(len(queries), np.float32)
-            for name, weight in weights
+            for name, weight in models[self.name].fusion.of_pairs.weights.items()
         ]
 
     def retriever_over(self, models, retrieval_set):
         parts = models[self.name]
         texts = published_texts(parts, models, retrieval_set)
         retrievers = {"lexical": texts.retriever(parts.model)}
-        if parts.fusion.weights[1]:
-            retrievers[self.vectors] = family(self.vectors).retriever_over(models, retrieval_set)
+        for name in self._asked(parts.fusion):
+            retrievers[name] = family(name).retriever_over(models, retrieval_set)
         return self._fused(parts.fusion, texts, retrievers)
 
     def ranker(self, models, index):
-        read = models[self.vectors].read_queries()
-        return word_ranker(self.name, models[self.name], index, read, self.vectors)
+        from tf_smoothclir.search.query_reading import by_each
+
+        asked = self._asked(models[self.name].fusion)
+        read = by_each([models[name].read_queries() for name in asked])
+        return word_ranker(self.name, models[self.name], index, read, asked)
+
+    def _asked(self, fusion: Any) -> list[str]:
+        """The parts whose vectors have a weight; others are not even opened."""
+        return [name for name in self.parts if name != "lexical" and fusion.weights[name]]
 
     def _fused(self, fusion: Any, texts: Any, retrievers: Any) -> Any:
-        """Retriever by a fusion of others; vectors are not needed where they have no weight."""
-        dense = retrievers.get(self.vectors)
-        halves = retrievers["lexical"].rows, dense and dense.scores
-        return texts.with_feedback(fusion.rows(*halves), fusion.feedback)
+        """Retriever by a fusion of others."""
+        rows = _rows_of(retrievers, [part for part in self.parts if part in retrievers])
+        return texts.with_feedback(fusion.rows(rows), fusion.feedback)
+
+
+class WithEncoder(Hybrid):
+    """A hybrid with a foreign encoder."""
+
+    parts = ("dense", "lexical", "encoder")
+    with_encoder, has_graph = "", False
+    ranks_by = "two towers, a translation table and a foreign encoder in one ranking"
+
+
+class TableWithEncoder(WithEncoder):
+    """A translation table and a foreign encoder."""
+
+    parts = ("lexical", "encoder")
+    ranks_by = "a translation table and a foreign encoder in one ranking"
+
+
+def _rows_of(retrievers: Mapping[str, Any], parts: Any) -> dict[str, ScoreRows]:
+    """Part -> scorer of rows of queries; that of words is without feedback."""
+    kinds = {part: "rows" if part == "lexical" else "scores" for part in parts}
+    return {part: getattr(retrievers[part], kind) for part, kind in kinds.items()}
+
+
+def _name_of(parts: tuple[str, ...]) -> str:
+    """The name of the family with these parts, or of the only part."""
+    if len(parts) == 1:
+        return parts[0]
+    return next(name for name in FAMILIES if FAMILIES.plugin(name).fact("parts") == parts)

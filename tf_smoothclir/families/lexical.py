@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Lexical(Family):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
     has_table = has_graph = True
+    with_encoder = "lexical+encoder"
     half_content = "impacts of words"
     ranks_by = "a translation table"
     missing = "has not learned its lexical model yet"
@@ -222,20 +224,23 @@ def explained_words(
     query: str,
     document: str,
     role: str,
-    of_words: np.ndarray,
-    of_towers: np.ndarray | float = 0.0,
+    *added: np.ndarray,
 ) -> Explanation:
-    """Splits the score of a pair, of which words and towers have these parts, `[1]`."""
+    """Splits the score of a pair: what words, towers and a foreign encoder add, `[1]` each."""
     from tf_smoothclir.search.word_explanation import WordExplainer
 
-    added = np.zeros((1, 3), np.float32)
-    added[:, 0], added[:, 1] = of_words, of_towers
+    shares = np.zeros((1, 4), np.float32)
+    shares[:, : len(added)] = np.stack(added, axis=1)
     read = parts.plain_query_reader.batch([query]).ids
-    return WordExplainer(parts).explain(read, [Text("", "", document)], added, role)[0]
+    return WordExplainer(parts).explain(read, [Text("", "", document)], shares, role)[0]
 
 
 def word_ranker(
-    name: str, parts: LexicalParts, index: Any, encode: Any = None, vectors: str = "dense"
+    name: str,
+    parts: LexicalParts,
+    index: Any,
+    encode: Any = None,
+    vectors: Sequence[str] = ("dense",),
 ) -> HitRanker:
     """What a family ranks by: words, and `vectors` where it has an encoder of queries."""
     from tf_smoothclir.index.document_index import DocumentIndex

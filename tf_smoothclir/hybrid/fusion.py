@@ -1,23 +1,23 @@
-"""Fusion of a lexical model and two towers: their scores become points, which are added.
+"""Fusion of a lexical model with towers, a foreign encoder or both: their scores become points.
 
-With the share s that the towers have, and the points of a document by each half,
+With the share s_p that a part p has, and the points of a document by it,
 
-    score(q, d) = a_lexical points_lexical(q, d) + a_dense points_dense(q, d).
+    score(q, d) = Σ_p a_p points_p(q, d).
 
 There are two formulas. The weighted sum of standardised scores,
 
-    (1 - s) lexical(q, d) / σ_lexical + s SCS(q, d) / σ_dense,
+    Σ_p s_p score_p(q, d) / σ_p,
 
-where σ is the standard deviation of the scores of a query over the collection, the mean over
+where σ_p is the standard deviation of the scores of a query over the collection, the mean over
 validation queries. It is scaled so that lexical scores count as they are, as feedback expects:
 
-    a_lexical = 1,  a_dense = s / (1 - s) σ_lexical / σ_dense.
+    a_lexical = 1,  a_p = s_p / s_lexical σ_lexical / σ_p.
 
-And reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009; there both weights are equal),
-in which the best `DEPTH` documents of each half with a score above 0 have points for their ranks,
+And reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009; there all weights are equal),
+in which the best `DEPTH` documents of each part with a score above 0 have points for their ranks,
 and others have none:
 
-    points = 60 / (60 + rank),  a_lexical = (1 - s) 15 σ_lexical,  a_dense = s 15 σ_lexical.
+    points = 60 / (60 + rank),  a_p = s_p 15 σ_lexical.
 
 A rank is 1 plus the number of documents with a higher score, so equal scores have equal points.
 15 σ_lexical is about the score of the first document of a lexical ranking.
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,16 +45,18 @@ FORMULAS = (SUM, RECIPROCAL_RANK)
 DEPTH = 1000
 RANK_CONSTANT = 60.0
 _FIRST_SCORE = 15.0
+_NO_SHARE = 1e-9  # what rounding leaves
 
 
 @dataclasses.dataclass(frozen=True)
 class Fusion:
-    """Formula and weights of the sum of a lexical model and towers.
+    """Formula and weights of the sum of a lexical model, towers and a foreign encoder.
 
     Attributes:
-        share: s, in [0, 1]: 0 ranks by the lexical model alone, 1 by the towers alone.
+        share: Of the towers, in [0, 1].
         feedback: Weight of feedback over the fused scores; 0 for none.
         formula: One of `FORMULAS`.
+        encoder_share: Of the foreign encoder. The lexical model has what is left.
     """
 
     share: float
@@ -63,10 +65,30 @@ class Fusion:
     feedback: float = 0.0
     seconds: float = 0.0
     formula: str = SUM
+    encoder_share: float = 0.0
+    encoder_deviation: float = 0.0
 
     def __post_init__(self):
         if self.formula not in FORMULAS:
             raise ValueError(f"formula must be one of {', '.join(FORMULAS)}, not {self.formula!r}")
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Part -> its share, in the order in which points are added."""
+        of_words = 1 - self.share - self.encoder_share
+        of_words = of_words if of_words > _NO_SHARE else 0.0
+        return {"lexical": of_words, "dense": self.share, "encoder": self.encoder_share}
+
+    @property
+    def parts(self) -> set[str]:
+        """What has a share; feedback is by words, whatever share these have."""
+        having = {part for part, share in self.shares.items() if share}
+        return having | ({"lexical"} if self.feedback else set())
+
+    def with_share(self, part: str, share: float) -> Fusion:
+        """The fusion in which "dense" or "encoder" takes a share from all others alike."""
+        shares = {name: own * (1 - share) for name, own in self.shares.items()} | {part: share}
+        return dataclasses.replace(self, share=shares["dense"], encoder_share=shares["encoder"])
 
     @property
     def by_ranks(self) -> bool:
@@ -77,41 +99,43 @@ class Fusion:
     def of_pairs(self) -> Fusion:
         """Scorer of a query and a document without a collection.
 
-        Such a pair has no rank, so this is the weighted sum, with the same share.
+        Such a pair has no rank, so this is the weighted sum, with the same shares.
         """
         return dataclasses.replace(self, formula=SUM)
 
     @property
-    def weights(self) -> tuple[float, float]:
-        """Weights of the points of the lexical model and of the towers."""
+    def weights(self) -> dict[str, float]:
+        """Part -> weight of its points, in the order in which they are added."""
+        shares, scale = self.shares, self.lexical_deviation or 1.0
         if self.by_ranks:
-            scale = _FIRST_SCORE * (self.lexical_deviation or 1.0)
-            return scale * (1 - self.share), scale * self.share
-        if self.share == 0 or self.dense_deviation == 0:
-            return 1.0, 0.0
-        scale = (self.lexical_deviation or 1.0) / self.dense_deviation
-        if self.share == 1:
-            return 0.0, scale
-        return 1.0, scale * self.share / (1 - self.share)
+            return {part: _FIRST_SCORE * scale * share for part, share in shares.items()}
+        deviations = {"dense": self.dense_deviation, "encoder": self.encoder_deviation}
+        whole = shares["lexical"] or 1.0
+        weights = {
+            part: scale / deviation * shares[part] / whole if deviation else 0.0
+            for part, deviation in deviations.items()
+        }
+        of_words = 1.0 if shares["lexical"] or not any(weights.values()) else 0.0
+        return {"lexical": of_words, **weights}
 
     def points(self, scores: np.ndarray) -> np.ndarray:
-        """Points of all documents from the scores of one half, before they are weighted.
+        """Points of all documents from the scores of one part, before they are weighted.
 
         Args:
             scores: `[queries, documents]` float32.
         """
         return reciprocal_ranks(scores) if self.by_ranks else scores
 
-    def added(self, lexical: np.ndarray, dense: np.ndarray) -> np.ndarray:
-        """The weighted sum of points of one shape, float32."""
-        of_lexical, of_dense = map(np.float32, self.weights)
-        return of_lexical * lexical + of_dense * dense
+    def added(self, points: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The weighted sum of points of one shape, part -> float32, of parts with a weight."""
+        weighted = (np.float32(a) * points[part] for part, a in self.weights.items() if a)
+        return functools.reduce(np.add, weighted)
 
-    def rows(self, lexical: ScoreRows, dense: ScoreRows) -> ScoreRows:
-        """Scorer by the formula; a part without weight is not asked."""
-        parts = [(np.float32(a), part) for a, part in zip(self.weights, (lexical, dense)) if a]
-        return lambda query_rows: functools.reduce(
-            np.add, (weight * self.points(part(query_rows)) for weight, part in parts)
+    def rows(self, parts: Mapping[str, ScoreRows]) -> ScoreRows:
+        """Scorer by the formula, of part -> scorer; a part without weight is not asked."""
+        asked = {part: parts[part] for part, weight in self.weights.items() if weight}
+        return lambda query_rows: self.added(
+            {part: self.points(rows(query_rows)) for part, rows in asked.items()}
         )
 
     def save(self, path: Path) -> None:
@@ -129,6 +153,8 @@ class Fusion:
 
     def __str__(self):
         formula = ", by reciprocal ranks" if self.by_ranks else ""
+        if self.encoder_share:
+            formula = f", the encoder {self.encoder_share:.0%}{formula}"
         return f"vectors have {self.share:.0%} of the score{formula}, feedback {self.feedback:g}"
 
 

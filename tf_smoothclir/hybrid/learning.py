@@ -1,15 +1,16 @@
 """Choosing the formula and the weights of a fusion on validation queries.
 
 What is best on a sample of queries is a little better than it deserves. So a fusion has to show on
-all validation queries that it is better than its better half by more than a standard error, and by
-no metric worse. Else the better half ranks alone.
+all validation queries that it is better than the best one of fewer parts by more than a standard
+error, and by no metric worse. Else that one ranks.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from absl import logging
@@ -20,58 +21,59 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
 from tf_smoothclir.protocols.scorer import ScoreRows
 
-SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and either half alone
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and any part alone
 _EARLY_SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
 _WORTH = 0.002  # of the measure on validation: towers that add less are not worth their time
-_BEST_FUSIONS = 3  # feedback is tried with them
+_BEST_FUSIONS = 3  # a further part, and feedback, are tried with them
 
 
 def learn_fusion(
-    texts: LexicalTexts,
-    lexical: ScoreRows,
-    dense: ScoreRows,
-    formulas: Sequence[str] = FORMULAS,
+    texts: LexicalTexts, parts: Mapping[str, ScoreRows], formulas: Sequence[str] = FORMULAS
 ) -> Fusion:
-    """Chooses the formula, the share of the towers, and the weight of feedback.
+    """Chooses the formula, the shares of the parts, and the weight of feedback.
 
-    On a sample of the validation queries, feedback is tried with the three fusions that are best
-    without it, and with the lexical model alone. The best weight with each is then measured on all
-    validation queries.
+    On a sample of the validation queries, a second part takes shares of each part, and a third one
+    shares of the best fusions of two. Feedback is tried with the best fusions, and with the lexical
+    model alone. The best weight with each is then measured on all validation queries.
+
+    Args:
+        parts: "lexical", and "dense", "encoder" or both -> scorer.
     """
     begin = time.monotonic()
-    learner = _Learner(texts, lexical, dense)
-    found = learner.choose(learner.best_weights(learner.best_fusions(formulas)))
-    found = dataclasses.replace(found, seconds=round(time.monotonic() - begin, 3))
-    logging.info("Hybrid: %s (%.1f s)", found, found.seconds)
-    return found
+    learner = _Learner(texts, parts)
+    fusion = learner.choose(learner.best_weights(learner.best_fusions(formulas)))
+    fusion = dataclasses.replace(fusion, seconds=round(time.monotonic() - begin, 3))
+    logging.info("Hybrid: %s (%.1f s)", fusion, fusion.seconds)
+    return fusion
 
 
-def may_count(
-    texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows, *, feedback: float
-) -> bool:
-    """Whether towers that are still trained add enough to a lexical model to go on.
+def may_count(texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion) -> bool:
+    """Whether towers that are still trained add enough to a fusion of all others to go on.
 
     What they add shows before they know much: 0.007 after 16 steps on wiki-en-vi, where they have a
     share in the end.
     """
-    return _Learner(texts, lexical, dense).may_gain(feedback)
+    return _Learner(texts, parts).may_gain(others)
 
 
 class _Learner:
     """State that the steps of choosing share."""
 
-    def __init__(self, texts: LexicalTexts, lexical: ScoreRows, dense: ScoreRows):
-        self._texts = texts
-        self._lexical, self._dense = lexical, dense
+    def __init__(self, texts: LexicalTexts, parts: Mapping[str, ScoreRows]):
+        self._texts, self._parts = texts, parts
         self._sample = Validation(texts.retrieval_set)
-        deviations = self._sample.deviation(lexical), self._sample.deviation(dense)
-        self._lexical_alone = Fusion(0.0, *deviations)
-        self._towers_alone = dataclasses.replace(self._lexical_alone, share=1.0)
+        deviations = {
+            f"{part}_deviation": self._sample.deviation(rows) for part, rows in parts.items()
+        }
+        self._lexical_alone = Fusion(**{"share": 0.0, "dense_deviation": 0.0, **deviations})
+        self._vectors = [part for part in self._lexical_alone.shares if part in parts][1:]
+        self._vectors_alone = [self._lexical_alone.with_share(part, 1.0) for part in self._vectors]
 
-    def may_gain(self, feedback: float) -> bool:
-        """Whether any of a few shares is better than the lexical model alone."""
-        alone = dataclasses.replace(self._lexical_alone, feedback=feedback)
-        fusions = [dataclasses.replace(alone, share=share) for share in (0.0, *_EARLY_SHARES)]
+    def may_gain(self, others: Fusion) -> bool:
+        """Whether any of a few shares of towers is better than the others without them."""
+        chosen = {name: getattr(others, name) for name in ("encoder_share", "formula", "feedback")}
+        without = dataclasses.replace(self._lexical_alone, **chosen)
+        fusions = [without, *(without.with_share("dense", share) for share in _EARLY_SHARES)]
         measured = self._sample.per_query(lambda rows: self._scores(fusions, rows))
         best = max(measured[1:], key=quality)
         gain = quality(best) - quality(measured[0])
@@ -79,18 +81,28 @@ class _Learner:
         return gain >= _WORTH and is_better(best, measured[0])
 
     def best_fusions(self, formulas: Sequence[str]) -> list[Fusion]:
-        """The lexical model alone, and what is best without feedback."""
-        fusions = [self._lexical_alone, self._towers_alone]
-        fusions += [
-            dataclasses.replace(self._lexical_alone, share=share, formula=formula)
-            for formula in formulas
-            for share in SHARES
-        ]
-        qualities = self._sample.of_variants(lambda query_rows: self._fused(fusions, query_rows))
-        # Stable: of equal ones the earlier, and the halves alone come first.
-        best_first = np.argsort(-np.asarray(qualities), kind="stable")
-        best = (fusions[place] for place in best_first[:_BEST_FUSIONS])
-        return list(dict.fromkeys([self._lexical_alone, *best]))
+        """The lexical model alone, and the best of two parts, and of three, without feedback."""
+        chosen = [self._lexical_alone]
+        bases, qualities = [self._lexical_alone, *self._vectors_alone], {}
+        for _ in self._vectors:
+            fusions = dict.fromkeys([*bases, *self._extended(bases, formulas)])
+            new = [one for one in fusions if one not in qualities]
+            qualities |= zip(new, self._sample.of_variants(functools.partial(self._fused, new)))
+            # Stable: of equal ones the earlier, and the parts alone come first.
+            bases = sorted(qualities, key=lambda one: -qualities[one])[:_BEST_FUSIONS]
+            chosen += bases
+        return list(dict.fromkeys(chosen))
+
+    def _extended(self, bases: Sequence[Fusion], formulas: Sequence[str]) -> Iterator[Fusion]:
+        """Yields fusions with one more part, which has a small share to a large one."""
+        for formula in formulas:
+            for base in bases:
+                if len(base.parts) > 1 and base.formula != formula:
+                    continue
+                for part in self._vectors:
+                    if not base.shares[part]:
+                        of_formula = dataclasses.replace(base, formula=formula)
+                        yield from (of_formula.with_share(part, share) for share in SHARES)
 
     def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
         """Fusions with the weight of feedback that is best for each."""
@@ -110,26 +122,32 @@ class _Learner:
         ]
 
     def choose(self, fusions: Sequence[Fusion]) -> Fusion:
-        """The best of fusions and of the halves, each as it ranks alone."""
-        fusions = list(dict.fromkeys([*fusions, self._towers_alone]))
+        """The best of fusions and of the parts, each as it ranks alone."""
+        fusions = list(dict.fromkeys([*fusions, *self._vectors_alone]))
         validation = Validation(self._texts.retrieval_set, most_queries=None)
         measured = dict(
             zip(fusions, validation.per_query(lambda rows: self._scores(fusions, rows)))
         )
-        # A fusion must show that it is better than the better half, feedback included.
-        halves = [one for one in fusions if one.share == 0 or one == self._towers_alone]
-        better_half = max(halves, key=lambda one: quality(measured[one]))
-        sound = [one for one in fusions if is_better(measured[one], measured[better_half])]
-        return max(sound, key=lambda one: quality(measured[one]), default=better_half)
+        best = None
+        for number in range(1, len(self._parts) + 1):
+            # A fusion must show that it is better than the best of fewer parts, feedback included.
+            sound = [
+                one
+                for one in fusions
+                if len(one.parts) == number
+                and (best is None or is_better(measured[one], measured[best]))
+            ]
+            best = max(sound, key=lambda one: quality(measured[one]), default=best)
+        return best
 
     def _fused(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the scores of all documents by each fusion, without feedback."""
-        scores = self._lexical(query_rows), self._dense(query_rows)
-        points: dict[str, list[np.ndarray]] = {}  # those of a formula, computed once for all shares
+        scores = {part: rows(query_rows) for part, rows in self._parts.items()}
+        points: dict[str, dict] = {}  # those of a formula, computed once for all shares
         for fusion in fusions:
             if fusion.formula not in points:
-                points[fusion.formula] = [fusion.points(part) for part in scores]
-            yield fusion.added(*points[fusion.formula])
+                points[fusion.formula] = {part: fusion.points(scores[part]) for part in scores}
+            yield fusion.added(points[fusion.formula])
 
     def _scores(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the same with feedback."""

@@ -125,10 +125,11 @@ class Explanation:
     """A score, split into the shares of the words of a text.
 
     Attributes:
-        score: The sum of all shares, the remainder, and what towers, feedback and a re-ranker add.
+        score: The sum of all shares, the remainder, and what all others add.
         words: Each word of the text that has a share, once, largest share first.
         remainder: The part of the score that nothing else carries.
         towers: What the vectors of the texts add to the score of their words.
+        encoder: What their vectors by a foreign encoder add.
         feedback: What the likeness to the first documents adds.
         reranker: What a re-ranker adds.
         pairs: The best matches that it found, largest share first.
@@ -138,14 +139,15 @@ class Explanation:
     words: tuple[WordShare, ...]
     remainder: float
     towers: float = 0.0
+    encoder: float = 0.0
     feedback: float = 0.0
     reranker: float = 0.0
     pairs: tuple[MatchedPair, ...] = ()
 
     @property
     def of_words(self) -> float:
-        """The score without what towers, feedback and a re-ranker add."""
-        return self.score - self.towers - self.feedback - self.reranker
+        """The score without what all others than words add."""
+        return self.score - self.towers - self.encoder - self.feedback - self.reranker
 
     def without(self, constant: float) -> Explanation:
         """The explanation of the score of a hit as it is shown."""

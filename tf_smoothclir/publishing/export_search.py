@@ -120,7 +120,7 @@ def build_search_model(
     feedback = None
     if lexical is not None and lexical.feedback:
         feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)
-    of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights[1])
+    of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights["dense"])
     return SearchModel(
         collection.ids,
         _scorer(collection, lexical),
@@ -138,9 +138,9 @@ def _scorer(
         return DenseScorer(collection.vectors)
     if lexical.fusion is None:
         return LexicalScorer(lexical, collection.words)
-    of_lexical, of_dense = lexical.fusion.weights
+    weights = lexical.fusion.weights
     return FusedScorer(
         lexical.fusion,
-        LexicalScorer(lexical, collection.words) if of_lexical else None,
-        DenseScorer(collection.vectors) if of_dense else None,
+        LexicalScorer(lexical, collection.words) if weights["lexical"] else None,
+        DenseScorer(collection.vectors) if weights["dense"] else None,
     )

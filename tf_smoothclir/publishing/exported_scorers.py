@@ -86,7 +86,7 @@ class FusedScorer(tf.Module):
     def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
         super().__init__(name="fused")
         self._points = _POINTS[fusion.formula]
-        weighted = zip(fusion.weights, (lexical, dense))
+        weighted = zip(fusion.weights.values(), (lexical, dense))
         self._halves = [(weight, half) for weight, half in weighted if weight and half]
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:

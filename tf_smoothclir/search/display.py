@@ -79,7 +79,7 @@ def shares(explanation: Explanation) -> str:
     parts = [f"{word.word}{_met(word)} {word.share:+.3f}" for word in first]
     if len(explanation.words) > len(first):
         parts.append(f"{len(explanation.words) - len(first)} other words {others:+.3f}")
-    for name in ("towers", "feedback"):
+    for name in ("towers", "encoder", "feedback"):
         if added := getattr(explanation, name):
             parts.append(f"{name} {added:+.3f}")
     if explanation.reranker or explanation.pairs:

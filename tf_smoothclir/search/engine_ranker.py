@@ -46,7 +46,7 @@ class EngineRanker(HitRanker):
             return
         fusion = lexical.ranking(with_towers=encode_queries is not None)
         self._weights = fusion.of_pairs.weights
-        self._encode = encode_queries if self._weights[1] else None
+        self._encode = encode_queries if self._weights["dense"] else None
         self._explainer = WordExplainer(lexical)
         if fusion.feedback:
             reason = "Milvus ranks without feedback, which the export has (%g)."
@@ -74,7 +74,7 @@ class EngineRanker(HitRanker):
         if self._lexical is None:
             return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
         batch = self.read([query])
-        scores = np.zeros((len(hits), 3), np.float32)  # words, towers, feedback
+        scores = np.zeros((len(hits), 4), np.float32)  # words, towers, and what others rank by
         for part in self._parts(batch, 0):
             column = 0 if part.half == "lexical" else 1
             scores[:, column] = self._products(part, [hit.id for hit in hits])
@@ -92,7 +92,7 @@ class EngineRanker(HitRanker):
 
     def _parts(self, batch: QueryBatch, place: int) -> list[PartOfQuery]:
         """The parts of a query for the halves with a weight."""
-        (of_words, of_vectors), parts = self._weights, []
+        of_words, of_vectors, parts = self._weights["lexical"], self._weights["dense"], []
         ids = batch.words[place]
         different, counts = np.unique(ids[ids != NO_WORD], return_counts=True)
         if of_words and len(different):

@@ -69,6 +69,22 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
     return encoded
 
 
+def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
+    """Encoder of queries by several, whose vectors stand one after the other.
+
+    The evidence of a query is the first that says something.
+    """
+
+    def encoded(queries: Sequence[str]) -> QueryBatch:
+        batches = [encode(queries) for encode in encoders]
+        of_query = zip(*(batch.readings for batch in batches))
+        readings = [max(own, key=lambda reading: reading.says_something) for own in of_query]
+        vectors = np.concatenate([batch.vectors for batch in batches], axis=1)
+        return QueryBatch(list(queries), readings, vectors)
+
+    return encoded
+
+
 def read_with(
     reader: PlainReader | None, encode: EncodeQueries | None, queries: Sequence[str]
 ) -> QueryBatch:

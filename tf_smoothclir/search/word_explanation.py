@@ -52,7 +52,8 @@ class WordExplainer:
 
         Args:
             query: `[words]` int32, as `QueryReader` numbers them.
-            parts: `[documents, 3]`, what words, towers and feedback add to the score of each.
+            parts: `[documents, 4]`, what words, towers, a foreign encoder and feedback add to the
+                score of each.
         """
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
         read = self._lexical.model.passages(self._lexical.plain_document_words(documents))
@@ -67,7 +68,7 @@ class WordExplainer:
             says_something[0] &= ~is_stop_word
         explanations = []
         ends = np.cumsum(read.number_of_each())
-        for number, (of_words, towers, feedback) in enumerate(parts.tolist()):
+        for number, (of_words, towers, encoder, feedback) in enumerate(parts.tolist()):
             best = None  # of the passages of the document
             for row in range(ends[number - 1] if number else 0, ends[number]):
                 passage = slice(*read.offsets[row : row + 2])
@@ -89,8 +90,9 @@ class WordExplainer:
             else:
                 explained = _word_shares(of_document, of_query, shares.T, found.T)
             score = float(parts[number].sum(dtype=np.float64))
-            remainder = score - towers - feedback - math.fsum(word.share for word in explained)
-            explanations.append(Explanation(score, explained, remainder, towers, feedback))
+            of_others = towers + encoder + feedback
+            remainder = score - of_others - math.fsum(word.share for word in explained)
+            explanations.append(Explanation(score, explained, remainder, towers, encoder, feedback))
         return explanations
 
     def _shares(

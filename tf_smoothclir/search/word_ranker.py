@@ -2,14 +2,15 @@
 
 A score is as in evaluation,
 
-    score(q, d) = a lexical(q, d) + w SCS(q, d) + feedback weight · similarity(d).
+    score(q, d) = a lexical(q, d) + Σ_v w_v SCS_v(q, d) + feedback weight · similarity(d),
 
-Of these, the lexical score and the similarity of all documents cost little. Of the SCS, the dense
-half of the index tells those of the nearest documents nearly, and that no other one is higher than
-some bound. So the documents that can be among the best are known, which are few; only these are
-scored by their vectors (the threshold algorithm of Fagin, Lotem and Naor, PODS 2001). The ranking
-is exact where that of the dense half is, as in a flat index. Where ranks are fused, only the best
-1,000 documents by their vectors have points for them; a flat index finds these exactly.
+where v are towers, a foreign encoder, or both. Of these, the lexical score and the similarity of
+all documents cost little. Of the SCS, a half of the index tells those of the nearest documents
+nearly, and that no other one is higher than some bound. So the documents that can be among the best
+are known, which are few; only these are scored by their vectors (the threshold algorithm of Fagin,
+Lotem and Naor, PODS 2001). The ranking is exact where those of the halves are, as in flat indexes.
+Where ranks are fused, only the best 1,000 documents by their vectors have points for them; a flat
+index finds these exactly.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder.tokenizer import passage_text
-from tf_smoothclir.hybrid.fusion import DEPTH
+from tf_smoothclir.hybrid.fusion import DEPTH, Fusion
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.ranker import Nearest, Ranker
+from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.postings import highest
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
@@ -50,9 +51,9 @@ class WordRanker(IndexRanker):
 
     Attributes:
         of_lexical: float32, what lexical scores are multiplied by.
-        of_dense: float32, what SCS is multiplied by; 0: queries need no vector.
         feedback: None for none.
-        dense: Ranks by vectors; None if these have no weight.
+        vectors: Part -> what its SCS is multiplied by, float32, and what ranks by it; of those
+            with a weight.
     """
 
     def __init__(
@@ -61,20 +62,24 @@ class WordRanker(IndexRanker):
         index: DocumentIndex,
         parts: LexicalParts,
         encode: EncodeQueries | None = None,
-        vectors: str = "dense",
+        vectors: Sequence[str] = ("dense",),
     ):
         """Joins a model and an index; with an encoder of queries, by the fusion of the model.
 
         Args:
-            vectors: The family whose half has the vectors.
+            encode: Its vectors are those of `vectors`, one after the other.
+            vectors: The parts of the fusion whose halves have vectors.
         """
         super().__init__(name, index)
         self.fusion = parts.ranking(with_towers=encode is not None)
         self.lexical, self.hashes = index.half("lexical"), index.documents.hashes
-        self.of_lexical, self.of_dense = map(np.float32, self.fusion.weights)
+        weights = {part: np.float32(weight) for part, weight in self.fusion.weights.items()}
+        self.of_lexical = weights["lexical"]
         self.feedback: Feedback | None = self.lexical.feedback(self.fusion.feedback)
-        self.dense: Ranker | None = index.half(vectors) if self.of_dense else None
-        self._encode = encode if self.dense is not None else None
+        self.vectors: dict[str, tuple[np.float32, Ranker]] = {
+            part: (weights[part], index.half(part)) for part in vectors if weights[part]
+        }
+        self._encode = encode if self.vectors else None
         self._parts, self._explainer = parts, WordExplainer(parts)
         self._latest: _Answer | None = None
 
@@ -141,13 +146,20 @@ class AskedQuery:
 
     Attributes:
         words: `[words]` int32, as `QueryReader` numbers them.
-        vector: `[dim]` float32; None where towers have no weight.
     """
 
     def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
-        self._ranker, self.words, self.vector = ranker, words, vector
-        self._found: Nearest | None = None
-        self._asked = 0
+        """Asks for all that words say.
+
+        Args:
+            vector: `[dim]` float32, of the parts with vectors; None where these have no weight.
+        """
+        self._ranker, self.words, begin = ranker, words, 0
+        self._vectors: dict[str, AskedVector] = {}
+        for part, (weight, half) in ranker.vectors.items():
+            end = begin + half.vectors.shape[1]
+            self._vectors[part] = AskedVector(half, weight, vector[begin:end], ranker.fusion)
+            begin = end
         self._lexical = self._of_words()
         self._similar: np.ndarray | None = None
         if ranker.feedback is not None:
@@ -169,7 +181,7 @@ class AskedQuery:
         """
         allowed = len(self._lexical) if mask is None else np.count_nonzero(mask)
         depth = min(depth, allowed)
-        if not depth or (self._ranker.dense is None and not self._lexical.any()):
+        if not depth or not (self._vectors or self._lexical.any()):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         known = self._lexical
         if self._similar is not None:
@@ -179,14 +191,15 @@ class AskedQuery:
         order = np.lexsort((self._ranker.hashes[positions], -scores))[:depth]
         return positions[order], scores[order]
 
-    def parts(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Shares of words, towers and feedback in scores, `[positions]` float32 each."""
-        dense = fed = np.zeros(len(positions), np.float32)
-        if self._ranker.dense is not None:
-            dense = self._of_vectors(positions)
-        if self._similar is not None:
-            fed = self._similar[positions]
-        return self._lexical[positions], dense, fed
+    def parts(self, positions: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Shares of words, towers, encoder and feedback in scores, `[positions]` float32 each."""
+        nothing = np.zeros(len(positions), np.float32)
+        by_vectors = [
+            self._of_vectors(self._vectors[part], positions) if part in self._vectors else nothing
+            for part in ("dense", "encoder")
+        ]
+        fed = nothing if self._similar is None else self._similar[positions]
+        return self._lexical[positions], *by_vectors, fed
 
     def _of_words(self) -> np.ndarray:
         """Share of words in the score of each document, `[documents]` float32."""
@@ -195,19 +208,11 @@ class AskedQuery:
             scores = self._ranker.fusion.points(scores[np.newaxis])[0]
         return self._ranker.of_lexical * scores
 
-    @functools.cached_property
-    def _points(self) -> np.ndarray:
-        """The points of all documents for their ranks by vectors, `[documents]` float32."""
-        points = np.zeros(len(self._lexical), np.float32)
-        ((best, scores),) = self._ranker.dense.rank(self.vector[np.newaxis], DEPTH)
-        points[best] = self._ranker.fusion.points(scores[np.newaxis])[0]
-        return points
-
-    def _of_vectors(self, positions: np.ndarray) -> np.ndarray:
+    def _of_vectors(self, own: AskedVector, positions: np.ndarray) -> np.ndarray:
         """Share of vectors in the scores of some documents, `[positions]` float32."""
         if self._ranker.fusion.by_ranks:
-            return self._ranker.of_dense * self._points[positions]
-        return self._ranker.of_dense * self._ranker.dense.scores(self.vector, positions)
+            return own.weight * own.points[positions]
+        return own.weight * own.half.scores(own.vector, positions)
 
     def _similarities(self, feedback: Feedback) -> np.ndarray:
         """Share of feedback in the score of each document, `[documents]` float32."""
@@ -226,46 +231,62 @@ class AskedQuery:
             known: `[documents]` float32, the scores without the part of the vectors.
             mask: `[documents]` bool, at least `depth` that may be found; None for all.
         """
-        vector = self.vector
-        if self._ranker.dense is None or not vector.any():  # then every SCS is 0
-            return _highest(known, depth, mask)
+        asked = [own for own in self._vectors.values() if own.vector.any()]  # else every SCS is 0
         if self._ranker.fusion.by_ranks:
-            return _highest(known + self._ranker.of_dense * self._points, depth, mask)
-        weight = float(self._ranker.of_dense)
+            points = (own.weight * own.points for own in asked)
+            return _highest(sum(points, known), depth, mask)
+        if not asked:
+            return _highest(known, depth, mask)
         # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
-        lost = 2.0**-22 * (len(vector) * weight + np.abs(known).max())
+        products = sum(len(own.vector) * float(own.weight) for own in asked)
+        lost = 2.0**-22 * (products + float(np.abs(known).max()))
         allowed = len(known) if mask is None else np.count_nonzero(mask)
-        first = _highest(known, min(max(depth, _FIRST), allowed), mask)
-        least = np.partition(self._about(known, first), -depth)[-depth] - lost
         for number in _NEAREST:
-            near = self._nearest(number)
-            if mask is not None:
-                kept = mask[near.positions]
-                near = near._replace(positions=near.positions[kept], scores=near.scores[kept])
-            sums = known[near.positions] + self._ranker.of_dense * near.scores
-            lost_there = weight * near.error + lost
-            if len(sums) >= depth:
-                least = max(least, np.partition(sums, -depth)[-depth] - lost_there)
-            may_be_higher = known >= least - weight * near.others - lost
-            others = np.flatnonzero(may_be_higher if mask is None else may_be_higher & mask)
+            bounds = sum((own.bounds(number) for own in asked), known)  # no score is higher
+            best = _highest(bounds, min(max(depth, _FIRST), allowed), mask)
+            least = np.partition(_about(asked, known, best), -depth)[-depth] - lost
+            may_be_among = bounds >= least - lost
+            others = np.flatnonzero(may_be_among if mask is None else may_be_among & mask)
             if len(others) <= number:
                 break
-        possible = near.positions[sums >= least - lost_there]
-        positions = np.unique(np.concatenate([first, possible, others]))
-        sums = self._about(known, positions)
+        positions = np.unique(np.concatenate([best, others]))
+        sums = _about(asked, known, positions)
         return positions[sums >= np.partition(sums, -depth)[-depth] - lost]
 
-    def _nearest(self, number: int) -> Nearest:
-        """The nearest documents, at least so many; kept, as both rankings need them."""
-        if self._found is None or self._asked < number:
-            self._found = self._ranker.dense.nearest(self.vector, number)
-            self._asked = number
-        return self._found
 
-    def _about(self, known: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The whole scores of some documents, nearly: in float32."""
-        products = self._ranker.dense.about(self.vector, positions)
-        return known[positions] + self._ranker.of_dense * products
+class AskedVector:
+    """Vector of a query by one part, and what its half of an index says of it."""
+
+    def __init__(self, half: Ranker, weight: np.float32, vector: np.ndarray, fusion: Fusion):
+        self.half, self.weight, self.vector, self._fusion = half, weight, vector, fusion
+        self._asked, self._near = 0, None
+
+    def bounds(self, number: int) -> np.ndarray:
+        """What the part adds to scores at most, `[documents]` float32.
+
+        Args:
+            number: Of nearest documents to ask for; kept, as both rankings need them.
+        """
+        if self._asked < number:
+            self._near, self._asked = self.half.nearest(self.vector, number), number
+        near = self._near
+        bounds = np.full(self.half.documents, max(near.others, -1.0), np.float32)
+        bounds[near.positions] = near.scores + near.error
+        return self.weight * bounds
+
+    @functools.cached_property
+    def points(self) -> np.ndarray:
+        """The points of all documents for their ranks by vectors, `[documents]` float32."""
+        points = np.zeros(self.half.documents, np.float32)
+        ((best, scores),) = self.half.rank(self.vector[np.newaxis], DEPTH)
+        points[best] = self._fusion.points(scores[np.newaxis])[0]
+        return points
+
+
+def _about(asked: Sequence[AskedVector], known: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """The whole scores of some documents, nearly: in float32."""
+    products = (own.weight * own.half.about(own.vector, positions) for own in asked)
+    return sum(products, known[positions])
 
 
 def _highest(scores: np.ndarray, depth: int, mask: np.ndarray | None) -> np.ndarray:
@@ -276,6 +297,6 @@ def _highest(scores: np.ndarray, depth: int, mask: np.ndarray | None) -> np.ndar
     return allowed[highest(scores[allowed], depth)]
 
 
-def _sum(lexical: np.ndarray, dense: np.ndarray, fed: np.ndarray) -> np.ndarray:
+def _sum(lexical: np.ndarray, dense: np.ndarray, encoder: np.ndarray, fed: np.ndarray):
     """Adds the parts of scores in the order of evaluation, so that they are the same numbers."""
-    return fed + (lexical + dense)
+    return fed + (lexical + dense + encoder)

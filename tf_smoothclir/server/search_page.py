@@ -85,8 +85,8 @@ class SearchPage:
         * `matches`: for each highlighted word, in lower case, pairs of a word of the query that it
           met and the probability by which it stands for it, largest share first; empty where only
           towers rank;
-        * `added`: what `words`, `towers`, `feedback` and `reranker` add to the score; null where
-          the search does not explain scores;
+        * `added`: what `words`, `towers`, `encoder`, `feedback` and `reranker` add to the score;
+          null where the search does not explain scores;
         * `pairs`: for each query word that a re-ranker matched, largest share first: that word, its
           best match in the document and their similarity; empty without a re-ranker.
         """
@@ -196,6 +196,7 @@ def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str])
         added = {
             "words": explanation.of_words,
             "towers": explanation.towers,
+            "encoder": explanation.encoder,
             "feedback": explanation.feedback - hit.constant,
             "reranker": explanation.reranker,
         }

@@ -169,13 +169,15 @@ _family(
     "lexical:Lexical",
     "a translation table learned from the training pairs; no towers.",
     has_table=True,
+    with_encoder="lexical+encoder",
 )
 _family(
     "hybrid",
     "hybrid:Hybrid",
-    "both in one ranking; the validation queries decide how much each counts, and whether the"
-    " better half ranks alone.",
+    "both in one ranking; the validation queries decide how much each counts, and what counts for"
+    " nothing.",
     parts=("dense", "lexical"),
+    with_encoder="hybrid+encoder",
 )
 _ENCODER_RULES = (
     Rule(
@@ -186,7 +188,7 @@ _ENCODER_RULES = (
     Rule(
         lambda encoder, retriever: bool(encoder) and "encoder" not in with_parts(retriever),
         "nothing ranks by it",
-        "Add --retriever=partnered or --retriever=encoder",
+        "Add --retriever=hybrid, lexical or encoder, or leave --preset out",
     ),
 )
 _family(
@@ -197,10 +199,16 @@ _family(
     EncoderSettings,
 )
 _family(
-    "partnered",
-    "encoder:Partnered",
-    "a translation table and --encoder in one ranking, by weights of the validation queries.",
+    "lexical+encoder",
+    "hybrid:TableWithEncoder",
+    "what --encoder makes of lexical.",
     parts=("lexical", "encoder"),
+)
+_family(
+    "hybrid+encoder",
+    "hybrid:WithEncoder",
+    "what --encoder makes of hybrid.",
+    parts=("dense", "lexical", "encoder"),
 )
 _BY_RERANKER = Rule(
     lambda retriever: retriever == "reranked",

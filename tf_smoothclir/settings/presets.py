@@ -88,7 +88,7 @@ def changed(
         raise InputError(str(error)) from error
     if left:
         raise ValueError(f"There are no settings {sorted(left)}.")
-    found = RunSettings.from_groups(groups)
+    found = RunSettings.from_groups(groups).with_encoder()
     _check({**found.values(), **beside}, varied)
     return found
 

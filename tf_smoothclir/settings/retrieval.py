@@ -33,7 +33,7 @@ def _has_table(retriever: str) -> bool:
 SEARCHED_BY = _Retrievers()
 RULES = (
     Rule(
-        lambda fusion, retriever: fusion != "auto" and retriever not in ("hybrid", "partnered"),
+        lambda fusion, retriever: fusion != "auto" and len(with_parts(retriever)) == 1,
         "there is one ranking, and nothing to fuse",
         "Add --retriever=hybrid, or leave --fusion out",
     ),

@@ -14,6 +14,7 @@ from typing import TypeVar
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, fields_with_flags, value_text
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
+from tf_smoothclir.settings.encoder import EncoderSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings
@@ -61,9 +62,20 @@ class RunSettings:
     def ranking_by(self, retriever: str) -> RunSettings:
         """The settings with a part of the retriever alone, and no re-ranker.
 
-        They are not checked: what the others were learned with may stay among them.
+        They are not checked: what towers and table were learned with may stay among them.
         """
         retrieval = dataclasses.replace(self.retrieval, retriever=retriever, reranker="none")
+        of_plugins = self.of_plugins
+        if "encoder" not in plugins.with_parts(retriever):
+            of_plugins = tuple(own for own in of_plugins if not isinstance(own, EncoderSettings))
+        return dataclasses.replace(self, retrieval=retrieval, of_plugins=of_plugins)
+
+    def with_encoder(self) -> RunSettings:
+        """The settings with the retriever that a foreign encoder joins, if one is named."""
+        joined = plugins.FAMILIES.plugin(self.retrieval.retriever).fact("with_encoder", "")
+        if not self.of(EncoderSettings).encoder or not joined:
+            return self
+        retrieval = dataclasses.replace(self.retrieval, retriever=joined)
         return dataclasses.replace(self, retrieval=retrieval)
 
     def groups(self) -> dict[str, Settings]:

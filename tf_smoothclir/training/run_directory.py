@@ -181,10 +181,11 @@ class RunDirectory:
         return asked.ranking_by(ranks_by) if ranks_by else asked
 
     def rank_by(self, retriever: str) -> None:
-        """Records that a part ranks alone, and deletes what was trained step by step."""
+        """Records which parts rank alone, and deletes what was trained step by step for nothing."""
         config = RunConfig.read(self.config)
         self.write_config(dataclasses.replace(config, ranks_by=retriever))
-        delete_in(self.path, [self.checkpoints.name])
+        if not self.settings().retrieval.with_task:
+            delete_in(self.path, [self.checkpoints.name])
 
     def delete(self) -> None:
         """Deletes all parts; what else is in the directory stays."""

@@ -57,7 +57,8 @@ class ModelsOverSet:
     def by_part(self, settings: RunSettings) -> ModelsOverSet:
         """The same by settings with a part of the retriever alone."""
         part = ModelsOverSet(settings, self.tokenized_set)
-        part.models |= {name: self.models[name] for name in settings.retrieval.families}
+        families = settings.retrieval.families
+        part.models |= {name: self.models[name] for name in families if name in self.models}
         part._retrievers, part.shared = self._retrievers, self.shared
         return part
 

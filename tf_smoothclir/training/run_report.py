@@ -17,7 +17,7 @@ from tf_smoothclir.evaluation.evaluate import (
 )
 from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.report import components_table, write_report
-from tf_smoothclir.plugins import family
+from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
@@ -114,8 +114,13 @@ def evaluate_and_report(
     return result
 
 
-def left_out(part: str, alone: str) -> str:
-    """What reports and logs say where a part of the retriever counts for nothing."""
+def left_out(asked: RunSettings, kept: RunSettings) -> str:
+    """What reports and logs say where parts of the retriever count for nothing; else ""."""
+    there, alone = kept.retrieval.families, kept.retrieval.retriever
+    parts = [part for part in asked.retrieval.families if part not in there]
+    part = " and ".join(part for part in parts if with_parts(part) == (part,))
+    if not part:
+        return ""
     return (
         f"validation queries are ranked no better with --retriever={part} than by {alone} alone,"
         f" so it is not kept; --retriever={part} trains it anyway"
@@ -230,10 +235,8 @@ def _by_length(result: Mapping) -> dict[str, str]:
 
 
 def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:
-    asked = run.settings_asked_for().retrieval
-    if asked.with_task == settings.retrieval.with_task:
-        return {}
-    return {"left out": left_out(asked.with_task, settings.retrieval.retriever)}
+    without = left_out(run.settings_asked_for(), settings)
+    return {"left out": without} if without else {}
 
 
 def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:

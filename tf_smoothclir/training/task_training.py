@@ -45,10 +45,7 @@ def train_task(
     processes: SingleProcess,
     callbacks: Sequence[keras.callbacks.Callback],
 ) -> tuple[ModelsOverSet, Progress]:
-    """Trains what is trained step by step, unless validation shows that it counts for nothing.
-
-    In that case the run keeps what ranks without it, and nothing of the training is left.
-    """
+    """Trains what is trained step by step, unless validation shows that it counts for nothing."""
     retrieval, look = over.settings.retrieval, None
     ranker = family(retrieval.retriever)
     if processes.size == 1:  # else the other processes would wait for the chief
@@ -58,13 +55,27 @@ def train_task(
     progress = trainer.train()
     if not processes.is_chief:
         return over, progress
-    alone = trainer.ranks_alone
-    if not alone:
+    if trainer.ranks_alone:
+        over, _, progress = _without(over, run, progress, trainer.ranks_alone)
+    else:
         over.add(retrieval.with_task, trainer.task.model)
-        learn_models(run, over)
-        alone = ranker.ranks_alone(over)
-    if not alone:
-        return over, progress
-    logging.info("%s", left_out(retrieval.with_task, alone))
+    return over, progress
+
+
+def learn_others(
+    over: ModelsOverSet, run: RunDirectory, progress: Progress
+) -> tuple[ModelsOverSet, Progress]:
+    """Learns all other models, and leaves out those that count for nothing on validation."""
+    learn_models(run, over)
+    alone = family(over.settings.retrieval.retriever).ranks_alone(over)
+    return learn_others(*_without(over, run, progress, alone)) if alone else (over, progress)
+
+
+def _without(
+    over: ModelsOverSet, run: RunDirectory, progress: Progress, alone: str
+) -> tuple[ModelsOverSet, RunDirectory, Progress]:
+    """The run by what ranks alone; of a training that counted for nothing, nothing is left."""
     run.rank_by(alone)
-    return over.by_part(run.settings()), Progress()
+    logging.info("%s", left_out(over.settings, run.settings()))
+    over = over.by_part(run.settings())
+    return over, run, progress if over.settings.retrieval.with_task else Progress()

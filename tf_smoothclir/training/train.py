@@ -27,7 +27,7 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
 from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
-from tf_smoothclir.training.task_training import train_task
+from tf_smoothclir.training.task_training import learn_others, train_task
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -77,6 +77,7 @@ def train(
             if over.settings.retrieval.with_task:
                 over, progress = train_task(over, run, processes, callbacks)
             if processes.is_chief:
+                over, progress = learn_others(over, run, progress)
                 models = learn_models(run, over)
                 crossed = _cross_validated(rotated, run.settings()) if folds else None
                 result = evaluate_and_report(run, models, over, progress, crossed)
@@ -100,7 +101,7 @@ def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Ev
             over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
             if settings.retrieval.with_task:
                 over, _ = train_task(over, run, SINGLE_PROCESS, ())
-            learn_models(run, over)
+            over, _ = learn_others(over, run, Progress())
             retriever = over.retrievers[over.settings.retrieval.ranks_with]
             negatives = settings.training.negatives
             parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))
