@@ -5,16 +5,19 @@ file of embeddings, pickle, request, or of a trained run, its export or its inde
 Right is: the answer of the undamaged files, one that the input allows (see each class), or an error
 of the package in words. Wrong is any other exception, any other answer, and more than `SECONDS`.
 
-`HOSTILE_CASES=10000 pytest tests/test_hostile_cases.py` runs so many cases, `HOSTILE_EVERY=1` flips
-every byte of small files, and `HOSTILE_SEED` draws other cases.
+    python -m tests.hostile_cases --cases=10000
+
+runs `tests/test_hostile_cases.py` with so many cases; `--every=1` flips every byte of small files.
 """
 
+import os
 import signal
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from absl import logging
+import pytest
+from absl import app, flags, logging
 
 from tests.hostile_inputs import GIVEN, TRAINED, digest
 from tests.papers.liu2020 import test_polyglot as polyglot
@@ -196,3 +199,16 @@ def make_cases(root, kinds):
 
 def _too_long(*_):
     raise TimeoutError(f"more than {SECONDS} seconds")
+
+
+def main(_) -> None:
+    numbers = ("cases", "seed", "every")
+    os.environ |= {f"HOSTILE_{name.upper()}": str(flags.FLAGS[name].value) for name in numbers}
+    raise SystemExit(pytest.main(["-q", "tests/test_hostile_cases.py"]))
+
+
+if __name__ == "__main__":
+    flags.DEFINE_integer("cases", 200, "How many are drawn.", lower_bound=1)
+    flags.DEFINE_integer("seed", 7, "Draws other cases.")
+    flags.DEFINE_integer("every", 10, "Flips every byte (1), every tenth (10), ...", lower_bound=1)
+    app.run(main)
