@@ -51,6 +51,6 @@ def _train_and_export(given: dict[str, object]) -> None:
     if "thresholds" not in given:
         settings = with_grades_of_set(settings, FLAGS.run_dir, overwrite=FLAGS.overwrite)
     result = train(settings, FLAGS.run_dir, overwrite=FLAGS.overwrite)
-    print_results(result, [split for split in ("test",) if result[split]])
+    print_results(result, ["test"])
     for part in export_verified(FLAGS.run_dir, ""):
         print(part)
