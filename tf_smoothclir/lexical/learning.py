@@ -302,8 +302,8 @@ class _Learner:
         return dataclasses.replace(models[chosen], feedback=weight)
 
     def _field_impacts(self, fields, table: sp.csr_array, rows: np.ndarray) -> list[sp.csr_array]:
-        shares, queries = map(self._documents.share, fields), self._texts.queries[rows]
-        return [self._documents.impacts(one, table, queries) for one in shares]
+        shares, words = map(self._documents.share, fields), self._texts.queries[rows].indices
+        return [self._documents.impacts(one, table, words) for one in shares]
 
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""

@@ -59,12 +59,9 @@ class ScoredDocuments:
             self._shares[profile] = self.passages.matrix(profile)
         return self._shares[profile]
 
-    def impacts(
-        self, shares: sp.csr_array, table: sp.csr_array, queries: sp.csr_array
-    ) -> sp.csr_array:
-        """Impacts of the words of some queries by p(t | d), `[passages, query words]` float32."""
-        tables, words = (table, self._texts.spelling), queries.indices
-        return impacts(shares, *tables, self.background, self._psq, words)
+    def impacts(self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray) -> sp.csr_array:
+        """Impacts of some words by p(t | d), `[passages, query words]` float32."""
+        return impacts(shares, table, self._texts.spelling, self.background, self._psq, words)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""
@@ -74,7 +71,8 @@ class ScoredDocuments:
         self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
     ) -> ScoreRows:
         """Scorer of documents by a profile and a table, for some queries."""
-        return self.rows(self.impacts(self.share(profile), table, self._texts.queries[query_rows]))
+        words = self._texts.queries[query_rows].indices
+        return self.rows(self.impacts(self.share(profile), table, words))
 
     def in_passages(self, longest: int, seed: int) -> ScoredDocuments | None:
         """The documents in passages; None if no document is longer than one."""
@@ -117,7 +115,7 @@ class ScoredDocuments:
                 lengths = list(map(len, ranges))
                 texts = self._texts.queries[np.repeat(queries[own], lengths)]
                 shares = self.share(FLAT)[np.concatenate(ranges)]
-                found = self.impacts(shares, table, texts)
+                found = self.impacts(shares, table, texts.indices)
                 scores = np.asarray(texts.multiply(found).sum(axis=1)).ravel()
                 of_pairs = np.split(scores, np.cumsum(lengths)[:-1])
                 rows[own] += [of_pair.argmax() for of_pair in of_pairs]

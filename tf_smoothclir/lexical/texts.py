@@ -12,7 +12,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.postings import lexical_rows
+from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.related_words import similar_words
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
@@ -28,13 +28,13 @@ class LexicalTexts:
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
         self._reader = QueryReader(
-            self.vocabulary_dir, self.max_query_tokens, tokenized_set.pretokenized
+            self.vocabulary_dir, max_query_tokens, tokenized_set.pretokenized
         )
         self._read_queries(tokenized_set.retrieval_set)
         self.documents: Words = document_words(tokenized_set)
         # `[document words, query words]`, of `same_spelling`.
         self.spelling: sp.csr_array = same_spelling(*self.vocabularies)
-        self._impacts: tuple = (None,)  # the latest model, with its impacts, which take seconds
+        self._latest: tuple = (None,)  # the latest model, with its postings, which take seconds
         # Ids from there on are words that only documents have.
         self.known = len(self.vocabularies[0])
 
@@ -77,11 +77,12 @@ class LexicalTexts:
 
     def retriever(self, model: LexicalModel) -> RowRetriever:
         """A model over the set."""
-        if self._impacts[0] is not model:
+        if self._latest[0] is not model:
             passages = model.passages(self.documents)
-            self._impacts = model, model.impacts(passages, self.spelling), passages.firsts
-        rows = lexical_rows(self.queries, *self._impacts[1:])
-        return self.with_feedback(rows, model.feedback)
+            found = model.impacts(passages, self.spelling)
+            self._latest = model, Postings.of(found, passages.firsts)
+        sums = self._latest[1].sums
+        return self.with_feedback(lambda rows: sums(self.queries[rows]), model.feedback)
 
     def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
         """Retriever of the set by some scores and feedback; none for weight 0."""
