@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Text
@@ -35,6 +34,7 @@ from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.search.query_reading import QueryBatch, read_with
 from tf_smoothclir.storage.files import new_directory, open_text_to_write, write_json
 from tf_smoothclir.text.vocabulary import read_vocabulary
+from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 ENGINES = ("elasticsearch", "opensearch")
