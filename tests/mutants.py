@@ -9,12 +9,12 @@ Prints each survivor, and how many there are. First, all tests run once, to see 
 which function; a mutant meets those of its function first, and then all of its module. Needs
 Python 3.12 or later, and an hour for 200 mutants.
 
-Of 183 of seed 1, 38 survived on 2026-11-27. Twelve showed what no test looked at; tests hold it now.
-Four are noticed by tests of other rooms, which are named below since, or on the other stack. Nine
-were tuned values, digits and words of messages, which are left out since. Thirteen change nothing
-that can be seen: which of two columns of one length is measured, `any` of one column, a bound of an
-empty array, a padding of -2 for -1, a factor above 0 that is divided by, defaults that are always
-given.
+Of 183 of seed 1, 38 survived on 2026-11-27. Twelve showed what no test looked at; tests hold it
+now. Four are noticed by tests of other rooms, which are named below since, or on the other stack.
+Nine were tuned values, digits and words of messages, which are left out since. Thirteen change
+nothing that can be seen: which of two columns of one length is measured, `any` of one column, a
+bound of an empty array, a padding of -2 for -1, a factor above 0 that is divided by, defaults that
+are always given.
 """
 
 import ast
