@@ -70,7 +70,7 @@ def train(
         run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held)
         with processes.noticing_lost_processes():
             over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
-            if folds is None:
+            if folds is None and processes.size == 1:  # else others would wait for the chief
                 folds = folds_of_small_set(over.retrieval_set, settings)
             seed = settings.data.split_seed
             rotated = rotated_sets(over.retrieval_set, folds, seed) if folds else []
