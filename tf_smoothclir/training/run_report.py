@@ -95,14 +95,7 @@ def evaluate_and_report(
     if "test" in retrieval_set.judged_splits:
         result["query_lengths"] = grades_by_length(over, chosen, cut_points[chosen])
     result["set"] = _sizes(tokenized_set.retrieval_set)
-    result["training"] = {
-        "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
-        "seconds": round(progress.seconds + models.seconds, 3),
-        "pairs": progress.pairs,
-        "epochs": progress.epoch,
-        "best_epoch": progress.best_epoch,
-        "peak_rss_mb": round(peak_memory() / 2**20, 1),
-    }
+    result["training"] = _costs(models, progress)
     result["history"] = progress.history
     result["thresholds"] = list(models.thresholds)
     result["cut_points"] = dataclasses.asdict(cut_points[chosen])
@@ -112,6 +105,18 @@ def evaluate_and_report(
     with run.writing(run.metrics) as path:
         write_json(path, result)
     return result
+
+
+def _costs(models: RunModels, progress: Progress) -> dict[str, float]:
+    """What the training took."""
+    return {
+        "pairs_per_second": round(progress.pairs / max(progress.seconds, 1e-9), 1),
+        "seconds": round(progress.seconds + models.seconds, 3),
+        "pairs": progress.pairs,
+        "epochs": progress.epoch,
+        "best_epoch": progress.best_epoch,
+        "peak_rss_mb": round(peak_memory() / 2**20, 1),
+    }
 
 
 def left_out(asked: RunSettings, kept: RunSettings) -> str:

@@ -42,8 +42,8 @@ def trainer_of(
 def train_task(
     over: ModelsOverSet,
     run: RunDirectory,
-    processes: SingleProcess,
-    callbacks: Sequence[keras.callbacks.Callback],
+    processes: SingleProcess = SINGLE_PROCESS,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> tuple[ModelsOverSet, Progress]:
     """Trains what is trained step by step, unless validation shows that it counts for nothing."""
     retrieval, look = over.settings.retrieval, None

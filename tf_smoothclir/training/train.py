@@ -21,7 +21,6 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import folds_of_small_set, warn_near_chance
-from tf_smoothclir.training.processes import SINGLE_PROCESS
 from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
@@ -100,7 +99,7 @@ def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Ev
             run = RunDirectory.create(Path(directory, "run"), settings)
             over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
             if settings.retrieval.with_task:
-                over, _ = train_task(over, run, SINGLE_PROCESS, ())
+                over, _ = train_task(over, run)
             over, _ = learn_others(over, run, Progress())
             retriever = over.retrievers[over.settings.retrieval.ranks_with]
             negatives = settings.training.negatives
