@@ -66,7 +66,7 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
 
     slope, bias = optimize.minimize(loss, np.zeros(2)).x
     logit = np.log(PROBABLE / (1 - PROBABLE))
-    if slope * deviation > 0:
+    if slope > 0:
         found = mean + deviation * (logit - bias) / slope
     else:  # scores say nothing: all are as probable
         found = -np.inf if bias >= logit else np.inf
