@@ -141,7 +141,7 @@ def test_the_command_runs_missing_cells_in_processes_and_gives_the_same(
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"Report: {work_dir / 'command'}/report.md\n"
     (warning,) = done.stderr.splitlines()
-    assert warning.startswith(f"{SET}: there are 60 test queries.")
+    assert warning.startswith(f"{SET}: only 60 test queries.")
     assert len(list(directory.glob("*.log"))) == 2
     found = {path.parent.name: metrics_in(path.parent) for path in directory.glob("*/metrics.json")}
     assert found == {name: metrics_in(output_dir / "cells" / name) for name in found}
