@@ -22,13 +22,15 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
     """
     if folds <= 1:
         return [retrieval_set]
-    rows = np.concatenate([retrieval_set.queries_in(split) for split in ("train", "validation")])
-    if (number := _places(retrieval_set, rows, seed).max() + 1) < folds:
+    parts = [retrieval_set.queries_in(split) for split in ("train", "validation")]
+    rows = np.sort(np.concatenate(parts))
+    places = _places(retrieval_set, rows, seed)
+    if (number := places.max() + 1) < folds:
         reason = f"there are only {number} training and validation queries"
         raise input_error(f"--folds={folds}", reason, "Use fewer folds")
     return [
         _with_splits(retrieval_set, retrieval_set.splits, {"train": rows, "validation": fold})
-        for fold in _deal(retrieval_set, rows, folds, seed)
+        for fold in _deal(rows, places, folds)
     ]
 
 
@@ -55,8 +57,9 @@ def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Ret
     sizes differ by one at most.
     """
     rows = np.unique(retrieval_set.query_rows)
-    check_folds(folds, distinct_queries(retrieval_set))
-    dealt = list(_deal(retrieval_set, rows, folds, seed))
+    places = _places(retrieval_set, rows, seed)
+    check_folds(folds, places.max(initial=-1) + 1)
+    dealt = list(_deal(rows, places, folds))
     nowhere = np.full_like(retrieval_set.splits, -1)
     return [
         _with_splits(
@@ -78,11 +81,8 @@ def _with_splits(
     return dataclasses.replace(retrieval_set, splits=splits)
 
 
-def _deal(
-    retrieval_set: RetrievalSet, rows: np.ndarray, folds: int, seed: int
-) -> Iterator[np.ndarray]:
-    """Yields the query rows of each fold, dealt by a hash of the ids; the same texts to one."""
-    rows, places = np.sort(rows), _places(retrieval_set, rows, seed)
+def _deal(rows: np.ndarray, places: np.ndarray, folds: int) -> Iterator[np.ndarray]:
+    """Yields the query rows of each fold, dealt by their places; the same texts to one."""
     for fold in range(folds):
         in_fold = places % folds == fold
         yield rows[in_fold][np.argsort(places[in_fold], kind="stable")]

@@ -86,9 +86,9 @@ def folds_of_small_set(retrieval_set: RetrievalSet, settings: RunSettings) -> in
     """Folds where so few queries were drawn for a test that means of them say little; else 0."""
     is_drawn = retrieval_set.source.is_judged and retrieval_set.source.splits() is None
     is_alone = settings.training.distribution == "none" and not settings.training.init_from
-    if not is_drawn or not is_alone or distinct_queries(retrieval_set) < _FOLDS:
+    if not is_drawn or not is_alone or len(retrieval_set.queries_in("test")) >= _ENOUGH_QUERIES:
         return 0
-    if len(retrieval_set.queries_in("test")) >= _ENOUGH_QUERIES:
+    if distinct_queries(retrieval_set) < _FOLDS:  # last, as it reads all texts
         return 0
     logging.info(
         "So few queries are measured by cross-validation, in %d further trainings; --folds=0 leaves"
