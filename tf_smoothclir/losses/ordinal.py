@@ -67,6 +67,11 @@ class ThresholdLoss(OrdinalLoss):
         return self._thresholds
 
     @property
+    def edges(self) -> tuple[float, ...]:
+        """Where the segments of the grades begin and end, θ_0 to θ_K."""
+        return (-1.0, *self._thresholds, 1.0)
+
+    @property
     def num_grades(self) -> int:
         return len(self._thresholds) + 1
 
@@ -115,8 +120,7 @@ class SmoothOrdinalSearchLoss(ThresholdLoss):
     """
 
     def call(self, y_true, y_pred):
-        edges = (-1.0, *self.thresholds, 1.0)
-        return squared_excess(y_true, y_pred, edges[:-1], edges[1:])
+        return squared_excess(y_true, y_pred, self.edges[:-1], self.edges[1:])
 
 
 @register
@@ -139,8 +143,7 @@ class SegmentMeanSquaredError(ThresholdLoss):
     """
 
     def call(self, y_true, y_pred):
-        edges = (-1.0, *self.thresholds, 1.0)
-        middles = [(low + high) / 2 for low, high in itertools.pairwise(edges)]
+        middles = [(low + high) / 2 for low, high in itertools.pairwise(self.edges)]
         return tf.square(y_pred - by_grade(y_true, middles, y_pred.dtype))
 
 
@@ -167,9 +170,8 @@ class ProportionalOdds(ThresholdLoss):
     """
 
     def call(self, y_true, y_pred):
-        edges = (-1.0, *self.thresholds, 1.0)
-        above = y_pred - by_grade(y_true, edges[1:], y_pred.dtype)
-        below = by_grade(y_true, edges[:-1], y_pred.dtype) - y_pred
+        above = y_pred - by_grade(y_true, self.edges[1:], y_pred.dtype)
+        below = by_grade(y_true, self.edges[:-1], y_pred.dtype) - y_pred
         return tf.math.softplus(above) + tf.math.softplus(below)
 
 
