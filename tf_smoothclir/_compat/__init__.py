@@ -14,4 +14,5 @@ def __getattr__(name: str) -> bool:
         raise AttributeError(name)
     from importlib import metadata
 
-    return int(metadata.version("keras").split(".")[0]) >= 3
+    globals()[name] = int(metadata.version("keras").split(".")[0]) >= 3  # asked once
+    return globals()[name]
