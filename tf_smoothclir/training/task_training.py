@@ -13,6 +13,7 @@ from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
     ModelsOverSet,
+    RunModels,
     learn_models,
     learn_what_needs_no_training,
 )
@@ -64,11 +65,13 @@ def train_task(
 
 def learn_others(
     over: ModelsOverSet, run: RunDirectory, progress: Progress
-) -> tuple[ModelsOverSet, Progress]:
+) -> tuple[RunModels, ModelsOverSet, Progress]:
     """Learns all other models, and leaves out those that count for nothing on validation."""
-    learn_models(run, over)
+    models = learn_models(run, over)
     alone = family(over.settings.retrieval.retriever).ranks_alone(over)
-    return learn_others(*_without(over, run, progress, alone)) if alone else (over, progress)
+    return (
+        learn_others(*_without(over, run, progress, alone)) if alone else (models, over, progress)
+    )
 
 
 def _without(

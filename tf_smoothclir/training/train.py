@@ -23,7 +23,7 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import folds_of_small_set, warn_near_chance
 from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
+from tf_smoothclir.training.run_models import ModelsOverSet
 from tf_smoothclir.training.run_report import evaluate_and_report
 from tf_smoothclir.training.saved_states import keep_best
 from tf_smoothclir.training.task_training import learn_others, train_task
@@ -76,8 +76,7 @@ def train(
             if over.settings.retrieval.with_task:
                 over, progress = train_task(over, run, processes, callbacks)
             if processes.is_chief:
-                over, progress = learn_others(over, run, progress)
-                models = learn_models(run, over)
+                models, over, progress = learn_others(over, run, progress)
                 crossed = _cross_validated(rotated, run.settings()) if folds else None
                 result = evaluate_and_report(run, models, over, progress, crossed)
                 if tokenized_set.retrieval_set.source.is_judged:
@@ -100,7 +99,7 @@ def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Ev
             over = ModelsOverSet(settings, tokenize_for_run(fold, settings, run))
             if settings.retrieval.with_task:
                 over, _ = train_task(over, run)
-            over, _ = learn_others(over, run, Progress())
+            _, over, _ = learn_others(over, run, Progress())
             retriever = over.retrievers[over.settings.retrieval.ranks_with]
             negatives = settings.training.negatives
             parts.append(evaluate_split(fold, retriever, "test", negatives=negatives))
