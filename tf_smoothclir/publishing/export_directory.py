@@ -22,6 +22,7 @@ DIRECTORIES = {
     "search": "search",
     "lexical": "lexical_model",
     "family": "family",
+    "head": "encoder_head",
     "reranker": "reranker",
     "query": "query_tower",
 }
@@ -34,6 +35,7 @@ _KINDS = {
     "document": "document tower",
     "lexical": "lexical model",
     "family": "model of a plug-in",
+    "head": "head of a foreign encoder",
     "reranker": "re-ranker",
     "search": "search model",
 }
@@ -142,7 +144,7 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
 
 def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
     """The manifest of a part without which its version cannot rank."""
-    ranking = [role for role in DIRECTORIES if role != "search"]
+    ranking = [role for role in DIRECTORIES if role not in ("head", "search")]
     number = version if version is not None else newest_whole(export_dir, *ranking)
     for role in ranking:
         if number in exported_versions(export_dir, role):

@@ -14,7 +14,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import input_error
 
-EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
+EXPORTED_ROLES = (*ROLES, "lexical", "family", "head", "reranker", "search")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

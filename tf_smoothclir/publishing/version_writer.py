@@ -75,7 +75,8 @@ def publish_version(
             part.save(str(directory))
             if role in MODELS:
                 verifier.send(role, part, directory, texts)  # loads while the next is written
-                write_warm_up(directory, MODELS[role], warm_up_requests(role, texts))
+                of_head = getattr(part, "requests", {}).items()
+                write_warm_up(directory, MODELS[role], of_head or warm_up_requests(role, texts))
             _manifest_of(shared, role, part).write(directory)
         flush_all(temporary)
         verifier.compare()

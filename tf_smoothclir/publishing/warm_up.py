@@ -67,6 +67,6 @@ def write_warm_up(
             spec = model_pb2.ModelSpec(name=model_name, signature_name=signature)
             request = predict_pb2.PredictRequest(model_spec=spec)
             for name, rows in inputs.items():
-                request.inputs[name].CopyFrom(tf.make_tensor_proto(rows, tf.string))
+                request.inputs[name].CopyFrom(tf.make_tensor_proto(rows))
             log = prediction_log_pb2.PredictLog(request=request)
             writer.write(prediction_log_pb2.PredictionLog(predict_log=log).SerializeToString())
