@@ -134,7 +134,8 @@ def page(
     if comparison.differences:
         parts += [f"## Differences from {comparison.best}", _difference_table(comparison)]
     parts += ["## How", "\n".join(f"* {title}: {text}." for title, text in recipes.items())]
-    parts += ["What validation chose, by the mean of NDCG@5 and full MRR@10:", _choices(comparison)]
+    if choices := _choices(comparison):
+        parts += ["What validation chose, by the mean of NDCG@5 and full MRR@10:", choices]
     if left_out:
         parts += ["## Not run", "\n".join(f"* {name}: {why}" for name, why in left_out.items())]
     versions: dict[str, str] = {}
@@ -212,4 +213,4 @@ def _choices(comparison: Comparison) -> str:
         for name, system in comparison.systems.items()
         if len(system.tried) > 1
     ]
-    return markdown_table(["", "chosen", "tried"], rows)
+    return markdown_table(["", "chosen", "tried"], rows) if rows else ""

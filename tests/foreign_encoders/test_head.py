@@ -52,7 +52,7 @@ def test_a_head_that_wins_is_kept(loss, monkeypatch):
     )
     assert by_head > without + 0.08
     assert by_again == by_head
-    assert note.startswith(f"{by_head:.4f} on validation, {without:.4f} without")
+    assert note == f"{by_head:.4f} on validation, {without:.4f} without"
 
 
 @pytest.mark.parametrize(("queries", "noise"), [(400, 0), (198, 1)])

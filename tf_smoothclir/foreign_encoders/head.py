@@ -76,16 +76,16 @@ def learn_head(
         None where too few queries are judged, or the plain cosine is as good on validation; and a
         note for people, "" for nothing to say.
     """
-    splits = retrieval_set.judged_splits[:2]  # none of a set without judgments
-    if min((len(retrieval_set.queries_in(split)) for split in splits), default=0) < _FEWEST_QUERIES:
+    if not retrieval_set.judged_splits:
         return None, ""
-    begin, best, left = time.monotonic(), (-1.0, None, 0), _PATIENCE
-    trainer = _Trainer(encoded, retrieval_set, loss, seed)
-    validation = Validation(retrieval_set)
-    for look in range(_LOOKS):
+    begin, best, left = time.monotonic(), (-1.0, None), _PATIENCE
+    trainer, validation = _Trainer(encoded, retrieval_set, loss, seed), Validation(retrieval_set)
+    if min(len(trainer.rows), len(validation.query_rows)) < _FEWEST_QUERIES:
+        return None, ""
+    for _ in range(_LOOKS):
         head = trainer.head()
         measured = validation(head.over(encoded).retriever(retrieval_set).scores)
-        best, left = ((measured, head, look), _PATIENCE) if measured > best[0] else (best, left - 1)
+        best, left = ((measured, head), _PATIENCE) if measured > best[0] else (best, left - 1)
         if not left:
             break
         trainer.train()
@@ -94,20 +94,20 @@ def learn_head(
     with_head, without = all_queries.per_query(lambda rows: (one.scores(rows) for one in both))
     is_kept = is_better(with_head, without)
     note = f"{quality(with_head):.4f} on validation, {quality(without):.4f} without"
-    note += f", {best[2] * _STEPS} steps, {time.monotonic() - begin:.0f} s"
-    logging.info("A head on %s: %s%s", encoded.name, note, "" if is_kept else "; it is left out")
+    seconds, kept = time.monotonic() - begin, "kept" if is_kept else "left out"
+    logging.info("A head on %s: %s (%.1f s), %s", encoded.name, note, seconds, kept)
     return (head, note) if is_kept else (None, "")
 
 
 class _Trainer:
-    """Trains a matrix on a set."""
+    """Trains a matrix on the training queries of a set that have a relevant document, `rows`."""
 
     def __init__(self, encoded: EncodedSet, retrieval_set: RetrievalSet, loss: Any, seed: int):
         of, dim = retrieval_set, encoded.documents.shape[1]
         shape = len(of.query_ids), len(of.document_ids)
         self._grades = sp.csr_array((of.grades, (of.query_rows, of.document_rows)), shape=shape)
         train = of.queries_in("train")
-        self._rows = train[(self._grades.max(axis=1).toarray().ravel() > 0)[train]]
+        self.rows = train[(self._grades.max(axis=1).toarray().ravel() > 0)[train]]
         self._means = encoded.queries[train].mean(axis=0), encoded.documents.mean(axis=0)
         self._queries = encoded.queries - self._means[0]
         self._documents = encoded.documents - self._means[1]
@@ -124,9 +124,9 @@ class _Trainer:
 
     def train(self) -> None:
         """Trains on some queries, each with the documents that they are judged with, and others."""
-        of_step, number = min(_QUERIES, len(self._rows)), self._grades.shape[1]
+        of_step, number = min(_QUERIES, len(self.rows)), self._grades.shape[1]
         for _ in range(_STEPS):
-            queries = self._random.choice(self._rows, of_step, replace=False)
+            queries = self._random.choice(self.rows, of_step, replace=False)
             documents = np.arange(number)
             if number > _DOCUMENTS:
                 others = self._random.integers(number, size=_DOCUMENTS)
