@@ -253,7 +253,7 @@ def _batches(texts: list[str], threads: int):
     """A dataset of batches. One of single texts, then batched, takes 0.9 µs a text."""
     import tensorflow as tf
 
-    from tf_smoothclir.data.dataset_options import plain_options
+    from tf_smoothclir.data.pipeline import plain_options
 
     all_texts = tf.constant(texts)
     begins = tf.data.Dataset.range(0, len(texts), _BATCH)

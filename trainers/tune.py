@@ -37,7 +37,7 @@ def main(argv) -> None:
         setting_flags.check_data(settings.data)
     from tf_smoothclir.tuning.trial_results import trial_table
     from tf_smoothclir.tuning.tune import tune
-    from tf_smoothclir.utils.tables import print_table
+    from tf_smoothclir.utils.printing import print_table
 
     trials = tune(
         settings, search, output_dir, num_workers=_WORKERS.value, overwrite=_OVERWRITE.value

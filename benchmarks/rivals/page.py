@@ -18,7 +18,7 @@ from tf_smoothclir.evaluation.trec_files import (
     read_qrels,
     read_run,
 )
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 FULL_MRR = "full/MRR@10"
 METRICS = ("NDCG@5", "P_mr@1", "MAP", FULL_MRR)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.utils.tables import csv_table, markdown_table
+from tf_smoothclir.utils.printing import csv_table, markdown_table
 
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -9,13 +9,16 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import is_among, pair_key
-from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import mix, permutation
-from tf_smoothclir.data.pipeline import stored_tokens, tower_tokens
-from tf_smoothclir.data.ragged_store import RaggedStore
-from tf_smoothclir.data.ragged_tensors import mapped_tensors
+from tf_smoothclir.data.pipeline import (
+    mapped_tensors,
+    prefetched,
+    stored_tokens,
+    tower_tokens,
+    traced_once,
+)
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
 from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, OpeningQueries
 from tf_smoothclir.papers.li2018.translations import TokenRows
 from tf_smoothclir.protocols.task import Batches, Epoch

@@ -10,7 +10,7 @@ import numpy as np
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.papers.laboratory.tables import Table
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.utils.tables import csv_table
+from tf_smoothclir.utils.printing import csv_table
 
 _BINS = 200  # of cosines from -1 to 1: 0.01 each
 _ROWS_AT_ONCE = 256

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.data.ragged_store import RaggedStore
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.data.word_places import occurrences
 from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights

@@ -20,7 +20,7 @@ from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.command_line.flag_rules import check_flags
 from tf_smoothclir.command_line.setting_flags import COMMAND, define_plugin, load_plugins
 from tf_smoothclir.utils.errors import InputError, is_full_disk
-from tf_smoothclir.utils.terminal import print_any_text, visible_lines
+from tf_smoothclir.utils.printing import print_any_text, visible_lines
 
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
 

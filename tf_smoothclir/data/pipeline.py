@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
-from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.model_inputs import (
     InBatchInputs,
@@ -19,11 +19,12 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     Texts,
 )
-from tf_smoothclir.data.ragged_tensors import gather_rows, mapped_tensors, row_numbers
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 
 _BATCHES_SORTED = 32
+# For functions that make a batch: tracing takes most of the time that an epoch needs to start.
+traced_once = tf.function(autograph=False, reduce_retracing=True)
 
 
 class Pipeline(abc.ABC):
@@ -260,3 +261,61 @@ def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
     # How far the pairs of each list lie from where they come in the result.
     shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
     return np.arange(len(shift)) + shift
+
+
+def prefetched(steps: tf.data.Dataset, batch: Callable, number: int) -> tf.data.Dataset:
+    """`batch(step)` for each step, with `number` of them prefetched."""
+    batch = tf.autograph.experimental.do_not_convert(batch)
+    batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
+    return batches.prefetch(number).with_options(plain_options())
+
+
+def plain_options() -> tf.data.Options:
+    """Options that make tf.data run a pipeline as given: no autotuning, no rewriting.
+
+    tf.data's autotuning wakes at intervals that double up to a minute, and closing a pipeline waits
+    for it to wake: an epoch of three seconds took up to five (TensorFlow 2.15 and 2.21). Rewriting
+    takes half of the time that an iterator needs to start, and makes it no faster.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    return options
+
+
+def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
+    """`(values, offsets)` as tensors; the values stay on disk, mapped into memory."""
+    if not len(store.values):
+        return tf.constant(store.values, store.dtype), tf.constant(store.offsets)
+    # DLPack shares arrays that may be written to, which a private mapping may: nothing reaches the
+    # file. (`ImmutableConst`, which is made for this, reads all of it into memory.)
+    values = np.memmap(store.path, store.dtype, mode="c")
+    return tf.experimental.dlpack.from_dlpack(values.__dlpack__()), tf.constant(store.offsets)
+
+
+def gather_rows(
+    values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """`[batch]` rows of a ragged store, by its `[all rows + 1]` int64 offsets, in the graph."""
+    gathered = tf.raw_ops.RaggedGather(
+        params_nested_splits=[offsets],
+        params_dense_values=values,
+        indices=rows,
+        OUTPUT_RAGGED_RANK=1,
+    )
+    (splits,) = gathered.output_nested_splits
+    lengths = tf.cast(splits[1:] - splits[:-1], tf.int32)
+    return gathered.output_dense_values, lengths, row_numbers(lengths)
+
+
+def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
+    """`[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
+
+    Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row. But it
+    runs on the CPU only, which suits input pipelines; models, on any device, use `tf.repeat`.
+    """
+    lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
+    # One range per row, of numbers whose upper halves are the row number.
+    begins = tf.bitwise.left_shift(tf.range(tf.size(lengths, tf.int64)), bits)
+    ranges = tf.ragged.range(begins, begins + lengths)
+    return tf.cast(tf.bitwise.right_shift(ranges.flat_values, bits), tf.int32)

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
@@ -25,7 +24,10 @@ from tf_smoothclir.data.tokenized_set import (
     ROLES,
     TITLES,
     WHOLE,
+    RaggedWriter,
     TokenizedSet,
+    copy_mapped,
+    keep_openings,
     ngrams_store,
 )
 from tf_smoothclir.settings.text import TextSettings

@@ -13,9 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
-from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _LISTS_PER_CHUNK = 1 << 11

@@ -11,7 +11,7 @@ from tf_smoothclir.evaluation.metrics import RULES
 from tf_smoothclir.evaluation.significance import RESAMPLES
 from tf_smoothclir.evaluation.trec_files import RunMetrics
 from tf_smoothclir.storage.files import make_directory, write_json, write_text
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 HEADER = (
     *("metric", "system", "queries", "mean", "difference (95% interval)", "p", "p (Holm)"),

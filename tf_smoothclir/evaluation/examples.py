@@ -10,7 +10,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.evaluation.evaluate import Evaluation
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 _QUERIES, _CHARACTERS = 10, 100
 _BY = "full/nDCG@10"

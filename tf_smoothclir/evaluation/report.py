@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tf_smoothclir.storage.files import write_text
-from tf_smoothclir.utils.tables import markdown_table, print_table
-from tf_smoothclir.utils.terminal import visible
+from tf_smoothclir.utils.printing import markdown_table, print_table, visible
 
 if TYPE_CHECKING:  # importing it takes seconds
     from tf_smoothclir.evaluation.evaluate import Evaluation

@@ -6,8 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from tf_smoothclir.data.ragged_store import RaggedStore
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
 from tf_smoothclir.text.vocabulary import PADDING_ID
 
 

@@ -31,7 +31,7 @@ from tf_smoothclir.training.short_queries import (
     hits_of_texts,
     texts_to_cut,
 )
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
 CROSS_VALIDATION = "cross-validation"

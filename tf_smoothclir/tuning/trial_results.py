@@ -23,7 +23,7 @@ from tf_smoothclir.tuning.search_space import (
     threshold_tuples,
     with_values,
 )
-from tf_smoothclir.utils.tables import csv_table, markdown_table
+from tf_smoothclir.utils.printing import csv_table, markdown_table
 
 _BEST = {"fill": False, "edgecolor": "#D55E00", "linewidth": 3}  # vermilion, Okabe and Ito (2008)
 _EMPTY = "#d9d9d9"  # not tried, or thresholds that do not rise

@@ -9,7 +9,7 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from tf_smoothclir.data.dataset_options import plain_options
+from tf_smoothclir.data.pipeline import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
 from tf_smoothclir.settings.data import DataSettings
