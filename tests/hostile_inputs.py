@@ -14,7 +14,7 @@ from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.evaluation.trec_files import read_qrels, read_run
+from tf_smoothclir.evaluation.trec import read_qrels, read_run
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest

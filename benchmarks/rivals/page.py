@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rivals.measured import Measured
-from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
+from tf_smoothclir.evaluation.compare import Difference, bootstrap_interval, compare, read_systems
 from tf_smoothclir.evaluation.metrics import mean_metrics
-from tf_smoothclir.evaluation.significance import bootstrap_interval
-from tf_smoothclir.evaluation.trec_files import (
+from tf_smoothclir.evaluation.trec import (
     RunMetrics,
     highest_grade,
     read_qrels,

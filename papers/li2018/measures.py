@@ -18,7 +18,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.tables import TITLED_TEXTS, read_table
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.evaluation.metrics import DEPTH
-from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
+from tf_smoothclir.evaluation.trec import read_qrels, read_run, run_metrics
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.cells import opened_set

@@ -11,7 +11,7 @@ from scipy import stats
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
-from tf_smoothclir.evaluation.significance import differences, holm
+from tf_smoothclir.evaluation.compare import differences, holm
 from tf_smoothclir.optimizers import learning_rate
 from tf_smoothclir.papers.laboratory.experiment import Experiment
 from tf_smoothclir.papers.laboratory.pages import Written, finished_systems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tf_smoothclir.evaluation.compare import Difference, compare
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.laboratory.tables import Table
 
 METRIC = "MAP"

@@ -32,10 +32,10 @@ from tf_smoothclir.evaluation.evaluate import (
     metrics_content,
     rules,
 )
-from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS, RULES, grade_metrics
 from tf_smoothclir.evaluation.report import (
     components_table,
+    examples,
     language_cells,
     metrics_cells,
     print_results,

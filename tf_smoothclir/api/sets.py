@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
-from tf_smoothclir.data.judgments import known_judgments
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
 from tf_smoothclir.data.sources.cells import text_of
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set, write_set
 from tf_smoothclir.data.sources.opening import columns_of, source_of

@@ -6,10 +6,9 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-from tf_smoothclir.evaluation.compare import Difference
+from tf_smoothclir.evaluation.compare import RESAMPLES, Difference
 from tf_smoothclir.evaluation.metrics import RULES
-from tf_smoothclir.evaluation.significance import RESAMPLES
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.storage.files import make_directory, write_json, write_text
 from tf_smoothclir.utils.printing import markdown_table
 

@@ -12,6 +12,7 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
+from tf_smoothclir.evaluation.compare import bootstrap_interval
 from tf_smoothclir.evaluation.languages import LANGUAGES, language_figures
 from tf_smoothclir.evaluation.metrics import (
     DEPTH,
@@ -21,10 +22,9 @@ from tf_smoothclir.evaluation.metrics import (
     grade_metrics,
     list_metrics,
     mean_metrics,
+    named_measures,
     retrieval_metrics,
 )
-from tf_smoothclir.evaluation.named_measures import named_measures
-from tf_smoothclir.evaluation.significance import bootstrap_interval
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, hit_shares
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
 

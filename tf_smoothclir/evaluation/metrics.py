@@ -5,10 +5,14 @@ Ties never favour a relevant document: equal scores are ordered by a hash of the
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import METRICS
@@ -197,3 +201,58 @@ def grade_metrics(confusion: np.ndarray) -> dict[str, float]:
         "macro_accuracy": float(np.mean(right[occurs] / true[occurs])),
         "quadratic_kappa": float(1 - disagreement),
     }
+
+
+def named_measures(
+    names: Mapping[str, str],
+    run: Mapping[str, Mapping[str, float]],
+    qrels: Mapping[str, Mapping[str, int]],
+    query_ids: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """Measures queries: by each key of `names`, `[queries]` float64.
+
+    NaN stands for a query without a document that is relevant for the measure; queries that the run
+    lacks have 0.
+
+    Args:
+        names: Name of a measure for us -> for `ir_measures`.
+        run: Query -> document -> score; equal scores are ordered by the hash of the id.
+        qrels: Query -> document -> grade.
+        query_ids: Of the queries that are measured.
+    """
+    import ir_measures  # here, because searches need none of it
+
+    ours, values = collections.defaultdict(list), {}
+    best = np.array([max(qrels[query].values(), default=0) for query in query_ids])
+    for name, theirs in names.items():
+        measure = _parsed(theirs)
+        ours[measure].append(name)
+        values[name] = np.where(best < measure.params.get("rel", 1), np.nan, 0.0)
+    if not names or not best.any():
+        return values
+    places = {query: place for place, query in enumerate(query_ids)}
+    judged = {query: dict(qrels[query]) for query in query_ids if qrels[query]}
+    ranked = {query: _by_rank(scores) for query, scores in run.items() if query in judged}
+    for calculated in ir_measures.iter_calc(list(ours), judged, ranked):
+        for name in ours[calculated.measure]:
+            values[name][places[calculated.query_id]] += calculated.value  # NaN stays
+    return values
+
+
+def _parsed(name: str):
+    from ir_measures import parse_measure
+
+    try:
+        return parse_measure(name)
+    except Exception as error:  # of several kinds, by its parser
+        remedy = "Give names such as nDCG@10,RR"
+        raise input_error(
+            f"--measures={name}", "ir_measures has no such measure", remedy
+        ) from error
+
+
+def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores of the same order without ties, which other tools break by the id."""
+    documents = list(scores)
+    order = np.lexsort((hash_ids(documents), -np.array(list(scores.values()), np.float64)))
+    return {documents[place]: float(-rank) for rank, place in enumerate(order)}

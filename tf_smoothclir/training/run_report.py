@@ -15,8 +15,7 @@ from tf_smoothclir.evaluation.evaluate import (
     evaluate_splits,
     metrics_content,
 )
-from tf_smoothclir.evaluation.examples import examples
-from tf_smoothclir.evaluation.report import components_table, write_report
+from tf_smoothclir.evaluation.report import components_table, examples, write_report
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings

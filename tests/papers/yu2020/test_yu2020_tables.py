@@ -6,7 +6,7 @@ import pytest
 from tests.data.test_folds import ids
 from tests.papers.laboratory.fakes import study_in
 from tf_smoothclir.data.folds import rotated_sets
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.yu2020 import systems
 from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.figure1 import similarities
