@@ -39,9 +39,9 @@ def export(
     directory: str, retriever: str, documents: int, dim: int, vocabulary: int
 ) -> dict[str, float]:
     """Exports random models and a search model over random vectors and texts of random words."""
-    from tf_smoothclir.protocols.cut_points import CutPoints
-    from tf_smoothclir.publishing.export_search import Collection, build_search_model
+    from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.exported_lexical import ExportedLexical
+    from tf_smoothclir.publishing.exported_search import Collection, build_search_model
     from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.version_writer import publish_version
     from tf_smoothclir.settings.data import DataSettings

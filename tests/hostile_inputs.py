@@ -22,8 +22,13 @@ from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.losses.listwise import SoftmaxLoss
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
-from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
-from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, ExportManifest
+from tf_smoothclir.publishing.export_directory import (
+    EXPORTED_ROLES,
+    ExportManifest,
+    checked_part,
+    exported_versions,
+    part_dir,
+)
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.server.json_tensors import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings

@@ -14,10 +14,10 @@ from tensorflow.python.framework import op_def_registry
 
 from tests.graphs import operations_in
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_search import Collection, build_search_model
+from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.evidence import WordEvidence

@@ -35,7 +35,7 @@ def main(argv) -> None:
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
     if not Path(output_dir).exists():  # a search that is finished needs no set
         setting_flags.check_data(settings.data)
-    from tf_smoothclir.tuning.trial_results import trial_table
+    from tf_smoothclir.tuning.search_directory import trial_table
     from tf_smoothclir.tuning.tune import tune
     from tf_smoothclir.utils.printing import print_table
 

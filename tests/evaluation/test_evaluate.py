@@ -43,7 +43,7 @@ from tf_smoothclir.evaluation.report import (
     write_report,
 )
 from tf_smoothclir.losses.grades import predicted_grades
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 

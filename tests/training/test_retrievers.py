@@ -16,7 +16,7 @@ from tf_smoothclir.families import hybrid as hybrid_family
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import learning as lexical_learning
-from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import run_report
 from tf_smoothclir.training.run_directory import RunDirectory

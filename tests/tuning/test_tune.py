@@ -21,10 +21,10 @@ from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.tuning import search_space, trial, tune, tuner
+from tf_smoothclir.tuning import search_space, tune, tuner
 from tf_smoothclir.tuning.search_directory import only_search
 from tf_smoothclir.tuning.search_space import with_values
-from tf_smoothclir.tuning.workers import ENVIRONMENT
+from tf_smoothclir.tuning.tune import ENVIRONMENT
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +89,7 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
 
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, results = searched
-    monkeypatch.setattr(trial, "trainer_of", None)
+    monkeypatch.setattr(tuner, "trainer_of", None)
     before, search = snapshot(output_dir / "trials"), Search(search="random", max_trials=TRIALS)
     assert tune.tune(settings, search, output_dir) == results
     assert snapshot(output_dir / "trials") == before
@@ -101,7 +101,7 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
 @pytest.mark.parametrize("call", [1, 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
-    write, calls = trial.write_json, itertools.count(1)
+    write, calls = tuner.write_json, itertools.count(1)
 
     def die_at_a_call(*arguments):
         if next(calls) == call:
@@ -109,7 +109,7 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
         write(*arguments)
 
     search = Search(search="random", max_trials=TRIALS)
-    monkeypatch.setattr(trial, "write_json", die_at_a_call)
+    monkeypatch.setattr(tuner, "write_json", die_at_a_call)
     with pytest.raises(Killed):
         tune.tune(settings, search, tmp_path)
     results = tune.tune(settings, search, tmp_path)
@@ -192,7 +192,7 @@ def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
     error = OSError("no space left on device")
-    monkeypatch.setattr(trial, "trainer_of", mock.Mock(side_effect=error))
+    monkeypatch.setattr(tuner, "trainer_of", mock.Mock(side_effect=error))
     with pytest.raises(OSError, match="no space left"):
         tune.tune(settings, Search(), tmp_path / "out")
     assert not (tmp_path / "out" / "trials.csv").exists()

@@ -8,8 +8,8 @@ import pytest
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_space import search_space
+from tf_smoothclir.tuning.tune import ENVIRONMENT, role, run_local_workers
 from tf_smoothclir.tuning.tuner import TrialTuner
-from tf_smoothclir.tuning.workers import ENVIRONMENT, role, run_local_workers
 from tf_smoothclir.utils.errors import InputError
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tf_smoothclir.publishing.manifest import VersionFacts
+from tf_smoothclir.publishing.export_directory import VersionFacts
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 

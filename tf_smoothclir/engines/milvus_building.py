@@ -14,7 +14,7 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection, field_valu
 from tf_smoothclir.index.document_collections import Collection, check_ids
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.index_kind import AUTO, kind_for
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import in_batches, text_batches
 from tf_smoothclir.utils.errors import input_error

@@ -18,8 +18,7 @@ from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.index.index_kind import EFFORT, FLAT, HNSW_CONSTRUCTION, HNSW_NEIGHBOURS
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.protocols.text_search import SearchHit
+from tf_smoothclir.protocols.text_search import CutPoints, SearchHit
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error

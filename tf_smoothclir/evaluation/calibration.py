@@ -18,7 +18,7 @@ import numpy as np
 from scipy import optimize
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 
 PROBABLE = 0.55  # so that about four of five first hits of three words called relevant are
 

@@ -25,8 +25,8 @@ from tf_smoothclir.evaluation.metrics import (
     named_measures,
     retrieval_metrics,
 )
-from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, hit_shares
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
+from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, CutPoints, hit_shares
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13

@@ -15,7 +15,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.plugins import family, used_by
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier

@@ -23,8 +23,7 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import Words, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
-from tf_smoothclir.publishing.export_directory import checked_part
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.publishing.export_directory import exported_versions, latest_manifest
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.publishing.export_directory import (
+    ExportManifest,
+    check_pair,
+    exported_versions,
+    latest_manifest,
+)
+from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.utils.errors import input_error
 
 _PartT = TypeVar("_PartT")
+ROLE = "family"
 
 
 class ExportedModels(Mapping[str, Any]):
@@ -91,3 +98,21 @@ def load_exported_models(
     models = ExportedModels(latest_manifest(export_dir, version), export_dir)
     dict(models)  # loads all
     return models
+
+
+class ExportedState:
+    """Published models as a part of an export, for `publish_version`; no SavedModel."""
+
+    def __init__(self, owner: Any, model: Any, before: ExportedState | None = None):
+        self.pair_id = ""
+        self._models = [*(before._models if before else ()), (owner, model)]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes everything into a directory."""
+        Path(path).mkdir(exist_ok=True)
+        for owner, model in self._models:
+            owner.save(model, Path(path, owner.name))
+
+    def digest(self) -> str:
+        """A digest of everything that determines the scores."""
+        return digest_as_saved(self.save)

@@ -19,9 +19,8 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
 from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.export_directory import checked_part
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,

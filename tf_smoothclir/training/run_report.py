@@ -17,7 +17,7 @@ from tf_smoothclir.evaluation.evaluate import (
 )
 from tf_smoothclir.evaluation.report import components_table, examples, write_report
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, write_cut_points
+from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress

@@ -20,8 +20,8 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.encoder.tokenizer import has_letters, is_pair, tokens_of
 from tf_smoothclir.evaluation.evaluate import HITS, Hits
-from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.training.run_models import ModelsOverSet
 
 MOST = 600  # queries
