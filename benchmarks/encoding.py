@@ -118,8 +118,8 @@ def _encode(part: list[str]) -> float:
 
 def _tower(directory: Path, known: list[str], dim: int):
     from tf_smoothclir.publishing.exported_tower import ExportedTower
+    from tf_smoothclir.text.tokens import TextEncoder
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-    from tf_smoothclir.text.word_encoder import TextEncoder
 
     workload = Workload(vocabulary=len(known) + 3, dim=dim)
     model = two_tower(workload, workload.settings())

@@ -46,8 +46,8 @@ def export(
     from tf_smoothclir.publishing.version_writer import publish_version
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.evidence import WordEvidence
+    from tf_smoothclir.text.tokens import TextEncoder
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-    from tf_smoothclir.text.word_encoder import TextEncoder
 
     known = words(vocabulary)
     for role in ROLES:

@@ -30,7 +30,7 @@ from tf_smoothclir.publishing.export_directory import (
     part_dir,
 )
 from tf_smoothclir.search.query_files import read_queries
-from tf_smoothclir.server.json_tensors import inputs_of, parse_request
+from tf_smoothclir.server.served_models import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.digests import files_below
 from tf_smoothclir.storage.files import read_json

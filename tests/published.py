@@ -21,8 +21,8 @@ from tf_smoothclir.publishing.exported_search import Collection, build_search_mo
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.evidence import WordEvidence
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models

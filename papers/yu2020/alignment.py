@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.networks.base import unit_rows
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors
 from tf_smoothclir.papers.yu2020.mean_vectors import word_counts
 from tf_smoothclir.utils.errors import input_error

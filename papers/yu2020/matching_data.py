@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.data.word_places import occurrences
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
-from tf_smoothclir.interaction.texts import InteractionTexts, padded_ids
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.networks.base import unit_rows
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _PAIRS_AT_ONCE = 1 << 16

@@ -8,6 +8,7 @@ from tensorflow import keras
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
 from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import (
     PAIRS_AT_ONCE,
     Learned,
@@ -15,11 +16,9 @@ from tf_smoothclir.interaction.learning import (
     features_graph,
     learn,
 )
-from tf_smoothclir.interaction.networks.base import InteractionNetwork
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
-from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import ListScores
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.text.test_tokenizer import tokens
-from tf_smoothclir.encoder.ngram_buckets import fingerprints, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import (
     _class,
     _lower_case,
@@ -19,6 +18,7 @@ from tf_smoothclir.encoder.tokenizer import (
     passage_text,
     tokens_of,
 )
+from tf_smoothclir.encoder.word_evidence import fingerprints, ngram_buckets
 from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize

@@ -43,8 +43,8 @@ from tf_smoothclir.text.given_vocabulary import given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.devices import on_the_cpu
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar

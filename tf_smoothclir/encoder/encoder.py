@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription, version_directory
-from tf_smoothclir.encoder.ngram_buckets import ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
+from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead, ngram_buckets
 from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.paths import local_path
 

@@ -125,7 +125,7 @@ class Dense(Family):
     def published(self, publication):
         from tf_smoothclir.publishing.exported_tower import ExportedTower
         from tf_smoothclir.text.evidence import word_evidence
-        from tf_smoothclir.text.subword_encoder import text_encoder
+        from tf_smoothclir.text.subwords import text_encoder
 
         run, settings, towers = publication.run, publication.settings, {}
         for role in ROLES:

@@ -13,8 +13,8 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 from tf_smoothclir.utils.progress import progress_bar
 

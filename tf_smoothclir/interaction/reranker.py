@@ -12,11 +12,9 @@ import numpy as np
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
 from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures, features_graph
-from tf_smoothclir.interaction.networks.base import InteractionNetwork
-from tf_smoothclir.interaction.networks.word_tables import WordTables
-from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.interaction.word_codes import WordCodes
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json
 from tf_smoothclir.utils.errors import input_error

@@ -17,8 +17,8 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.publishing.request_bounds import (
@@ -31,8 +31,7 @@ from tf_smoothclir.publishing.request_bounds import (
 from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.tokens import Tokens
-from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 

@@ -20,9 +20,9 @@ from tf_smoothclir.publishing.request_bounds import (
 )
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.evidence_levels import NAMES
-from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
+from tf_smoothclir.text.subwords import SubwordTextEncoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
 from tf_smoothclir.towers.positions import PART_BEGINS
 from tf_smoothclir.towers.word_table import WordTableTower

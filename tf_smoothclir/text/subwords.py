@@ -1,8 +1,21 @@
-"""Character n-grams of words, hashed into buckets (Bojanowski et al. 2017, fastText)."""
+"""Character n-grams of words in the graph, hashed (Bojanowski et al. 2017, fastText)."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+
 import tensorflow as tf
+
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.tokens import (
+    DistinctTokens,
+    SubwordTokens,
+    TextEncoder,
+    Tokens,
+    words_by_id,
+)
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 MAX_CHARACTERS = 50  # of a word: longer tokens are not words, and every n-gram costs a row
 _BYTES = 4 * MAX_CHARACTERS  # always enough for that many characters of UTF-8
@@ -34,3 +47,68 @@ def ngrams(
     found = tf.strings.ngrams(marked, tuple(range(shortest, longest + 1)), separator="")
     hashed = tf.strings.to_hash_bucket_fast(found.flat_values, buckets)
     return found.with_flat_values(tf.cast(hashed, kind))
+
+
+class SubwordTextEncoder(TextEncoder):
+    """A `TextEncoder` for towers with `ngram_buckets`.
+
+    It returns `SubwordTokens`, int32, in which unknown words are distinct by their spelling.
+
+    Attributes:
+        ngrams: Buckets, and characters of the shortest and of the longest n-grams.
+    """
+
+    def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
+        super().__init__(vocabulary_path, max_tokens, settings.pretokenized)
+        self._words = words_by_id(vocabulary_path)
+        self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
+        decisive = f"{self.vocabulary_digest} {self.ngrams}"
+        self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
+    def __call__(self, texts: tf.Tensor) -> SubwordTokens:
+        """Encodes texts, `[batch]` string, any bytes; see the class."""
+        return self.of_words(self.words(texts))
+
+    def of_words(self, tokens: tf.RaggedTensor) -> SubwordTokens:
+        """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
+        words, positions = tf.unique(tokens.flat_values)
+        distinct = self.ids(words)
+        lengths = tf.cast(tokens.row_lengths(), tf.int32)
+        texts = tf.cast(tokens.value_rowids(), tf.int32)
+        return self._with_ngrams(DistinctTokens(distinct, positions, lengths, texts), words)
+
+    @tf.function(
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)],
+    )
+    def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> SubwordTokens:
+        """Tokens with the n-grams of the known words; unknown words have none.
+
+        Args:
+            ids: `[tokens]` int32, the token ids of all texts one after the other.
+            lengths: `[batch]` int32, the number of tokens in each text.
+        """
+        tokens = DistinctTokens.of(Tokens.of(ids, lengths))
+        known = tokens.distinct > UNKNOWN_ID
+        words = tf.where(known, self._words.lookup(tf.cast(tokens.distinct, tf.int64)), "")
+        return self._with_ngrams(tokens, words)
+
+    def _with_ngrams(self, tokens: DistinctTokens, words: tf.Tensor) -> SubwordTokens:
+        found = ngrams(words, *self.ngrams)
+        of_ngrams = Tokens(
+            found.flat_values,
+            tf.cast(found.row_lengths(), tf.int32),
+            tf.cast(found.value_rowids(), tf.int32),
+        )
+        return SubwordTokens(*tokens, of_ngrams)
+
+
+def text_encoder(
+    vocabulary_path: str | os.PathLike, settings: TextSettings, role: str
+) -> TextEncoder:
+    """The encoder for a tower of a run."""
+    max_tokens = settings.max_tokens(role)
+    if settings.ngram_buckets:
+        return SubwordTextEncoder(vocabulary_path, max_tokens, settings)
+    return TextEncoder(vocabulary_path, max_tokens, settings.pretokenized)

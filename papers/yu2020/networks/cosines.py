@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
+from tf_smoothclir.interaction.networks.base import WordTables, WordVectorNetwork
 from tf_smoothclir.text.vocabulary import PADDING_ID
 
 

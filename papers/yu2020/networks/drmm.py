@@ -11,7 +11,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork, without_padding
 
 _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, into the last bin

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork
 from tf_smoothclir.papers.yu2020.networks.kernels import kernel_features, kernels
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork, without_padding
 
 # What the cells of a map hold; two of them are two channels.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.oracles import interaction as oracle
 from tests.papers.yu2020 import word_vector_world as world
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020 import ranking, systems
 from tf_smoothclir.papers.yu2020.networks import drmm, kernels
 from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid

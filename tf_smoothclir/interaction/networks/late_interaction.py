@@ -20,8 +20,12 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.interaction.learning import SOFTMAX, LearningSettings
-from tf_smoothclir.interaction.networks.base import WordPair, unit_rows
-from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
+from tf_smoothclir.interaction.networks.base import (
+    WordPair,
+    WordTables,
+    WordVectorNetwork,
+    unit_rows,
+)
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.towers.positions import PART_BEGINS, part_of_position
 
