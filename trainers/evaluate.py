@@ -16,7 +16,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = "Where all files go; empty: evaluation/ in the run, or a directory in it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from absl import flags
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 
 FLAGS = flags.FLAGS

@@ -7,8 +7,7 @@ from pathlib import Path
 from tf_smoothclir.command_line.setting_flags import FLAGS, given_settings, group_from_flags
 from tf_smoothclir.data.sources.memory import write_set
 from tf_smoothclir.data.sources.opening import query_log_of
-from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.utils.errors import input_error
 

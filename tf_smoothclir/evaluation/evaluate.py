@@ -13,13 +13,14 @@ from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.compare import bootstrap_interval
-from tf_smoothclir.evaluation.languages import LANGUAGES, language_figures
 from tf_smoothclir.evaluation.metrics import (
     DEPTH,
+    LANGUAGES,
     RULES,
     confusion_matrix,
     counts,
     grade_metrics,
+    language_figures,
     list_metrics,
     mean_metrics,
     named_measures,

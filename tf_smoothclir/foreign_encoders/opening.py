@@ -16,7 +16,7 @@ from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.foreign_encoders.python_encoders import LIBRARIES, imported, of_library
 from tf_smoothclir.foreign_encoders.vector_files import VectorFile
 from tf_smoothclir.foreign_encoders.vector_store import VectorStore
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import input_error
 
@@ -26,7 +26,7 @@ _named: set[str] = set()  # by the user of this process
 
 def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
     """The encoder that `--encoder` names."""
-    name = settings.encoder
+    name = settings.data
     _named.add(name)
     prefixes = {
         "query_prefix": settings.query_prefix,
@@ -54,7 +54,7 @@ def reopened(settings: EncoderSettings, digest: str) -> ForeignEncoder | VectorF
     No code is imported and no server is asked because a file says so: the user must have named it
     in this process, or in the environment variable `NAMED`.
     """
-    name = settings.encoder
+    name = settings.data
     library, _, _ = name.partition(":")
     is_harmless = name.lower().endswith(".npz") or library in LIBRARIES
     if not is_harmless and name not in {*_named, os.environ.get(NAMED)}:

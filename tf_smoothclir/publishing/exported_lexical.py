@@ -25,8 +25,8 @@ from tf_smoothclir.lexical.words import Words, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
+from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error

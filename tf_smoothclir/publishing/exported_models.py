@@ -16,7 +16,7 @@ from tf_smoothclir.publishing.export_directory import (
     exported_versions,
     latest_manifest,
 )
-from tf_smoothclir.storage.digests import digest_as_saved
+from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.utils.errors import input_error
 
 _PartT = TypeVar("_PartT")

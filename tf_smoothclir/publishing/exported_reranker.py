@@ -28,8 +28,8 @@ from tf_smoothclir.publishing.request_bounds import (
     checked,
     in_pieces,
 )
-from tf_smoothclir.storage.digests import digest_as_saved
 from tf_smoothclir.storage.files import copy_file, read_json, write_json
+from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.utils.errors import input_error

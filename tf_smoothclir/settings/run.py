@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, fields_with_flags, value_text
-from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings

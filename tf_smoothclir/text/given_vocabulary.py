@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from tf_smoothclir.storage.digests import file_digest
+from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.text.embeddings import digit_form
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN

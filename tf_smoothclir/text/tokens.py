@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tf_smoothclir.storage.digests import file_digest
+from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 

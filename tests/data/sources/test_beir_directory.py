@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.beir_directory import BeirDirectory
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.user_files import BeirDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 

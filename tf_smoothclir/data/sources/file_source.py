@@ -22,7 +22,7 @@ from tf_smoothclir.data.sources.tables import (
     Row,
     read_table,
 )
-from tf_smoothclir.storage.digests import joint_digest
+from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 

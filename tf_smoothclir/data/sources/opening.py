@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tf_smoothclir.data.sources.beir_directory import CORPUS, BeirDirectory
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
     checked_directory,
@@ -20,7 +19,9 @@ from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
 from tf_smoothclir.data.sources.user_files import (
+    CORPUS,
     STREAMS,
+    BeirDirectory,
     ClicksDirectory,
     PairsFile,
     QueryLog,

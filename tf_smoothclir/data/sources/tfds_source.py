@@ -13,7 +13,7 @@ from tf_smoothclir.data.pipeline import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.digests import joint_digest
+from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _FIELDS = ("id", "title", "text")
