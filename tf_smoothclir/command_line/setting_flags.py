@@ -87,14 +87,7 @@ def define_plugin() -> None:
 
 
 def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
-    """Imports what --plugin names, and defines the flags of their settings.
-
-    It has to happen before flags are parsed. A command that has all settings of a run has those of
-    plug-ins too.
-
-    Returns:
-        The groups of settings that `--help` shows.
-    """
+    """Imports what --plugin names, and defines the flags of their settings, to be parsed."""
     read = FLAGS.read_flags_from_files(list(arguments), force_gnu=True)
     named = [_plugin_flag(read, place) for place in range(len(read))]
     modules = [name for value in named for name in value.split(",") if name]

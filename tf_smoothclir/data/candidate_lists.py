@@ -28,11 +28,9 @@ class CandidateLists:
 def candidate_lists(
     retrieval_set: RetrievalSet, split: str, *, negatives: int, seed: int, epoch: int = 0
 ) -> CandidateLists:
-    """The candidate lists of a split.
-
-    The sampled documents of a query depend on the seed, the epoch and the query's id alone. They
-    are distinct and never judged for the query. If fewer than `negatives` exist, all are taken.
-    """
+    """The candidate lists of a split; sampled documents are distinct and never judged."""
+    # They depend on the seed, the epoch and the query's id alone. Where there are fewer than
+    # `negatives`, all are taken.
     queries = retrieval_set.queries_in(split)
     begin = np.searchsorted(retrieval_set.query_rows, queries)
     end = np.searchsorted(retrieval_set.query_rows, queries, side="right")

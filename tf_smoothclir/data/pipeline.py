@@ -28,11 +28,10 @@ traced_once = tf.function(autograph=False, reduce_retracing=True)
 
 
 class Pipeline(abc.ABC):
-    """Batches of query-document pairs for training.
+    """Batches of query-document pairs for training."""
 
-    The batches of an epoch are a function of seed and epoch alone, so that training can continue at
-    any step as if it had never stopped.
-    """
+    # The batches of an epoch are a function of seed and epoch alone, so training can continue at
+    # any step.
 
     def __init__(
         self, tokenized_set: TokenizedSet, *, batch_size: int, seed: int, both_at_once: bool = False
@@ -52,12 +51,7 @@ class Pipeline(abc.ABC):
         """`[steps]` int64, the number of pairs up to the end of each batch of an epoch."""
 
     def epoch(self, lists: CandidateLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
-        """The batches of an epoch, from `start_step` on.
-
-        Returns:
-            A dataset of `(inputs, grades)`: inputs as `TwoTower` takes them, with tokens as
-            `tower_tokens` returns them; int32 grades in the shape of its scores.
-        """
+        """`(inputs, grades)` from a step on: of `TwoTower`; int32 in the shape of its scores."""
         pairs = self._pairs(lists, epoch)
         steps = tf.data.Dataset.range(start_step, len(self.pair_ends(lists, epoch)))
         return prefetched(steps, lambda step: self._batch(step, *pairs), 8)
@@ -110,11 +104,7 @@ class PairPipeline(Pipeline):
 
 
 class BucketedPairPipeline(PairPipeline):
-    """Shuffled pairs, in batches whose documents have about the same length.
-
-    For towers that pad. It sorts the pairs of every few batches by length, cuts them into batches
-    again, and shuffles these batches.
-    """
+    """Shuffled pairs, in batches whose documents are about as long, for towers that pad."""
 
     def __init__(self, tokenized_set, **kwargs):
         super().__init__(tokenized_set, **kwargs)
@@ -135,11 +125,10 @@ class BucketedPairPipeline(PairPipeline):
 
 
 class ListPipeline(Pipeline):
-    """Whole candidate lists in shuffled order; each query is encoded once for all its documents.
+    """Whole candidate lists in shuffled order; each query is encoded once for all its documents."""
 
-    Batches have `batch_size` pairs on average: a list is in the batch that its last pair would be
-    in if every batch had exactly as many.
-    """
+    # Batches have `batch_size` pairs on average: a list is in the batch that its last pair would be
+    # in if all had as many.
 
     def batch_pairs(self, lists, epoch, step):
         order, ends, _ = self._order(lists, epoch)
@@ -187,11 +176,10 @@ class ListPipeline(Pipeline):
 
 
 class InBatchPipeline(ListPipeline):
-    """Whole candidate lists whose documents are negatives for all other queries of the batch.
+    """Whole candidate lists whose documents are negatives for all other queries of the batch."""
 
-    For a `TwoTower` with `in_batch`: each document comes once, and the grades are `[queries,
-    documents]`, 0 for a document outside the list of a query. Lists hold all judged documents.
-    """
+    # Each document comes once, and the grades are `[queries, documents]`, 0 outside the list of a
+    # query.
 
     def _list_batch(self, queries, list_lengths, documents, grades):
         # Grades of lists become a matrix: `[pairs, 2]`, the query and the document of each.
@@ -271,12 +259,10 @@ def prefetched(steps: tf.data.Dataset, batch: Callable, number: int) -> tf.data.
 
 
 def plain_options() -> tf.data.Options:
-    """Options that make tf.data run a pipeline as given: no autotuning, no rewriting.
-
-    tf.data's autotuning wakes at intervals that double up to a minute, and closing a pipeline waits
-    for it to wake: an epoch of three seconds took up to five (TensorFlow 2.15 and 2.21). Rewriting
-    takes half of the time that an iterator needs to start, and makes it no faster.
-    """
+    """Options that make tf.data run a pipeline as given: no autotuning, no rewriting."""
+    # tf.data's autotuning wakes at intervals that double up to a minute, and closing a pipeline
+    # waits for it: an epoch of three seconds took up to five (TensorFlow 2.15 and 2.21). Rewriting
+    # takes half of the time that an iterator needs to start, and makes it no faster.
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
@@ -309,11 +295,9 @@ def gather_rows(
 
 
 def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
-    """`[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths.
-
-    Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row. But it
-    runs on the CPU only, which suits input pipelines; models, on any device, use `tf.repeat`.
-    """
+    """`[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths."""
+    # Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row; but on
+    # the CPU only.
     lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
     # One range per row, of numbers whose upper halves are the row number.
     begins = tf.bitwise.left_shift(tf.range(tf.size(lengths, tf.int64)), bits)

@@ -135,10 +135,7 @@ def encode_role(
 
 
 def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory: Path) -> None:
-    """Cuts the store of documents as towers read them; another one keeps what lexical models read.
-
-    Towers read no titles.
-    """
+    """Cuts the store of documents as towers read them, without titles; another keeps all."""
     titles: np.ndarray | int = 0
     if settings.reads_titles:
         most, lengths = settings.read_tokens("document"), [np.zeros(0, np.int64)]
@@ -154,11 +151,8 @@ def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory
 def _count_and_encode(
     retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
 ) -> Path:
-    """Writes token stores, and missing vocabularies, in one pass over the texts.
-
-    The pass stores provisional numbers, which become ids once the vocabulary is known. Returns the
-    directory of the stores.
-    """
+    """Writes token stores, and missing vocabularies, in one pass; returns the stores' directory."""
+    # The pass stores provisional numbers, which become ids once the vocabulary is known.
     counters = {role: TokenCounter(settings.pretokenized) for role in ROLES}
     if settings.shared_vocabulary:
         counters["document"] = counters["query"]

@@ -70,11 +70,9 @@ class RetrievalSet:
 
     @functools.cached_property
     def tie_order(self) -> np.ndarray:
-        """`[documents]` int64, which of two documents of equal score ranks first: the smaller.
-
-        It is the rank of each document by the hash of its id, so that neither the order of the
-        files nor the grades favour a document.
-        """
+        """`[documents]` int64, which of two documents of equal score ranks first: the smaller."""
+        # The rank by the hash of the id: neither the order of the files nor the grades favour a
+        # document.
         order = np.argsort(hash_ids(self.document_ids), kind="stable")
         return np.argsort(order, kind="stable")
 
@@ -176,12 +174,10 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
 def checked_judgments(
     source: Source, query_row: Mapping[str, int], document_row: Mapping[str, int], num_grades: int
 ) -> np.ndarray:
-    """`[judgments, 3]` int32: query row, document row, grade; sorted by query.
-
-    A negative grade, such as of spam, counts as 0. Up to the share `source.max_skipped` of them,
-    judgments of unknown ids are skipped, and of those that repeat each other all but one of the
-    highest grade. A warning counts them.
-    """
+    """`[judgments, 3]` int32: query row, document row, grade; sorted by query."""
+    # A negative grade, such as of spam, counts as 0. Up to the share `source.max_skipped` of them,
+    # judgments of unknown ids are skipped, and of those that repeat each other all but the highest;
+    # a warning counts them.
     judged, indices, unknown = _read(source, query_row, document_row, num_grades)
     # Those that repeat each other stand together, the highest grade first.
     order = np.lexsort((-judged[:, 2], judged[:, 1], judged[:, 0]))

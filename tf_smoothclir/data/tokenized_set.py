@@ -21,12 +21,10 @@ WHOLE = "document.whole"  # store of all documents, where `document` cuts any
 
 
 class RaggedStore:
-    """An immutable list of rows, such as the token ids of every document of a collection.
+    """An immutable list of rows, such as the token ids of every document of a collection."""
 
-    `<name>.values` contains all rows one after the other, `<name>.offsets` (int64) the beginning of
-    each and the end of the last. Both are little-endian without a header, so NumPy and TensorFlow
-    can map them.
-    """
+    # `<name>.values` has all rows one after the other, `<name>.offsets` (int64) where each begins
+    # and the last ends: little-endian without a header, so NumPy and TensorFlow can map them.
 
     def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
         self.path = Path(directory, f"{name}.values")

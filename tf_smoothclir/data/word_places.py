@@ -30,13 +30,10 @@ class Occurrences:
     counts: np.ndarray  # `[tokens]` int64, the number of places
 
     def vectors(self) -> np.ndarray:
-        """`[tokens, dim]` float32.
-
-        A token's vector is the sum over its n places, divided by √n. Its entries have the variance
-        1 - n / N for N places in all, so a token that occurs everywhere says nothing; a token that
-        occurs nowhere has zeros. The inner product of two vectors, divided by `dim`, estimates the
-        correlation (φ) of occurring in the same places.
-        """
+        """`[tokens, dim]` float32: sums over a token's n places, divided by √n; or zeros."""
+        # Entries have the variance 1 - n / N for N places in all: a token that occurs everywhere
+        # says nothing. The inner product of two, divided by `dim`, estimates the correlation (φ) of
+        # occurring in the same places.
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
 
     def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
@@ -57,11 +54,9 @@ class Occurrences:
 def occurrences(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
-    """Occurrences of tokens in the training pairs of the highest grade.
-
-    Each training query is a place: the query and its documents of the highest grade occur there.
-    The vectors of the places are drawn from N(0, 1) and centred over all places.
-    """
+    """Occurrences of tokens in the training pairs of the highest grade."""
+    # Each training query is a place, where it and its best documents occur; vectors are drawn from
+    # N(0, 1) and centred.
     stores = {role: tokenized_set.tokens(role) for role in roles}
     best = tokenized_set.retrieval_set.num_grades - 1
     lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=seed)
@@ -100,14 +95,9 @@ def _tokens_in(store: RaggedStore, rows: np.ndarray, size: int) -> Iterator[np.n
 def inverse_document_frequency(
     tokenized_set: TokenizedSet, roles: Sequence[str], vocabulary_size: int
 ) -> np.ndarray:
-    """Ln(1 + N / n) for each token, which n of N texts contain.
-
-    The texts are the documents and the training queries. A token without a text counts as if it had
-    one, and so does "unknown": its words are as rare as any.
-
-    Returns:
-        `[vocabulary_size]` float64, all above 0.
-    """
+    """Ln(1 + N / n), `[vocabulary_size]` float64, for tokens that n of N texts contain."""
+    # Of documents and training queries. A token without a text counts as if it had one, and so does
+    # "unknown".
     texts, having = 0, np.zeros(vocabulary_size, np.int64)
     for role in roles:
         store = tokenized_set.tokens(role)

@@ -27,13 +27,9 @@ _BYTES_TO_COMPARE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Place of an array of little-endian float32 in the file of the variables.
+    """Place of an array of little-endian float32 in the file of the variables."""
 
-    Attributes:
-        offset: Bytes before it.
-    """
-
-    offset: int
+    offset: int  # bytes before it
     shape: tuple[int, ...]
 
 
@@ -48,28 +44,20 @@ class Ngrams:
 
 @dataclasses.dataclass(frozen=True)
 class TowerDescription:
-    """Settings by which a tower of average pooling makes vectors from texts.
+    """Settings by which a tower of average pooling makes vectors from texts."""
 
-    Attributes:
-        vocabulary: Relative path of the file of its words.
-        max_tokens: Longer texts are cut to this many tokens.
-        arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
-            `[buckets, dim]`; `token_weights`, `[words, 1]`, of which the weights are softplus after
-            multiplication by `pace`; `position_weights`, `[parts]`, logarithms.
-        part_begins: First position of each of the parts of a text that `position_weights` weigh.
-        pace: See `arrays`.
-        ngrams: None for words alone.
-        pretokenized: Whether words are what stands between white space.
-    """
+    # Arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
+    # `[buckets, dim]`; `token_weights`, `[words, 1]`, softplus after multiplication by `pace`;
+    # `position_weights`, `[parts]`, logarithms.
 
-    vocabulary: str
-    max_tokens: int
+    vocabulary: str  # relative path
+    max_tokens: int  # of a text, the first ones
     epsilon: float
     arrays: dict[str, StoredArray]
-    part_begins: tuple[int, ...]
+    part_begins: tuple[int, ...]  # first position of each part that is weighed
     pace: float
-    ngrams: Ngrams | None
-    pretokenized: bool = False
+    ngrams: Ngrams | None  # None for words alone
+    pretokenized: bool = False  # words are what stands between white space
 
     def write(self, directory: Path) -> None:
         """Writes the description into the directory of a SavedModel, which is not published yet."""

@@ -38,21 +38,13 @@ class TokenVectors(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """The tokens of texts.
+    """The tokens of texts."""
 
-    Attributes:
-        words: Distinct ones.
-        vectors: `[distinct, dim]` float32.
-        numbers: `[tokens]`, the place of each token in `words`.
-        weights: `[tokens]` float32.
-        ends: `[texts]`, where the tokens of each text end.
-    """
-
-    words: list[str]
-    vectors: np.ndarray
-    numbers: np.ndarray
-    weights: np.ndarray
-    ends: np.ndarray
+    words: list[str]  # distinct ones
+    vectors: np.ndarray  # `[distinct, dim]` float32
+    numbers: np.ndarray  # `[tokens]`, the place of each token in `words`
+    weights: np.ndarray  # `[tokens]` float32
+    ends: np.ndarray  # `[texts]`, where the tokens of each text end
 
     def texts(self) -> Iterator[slice]:
         """Yields where the tokens of each text are."""
@@ -95,13 +87,7 @@ class Encoder:
 
     @classmethod
     def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Encoder:
-        """Loads a tower from the directory of its version; see the constructor.
-
-        Args:
-            directory: Has its SavedModel and its manifest.
-            role: "query" or "document".
-            is_checked: Its files have been compared with its manifest already.
-        """
+        """Loads a tower from the directory of its version, perhaps of checked files."""
         encoder = cls.__new__(cls)
         encoder._load(directory, role, is_checked)
         return encoder
@@ -195,11 +181,9 @@ class Encoder:
         return _Read(words, self._word_vectors(words, ids), numbers, weights, ends)
 
     def _words(self, texts: list[Text]) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """The distinct words; `[tokens]`, the place of each token there; `[texts]` lengths.
-
-        No token reaches over a plain space, so that what stands between two of them, a chunk, has
-        its tokens whatever is around it: each different chunk is split once.
-        """
+        """The distinct words; `[tokens]`, the place of each token there; `[texts]` lengths."""
+        # No token reaches over a plain space, so what stands between two of them has its tokens
+        # whatever is around it: each different chunk is split once.
         # Each different chunk gets a number; `of_texts` has those of all texts, `[chunks]`.
         split = [_characters(text).split(" ") for text in texts]
         chunks = _Numbers()

@@ -51,13 +51,7 @@ def is_pair(token: str) -> bool:
 def passage_text(
     text: str, number: int, longest: int, title: str = "", pretokenized: bool = False
 ) -> str:
-    """A passage of a text, as `lexical.words.Words.passages` cuts it, in whole words.
-
-    Args:
-        number: From 0.
-        longest: Tokens of a passage.
-        title: What stands before the text, and is counted too.
-    """
+    """A passage, as `Words.passages` cuts it, in whole words; `longest` counts the title."""
     tokens = functools.partial(tokens_of, pretokenized=pretokenized)
     words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
     first = len(tokens(title))
@@ -127,10 +121,9 @@ class _Class:
 
 
 class _Replacements(dict):
-    """Code point -> what stands for it in a text whose tokens are separated by spaces.
+    """Code point -> what stands for it in a text whose tokens are separated by spaces."""
 
-    Only characters of unspaced scripts stay as they are: what is right depends on their marks.
-    """
+    # Only characters of unspaced scripts stay as they are: what is right depends on their marks.
 
     def __init__(self):
         super().__init__(_lower_case())

@@ -24,11 +24,7 @@ LEAST_SHARE = 0.5  # of the n-grams of a word, that words of the vocabulary must
 def ngram_buckets(
     words: Sequence[str], buckets: int, shortest: int, longest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The buckets of the n-grams of "<word>".
-
-    Returns:
-        `[n-grams]` int64, ordered by word; and `[words]` int64, the number of n-grams of each word.
-    """
+    """The buckets of the n-grams of "<word>", int64, by word, and how many each word has."""
     ngrams, numbers = [], []
     for word in words:
         before = len(ngrams)

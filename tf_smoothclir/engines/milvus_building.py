@@ -36,11 +36,8 @@ def build_collection(
     data: DataSettings | None = None,
     overwrite: bool = False,
 ) -> MilvusCollection:
-    """Encodes a collection and writes it into Milvus.
-
-    It is written as `<name>_building`, and gets its name once it is complete. An interrupted build
-    starts from the beginning.
-    """
+    """Encodes a collection and writes it into Milvus; after an interruption, all again."""
+    # It is written as `<name>_building`, and gets its name once it is complete.
     if milvus.has(name):
         milvus.note(name)  # nothing that is not ours is ever replaced
         if not overwrite:
@@ -80,10 +77,8 @@ def change_collection(
     add: Collection | None = None,
     remove: Sequence[str] = (),
 ) -> MilvusCollection:
-    """Removes documents, then adds others, which replace those of the same ids.
-
-    Milvus takes the changes batch by batch: after an interruption, give them again.
-    """
+    """Removes documents, then adds others, which replace those of the same ids."""
+    # Milvus takes the changes batch by batch: after an interruption, give them again.
     target = MilvusCollection(milvus, name)
     check_pair(target.manifest, export)
     documents = 0 if add is None else _checked_size(add)

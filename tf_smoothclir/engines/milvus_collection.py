@@ -32,14 +32,10 @@ _IDS_PER_CALL = 1000
 
 
 class PartOfQuery(NamedTuple):
-    """Part of a query for one half of the index.
-
-    Attributes:
-        value: A vector, `[dim]` float32, or words, as `sparse_value` returns them.
-    """
+    """Part of a query for one half of the index."""
 
     half: str
-    value: Any
+    value: Any  # `[dim]` float32, or words of `sparse_value`
     weight: float
 
 
@@ -106,23 +102,15 @@ class MilvusCollection:
     def search(
         self, query_vectors: np.ndarray, depth: int, cut_points: CutPoints | None = None
     ) -> list[list[SearchHit]]:
-        """The best documents of each query by their vectors.
-
-        Among the documents that Milvus returns, equal scores are ordered by a hash of the id.
-
-        Args:
-            query_vectors: `[queries, dim]`, from the query tower of the same training run.
-        """
+        """The best documents by `[queries, dim]`; equal scores by a hash of the id."""
         vectors = list(np.asarray(query_vectors, np.float32))
         found = self._search("dense", vectors, depth)
         return [self._hits(row, 1.0, cut_points) for row in found]
 
     def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
-        """The best documents of a query by a weighted sum, which Milvus computes.
-
-        It adds the scores of the best `candidates(depth)` documents by words, and as many by
-        vectors; a document that is among one of them only has nothing of the other score.
-        """
+        """The best documents of a query by a weighted sum, which Milvus computes."""
+        # Of the best `candidates(depth)` documents by words and by vectors; one that is among one
+        # of them only has nothing of the other score.
         if not parts:
             return []
         if len(parts) == 1:
@@ -252,12 +240,7 @@ def field_values(half: str, rows: Any) -> list:
 
 
 def sparse_value(words: np.ndarray, weights: np.ndarray) -> dict[int, float]:
-    """A sparse vector as Milvus takes it.
-
-    Args:
-        words: `[words]` int.
-        weights: `[words]` float32.
-    """
+    """A sparse vector as Milvus takes it, of `[words]` int and float32 weights."""
     return dict(zip(words.tolist(), weights.tolist())) or _EMPTY
 
 

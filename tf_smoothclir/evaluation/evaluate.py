@@ -172,11 +172,7 @@ def evaluate_split(
     trec_dir: Path | None = None,
     measures: Sequence[str] = (),
 ) -> Evaluation:
-    """Measures the ranking of candidate lists and, of a retriever, full retrieval.
-
-    Args:
-        measures: Names for `named_measures` of full retrieval.
-    """
+    """Measures candidate lists and, of a retriever, full retrieval, by `measures` too."""
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):

@@ -41,20 +41,9 @@ _FIRST, _CUT = 10, 20
 def ranked_grades(
     scores: np.ndarray, grades: np.ndarray, offsets: np.ndarray, tie_order: np.ndarray
 ) -> np.ndarray:
-    """Sorts the grades of candidate lists by score.
-
-    Args:
-        scores: `[pairs]` float, the pairs of all lists, one list after the other.
-        grades: `[pairs]` int.
-        offsets: `[lists + 1]`, where each list begins and ends.
-        tie_order: `[pairs]`; of equal scores, the smaller comes first.
-
-    Returns:
-        `[lists, longest list]` int32: the grades, best score first; -1 is padding.
-
-    Raises:
-        InputError: A score is NaN, which has no place in an order.
-    """
+    """`[lists, longest]` int32: the grades of `[pairs]`, best score first; -1 is padding."""
+    # Of equal scores, the smaller of `tie_order`, `[pairs]`, comes first; NaN has no place in an
+    # order.
     if np.isnan(scores).any():
         remedy = "Look for NaN in the model, or in the vectors of the encoder"
         raise input_error("scores", f"{np.isnan(scores).sum()} of {len(scores)} are NaN", remedy)
@@ -68,16 +57,7 @@ def ranked_grades(
 
 
 def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.ndarray:
-    """NDCG, average precision or reciprocal rank by tensorflow-ranking or keras-rs.
-
-    Args:
-        name: "ndcg", "average_precision" or "reciprocal_rank".
-        ranked: `[lists, length]` grades, best first; -1 is padding.
-        topn: How many places count from the top; None for all.
-
-    Returns:
-        `[lists]` float32.
-    """
+    """`[lists]` float32: "ndcg", "average_precision" or "reciprocal_rank" of `ranked_grades`."""
     if not ranked.size:  # keras-rs fails on it
         return np.zeros(len(ranked), np.float32)
     order = -np.arange(ranked.shape[1], dtype=np.float32) + np.zeros((len(ranked), 1), np.float32)
@@ -85,17 +65,8 @@ def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.
 
 
 def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:
-    """Computes the seven metrics of ranked grades.
-
-    NDCG, average precision and reciprocal rank come from tensorflow-ranking or keras-rs. Precision
-    is computed here: tensorflow-ranking divides by the length of a list shorter than k.
-
-    Args:
-        ranked: `[lists, length]` int32 grades, best first; -1 is padding.
-
-    Returns:
-        Metric name -> `[lists]` float64 in [0, 1]; NaN where the list has no relevant document.
-    """
+    """Metric -> `[lists]` float64 of `ranked_grades`; NaN where a list has no relevant document."""
+    # Precision is computed here: tensorflow-ranking divides by the length of a list shorter than k.
     best, relevant = ranked == num_grades - 1, ranked >= 1
     values = {
         "P_mr@1": best[:, :1].any(axis=1),
@@ -145,17 +116,9 @@ def grades_by_query(queries: np.ndarray, grades: np.ndarray, number: int) -> np.
 def collection_metrics(
     ranked: np.ndarray, ideal: np.ndarray, best: int, cut: int = 10
 ) -> dict[str, np.ndarray]:
-    """Metrics of rankings of a collection, `[queries]` float64.
-
-    NaN stands for a query without a document of the best grade, in nDCG and MAP of any grade from 1
-    on.
-
-    Args:
-        ranked: `[queries, depth]` int, grades, the best score first; 0 where nobody judged.
-        ideal: `[queries, most]` int, of all judged documents, the highest first.
-        best: The highest grade of the set.
-        cut: Of nDCG.
-    """
+    """`[queries]` float64 of ranked `[queries, depth]` and of all judged grades, falling."""
+    # `[queries]` float64; NaN without a document of the best grade, in nDCG (at `cut`) and MAP of
+    # any grade from 1 on.
     found, relevant = ranked == best, ranked > 0
     mates, all_relevant = (
         np.where(number > 0, number, np.nan)
@@ -217,17 +180,9 @@ def named_measures(
     qrels: Mapping[str, Mapping[str, int]],
     query_ids: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """Measures queries: by each key of `names`, `[queries]` float64.
-
-    NaN stands for a query without a document that is relevant for the measure; queries that the run
-    lacks have 0.
-
-    Args:
-        names: Name of a measure for us -> for `ir_measures`.
-        run: Query -> document -> score; equal scores are ordered by the hash of the id.
-        qrels: Query -> document -> grade.
-        query_ids: Of the queries that are measured.
-    """
+    """Our name -> `[queries]` float64, by names for `ir_measures`; 0 for queries not in `run`."""
+    # NaN stands for a query without a document that is relevant for the measure. Equal scores are
+    # ordered by the hash of the id.
     import ir_measures  # here, because searches need none of it
 
     ours, values = collections.defaultdict(list), {}
@@ -267,11 +222,7 @@ def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str, dict[str, float]]:
-    """Row of a table -> column -> figure; rows are "all" and each language of several.
-
-    Returns:
-        Nothing for a set of one language on either side.
-    """
+    """Row of a table -> column -> figure; rows: "all" and each language of several, else none."""
     of_documents, of_queries = retrieval_set.document_languages, retrieval_set.query_languages
     if max(len(of_documents.codes), len(of_queries.codes)) < 2:
         return {}

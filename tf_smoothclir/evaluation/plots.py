@@ -81,10 +81,8 @@ def score_density(
 
 
 def _panels(width: float, height: float, number: int = 1):
-    """A figure of some inches, and its axes side by side.
-
-    A layout that is computed would take two thirds of the time of a plot, so margins are fixed.
-    """
+    """A figure of some inches, and its axes side by side."""
+    # Margins are fixed: a layout that is computed would take two thirds of the time of a plot.
     figure, axes = plt.subplots(1, number, figsize=(width, height))
     figure.subplots_adjust(
         left=_LEFT / width,

@@ -36,10 +36,7 @@ _BY = "full/nDCG@10"
 
 
 def metrics_cells(content: Mapping[str, Any], splits: Sequence[str]) -> list[Cells]:
-    """Tables of the whole collection, then of candidate lists: a row per metric, columns by split.
-
-    There is none where nothing was measured.
-    """
+    """Tables of the whole collection and of candidate lists, as measured: metrics by split."""
     tables = []
     for title, prefix in (("whole collection", "full/"), ("candidate lists", "")):
         header = [title, *(f"{split} (95% interval)" for split in splits), "queries"]

@@ -133,11 +133,7 @@ class RunMetrics:
 
 
 def read_run(path: Path) -> Run:
-    """Reads the lines `query Q0 document rank score tag` of a TREC run.
-
-    Spaces or tabs separate the columns. The score alone decides: the rank is ignored, as in
-    trec_eval.
-    """
+    """Reads lines `query Q0 document rank score tag`; as in trec_eval, the score alone decides."""
     run: dict[str, dict[str, float]] = {}
     columns = ("query", "Q0", "document", "rank", "score", "tag")
     for line, (query, _, document, _, score, _) in _read_columns(path, columns):
@@ -167,11 +163,9 @@ def highest_grade(qrels: Qrels) -> int:
 
 
 def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetrics:
-    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does.
-
-    Relevant documents that the run lacks count as not retrieved, in the ideal ranking of NDCG and
-    in the divisor of MAP. Equal scores are ordered by the hash of the document id.
-    """
+    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does."""
+    # Relevant documents that the run lacks count in the ideal ranking of NDCG and in the divisor of
+    # MAP.
     query_ids, names = tuple(sorted(qrels)), dict(zip(measures, measures))
     return RunMetrics(
         query_ids,

@@ -18,15 +18,10 @@ _NAMES = ("query", "document")
 
 @dataclasses.dataclass(frozen=True)
 class InteractionTexts:
-    """All texts of a set.
+    """All texts of a set as ids."""
 
-    Attributes:
-        queries: `[queries, n]` int32; 0 is padding, which stands after the words.
-        documents: `[documents, m]` int32.
-    """
-
-    queries: np.ndarray
-    documents: np.ndarray
+    queries: np.ndarray  # `[queries, n]` int32; 0 is padding, after the words
+    documents: np.ndarray  # `[documents, m]` int32
 
     @classmethod
     def of(
@@ -39,17 +34,7 @@ class InteractionTexts:
         )
 
     def by_length(self, query_rows: np.ndarray, document_rows: np.ndarray) -> np.ndarray:
-        """An order of pairs in which neighbours are about as long.
-
-        Batches of such pairs have little padding, which networks leave out.
-
-        Args:
-            query_rows: `[pairs]` int.
-            document_rows: `[pairs]` int.
-
-        Returns:
-            `[pairs]` int, the places of the pairs.
-        """
+        """`[pairs]` int, an order in which neighbours are about as long."""
         queries, documents = (
             (ids != PADDING_ID).sum(axis=1)[rows]
             for ids, rows in ((self.queries, query_rows), (self.documents, document_rows))
@@ -58,14 +43,9 @@ class InteractionTexts:
 
 
 def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) -> np.ndarray:
-    """The first words of texts.
-
-    Args:
-        kept: `[ids]` bool; ids that are `False` are left out first, ids from its end on are kept.
-
-    Returns:
-        `[texts, longest]` int32, where `longest` is at most `length`, and at least 1.
-    """
+    """The first words of texts, `[texts, longest]` int32, where `longest` is 1 to `length`."""
+    # Ids that `kept`, `[ids]` bool, has as `False` are left out first; ids from its end on are
+    # kept.
     values, lengths = np.asarray(store.values), store.lengths
     rows = np.repeat(np.arange(len(lengths)), lengths)
     if kept is not None:
@@ -84,24 +64,14 @@ def padded_ids(store: RaggedStore, length: int, kept: np.ndarray | None = None) 
 
 @dataclasses.dataclass(frozen=True)
 class WordCodes:
-    """Directions of word vectors.
+    """Directions of word vectors."""
 
-    Attributes:
-        query: `[query words, dim]` int8; zeros for words without a vector.
-        document: `[document words, dim]` int8; the same object if both languages share a table.
-    """
-
-    query: np.ndarray
-    document: np.ndarray
+    query: np.ndarray  # `[query words, dim]` int8; zeros for words without a vector
+    document: np.ndarray  # `[document words, dim]` int8; the same object for one table of both
 
     @classmethod
     def of(cls, query: np.ndarray, document: np.ndarray, dim: int = DIM) -> WordCodes:
-        """Encodes vectors; longer ones are projected to `dim` numbers.
-
-        Args:
-            query: `[query words, ...]` float32, in the space of `document`.
-            document: `[document words, ...]` float32.
-        """
+        """Encodes float32 vectors of one space; longer ones are projected to `dim` numbers."""
         shared = query is document or np.array_equal(query, document)
         tables = [unit_rows(one.astype(np.float32)) for one in (query, document)[shared:]]
         if tables[0].shape[1] > dim:

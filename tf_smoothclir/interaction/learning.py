@@ -51,15 +51,10 @@ class LearningSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Learned:
-    """History of learning a network.
+    """History of learning a network."""
 
-    Attributes:
-        best_epoch: From 1; 0 if the weights to begin with were best.
-        history: What `validate` returned before the first epoch and after each.
-    """
-
-    best_epoch: int
-    history: tuple[float, ...]
+    best_epoch: int  # from 1; 0 if the weights to begin with were best
+    history: tuple[float, ...]  # what `validate` returned before the first epoch and after each
     losses: tuple[float, ...]
     seconds: float
 

@@ -25,28 +25,18 @@ _CHOICES, _ARRAYS = "reranker.json", "reranker.npz"
 
 @dataclasses.dataclass(frozen=True)
 class RerankerChoices:
-    """Settings and choices of a re-ranker, besides its arrays.
+    """Settings and choices of a re-ranker, besides its arrays."""
 
-    Attributes:
-        network: Its name in `RERANKERS`.
-        weight: What its scores are multiplied by before those of the first stage are added; 0 where
-            the first stage alone is not worse on validation.
-        best_epoch: From 1; 0 if learning made nothing better.
-        validation: Share of the re-ranker in the score -> the mean of NDCG@5 of candidate lists and
-            MRR@10 of full retrieval, over the validation queries.
-        share: The one of `validation` that `weight` stands for.
-        related: Whether it has learned from documents of lower grades too.
-    """
-
-    network: str
-    weight: float
+    network: str  # its name in `RERANKERS`
+    weight: float  # of its scores beside the first stage's; 0 where that alone is not worse
     query_length: int
     document_length: int
-    best_epoch: int = 0
+    best_epoch: int = 0  # from 1; 0 if learning made nothing better
+    # Share -> mean of NDCG@5 and full MRR@10.
     validation: dict[str, float] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
-    share: float = 0.0
-    related: bool = False
+    share: float = 0.0  # the one of `validation` that `weight` stands for
+    related: bool = False  # whether it learned from documents of lower grades too
 
     @property
     def gain(self) -> float:
@@ -55,12 +45,7 @@ class RerankerChoices:
 
 
 class Reranker:
-    """A learned re-ranker.
-
-    Attributes:
-        network: The network, over `codes`.
-        word_weights: `[query words]` float32, how much words count before learning.
-    """
+    """A network over `codes`; `word_weights`, `[query words]`, count before learning."""
 
     name: ClassVar[str] = "reranked"
 
@@ -185,11 +170,9 @@ class ListScores:
 
 
 def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:
-    """1 + ln(N / n) for words that n of N documents have, `[query words]` float32.
-
-    Words of queries have the frequency of the same word of documents where there is one, and count
-    like the rarest words elsewhere.
-    """
+    """1 + ln(N / n) for words that n of N documents have, `[query words]` float32."""
+    # Words of queries have the frequency of the same word of documents; where there is none, they
+    # count like the rarest.
     own, other = (tokenized_set.vocabulary(role) for role in ROLES)
     store = tokenized_set.tokens("document")
     owners = np.repeat(np.arange(len(store)), store.lengths)

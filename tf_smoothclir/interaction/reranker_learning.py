@@ -217,11 +217,7 @@ class FirstStageValidation:
         return ranking.candidate_lists(self._set), ranking
 
     def unit(self, scores: np.ndarray, ranking: Ranking | None = None) -> float:
-        """The weight by which scores spread as much as those of the first stage.
-
-        Args:
-            scores: `[queries, depth]`, of the re-ranker.
-        """
+        """The weight by which `[queries, depth]` scores spread as the first stage's."""
         first = (ranking or self.ranking).scores
         spreads = (one[:, :_SPREAD_OVER].std(axis=1).mean() for one in (first, scores))
         of_first, of_scores = map(float, spreads)
@@ -256,10 +252,7 @@ def _is_sound(measured: np.ndarray, first_stage: np.ndarray) -> bool:
 
 
 def reciprocal_ranks(ranking: Ranking, retrieval_set: RetrievalSet) -> np.ndarray:
-    """`[queries]`, 1 / rank of the first document of the query's highest grade.
-
-    0 where it is not among the first 10.
-    """
+    """`[queries]`, 1 / rank of the first document of the query's highest grade; 0 below rank 10."""
     highest = np.zeros(len(retrieval_set.query_ids), int)
     np.maximum.at(highest, retrieval_set.query_rows, retrieval_set.grades)
     wanted = np.maximum(1, highest[ranking.query_rows, np.newaxis])

@@ -41,12 +41,7 @@ _SPLIT, _METRICS = "validation", ("full/MRR@10", "NDCG@5", "P_mr@1")  # that cut
 
 
 class Publication:
-    """What is published of a run.
-
-    Attributes:
-        published: Family -> its published model, parts first.
-        settings: Those of the run, with the vectors as they are published.
-    """
+    """What is published of a run: family -> model; settings with vectors as published."""
 
     def __init__(self, run: RunDirectory, models: RunModels):
         self.run, self.models, self.settings = run, models, models.settings
@@ -75,11 +70,7 @@ def export_run(
     collection: Any = None,
     verifier: Verifier | None = None,
 ) -> int:
-    """Exports what a run ranks with; towers with the weights of their best epoch.
-
-    Args:
-        collection: The `documents` of the search model; None for the set of the run.
-    """
+    """Exports what a run ranks with, a search model over `collection` too; the version."""
     models, cut_points = load_models(run, dim), None
     if None in models.values():
         models, cut_points = _refitted(run, models)

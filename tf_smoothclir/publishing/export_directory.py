@@ -181,11 +181,9 @@ def checked_part(
 
 
 def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
-    """The newest version with one of these parts of which all that ranks together is whole.
-
-    So all parts move to a version together, or none does. Later versions are logged with what is
-    wrong with them. Where none is whole, it is the newest complete one.
-    """
+    """The newest version with one of these parts of which all that ranks together is whole."""
+    # So all parts move to a version together, or none does; what is wrong with later ones is
+    # logged. Where none is whole, it is the newest complete one.
     wanted = {version for role in roles for version in exported_versions(export_dir, role)}
     errors: dict[int, InputError] = {}
     complete = []

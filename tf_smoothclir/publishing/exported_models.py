@@ -24,14 +24,11 @@ ROLE = "family"
 
 
 class ExportedModels(Mapping[str, Any]):
-    """The published models of one version by family, loaded when they are first asked for.
+    """The published models of one version by family, loaded when they are first asked for."""
 
-    Attributes:
-        manifest: Of one of its parts, whose version, `pair_id`, thresholds and data are those of
-            all; or of the index that the models search.
-        export_dir: The export; "" for a run in memory.
-        for_search: Whether its models only read queries; else they encode and score texts too.
-    """
+    # `manifest` is of one of its parts, or of the index that the models search; `export_dir` is ""
+    # for a run in memory. With `for_search`, models only read queries; else they encode and score
+    # texts too.
 
     def __init__(
         self,
@@ -78,12 +75,7 @@ class ExportedModels(Mapping[str, Any]):
         role: str,
         load: Callable[[str | os.PathLike, int | None], tuple[_PartT, ExportManifest]],
     ) -> tuple[_PartT, ExportManifest]:
-        """Loads a part of the version, or of the newest one that belongs to it, and its manifest.
-
-        Args:
-            role: Of the part.
-            load: From the export directory and the version to the part, once it is checked.
-        """
+        """Loads a part of the version, or of the newest one that has it, and its manifest."""
         version = self.manifest.version
         there = version in exported_versions(self.export_dir, role)
         loaded, manifest = load(self.export_dir, version if there else None)

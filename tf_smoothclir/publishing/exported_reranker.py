@@ -104,10 +104,10 @@ class SecondStage:
 class ExportedReranker(tf.Module):
     """A re-ranker as a model server loads it.
 
-    * `serving_default` takes `query`, `[queries]` string, and `document`, `[documents]` string, any
-      bytes, and returns `score`, `[documents]` float32: as many queries as documents, or one query
-      for all. A search adds `weight` times this to the score of its first stage;
-    * `pair_id` returns the `pair_id` of the export once per text of `text`, and the `weight`.
+    `serving_default` takes `query`, `[queries]` string, and `document`, `[documents]` string,
+    any bytes, and returns `score`, `[documents]` float32: as many queries as documents, or one
+    for all. `pair_id` returns that of the export for each of `text`, and the `weight` of the
+    scores beside the first stage's.
     """
 
     def __init__(self, stage: SecondStage):

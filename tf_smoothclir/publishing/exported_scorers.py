@@ -194,15 +194,8 @@ class PostingSums(tf.Module):
     def __call__(
         self, words: tf.Tensor, weights: tf.Tensor | None, rows: tf.Tensor, queries: tf.Tensor
     ) -> tf.Tensor:
-        """Σ weight · impact of all documents, `[queries, documents]` float32.
-
-        Each document gets its sum in the order of the words, so equal documents have equal sums.
-
-        Args:
-            words: `[items]` int32, the words of all queries.
-            weights: `[items]` float32, what each counts; None for 1.
-            rows: `[items]` int32, ascending, the query of each.
-        """
+        """Σ weight · impact, `[queries, documents]` float32, of `[items]` words by query row."""
+        # Each document gets its sum in the order of the words, so equal documents have equal sums.
         lengths = self._lists.lengths(words)
         ends = tf.cumsum(lengths)
 
@@ -234,13 +227,8 @@ def row_sums(ids: tf.Tensor, values: tf.Tensor, lengths: tf.Tensor, width: int) 
 
 
 def owners(lengths: tf.Tensor) -> tf.Tensor:
-    """`[sum of lengths]` int32, the list that each entry of consecutive lists is in.
-
-    `tf.repeat` would need memory for the number of lists times the longest one.
-
-    Args:
-        lengths: `[lists]` int64.
-    """
+    """`[sum of lengths]` int32, the list of each entry of lists of `[lists]` int64 lengths."""
+    # `tf.repeat` would need memory for the number of lists times the longest one.
     begins = tf.cumsum(lengths, exclusive=True)
     # An entry is in the last list that begins at or before its place.
     begun = tf.math.unsorted_segment_sum(

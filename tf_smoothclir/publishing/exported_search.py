@@ -72,14 +72,10 @@ class SearchedQueries(tf.Module):
 class SearchModel(tf.Module):
     """Exact search, as a model server loads it; consists of core operations.
 
-    Its signature takes `text`, `[batch]` string, and returns the best documents, best first, equal
-    scores by a hash of the id: `ids`, `[batch, depth]` string, `scores`, `[batch, depth]` float32,
-    and `grades`, `[batch, depth]` int32; and `evidence`, `[batch]` string: by what the query is
-    understood ("words", "spelling", "n-grams" or "nothing"). Where there are fewer documents that
-    have anything to do with the query, or none because nothing is known of it, the last ids are
-    empty, with score and grade 0.
-
-    Texts may be any bytes. `CutPoints` says what the grades are.
+    From `text`, `[batch]` string, any bytes: `ids`, string, `scores`, float32, and `grades`,
+    int32, all `[batch, depth]`, best first, equal scores by a hash of the id; and `evidence`,
+    `[batch]` string ("words", "spelling", "n-grams" or "nothing"). Where fewer documents have
+    to do with the query, the last ids are empty.
     """
 
     def __init__(
@@ -92,12 +88,7 @@ class SearchModel(tf.Module):
         read: Callable[[tf.Tensor], QueriesRead],
         feedback: Callable[[tf.Tensor], tf.Tensor] | None = None,
     ):
-        """Combines a scorer and the ids of its collection.
-
-        Args:
-            read: Reads queries, `[batch]` string, as `scorer` needs them.
-            feedback: From scores, `[queries, documents]`, to those that rank; None for the same.
-        """
+        """`read` reads queries for `scorer`; `feedback` makes scores that rank of its scores."""
         super().__init__(name="search")
         self.pair_id = ""
         self.depth = min(depth, len(ids))

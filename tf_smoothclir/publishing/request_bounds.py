@@ -32,13 +32,8 @@ def in_pieces(
     *texts: tf.Tensor,
     at_once: int = TEXTS_AT_ONCE,
 ) -> dict[str, tf.Tensor]:
-    """What `compute` makes of texts, some rows at a time: memory does not grow with the request.
-
-    Args:
-        compute: From `[some]` string, for each of `texts`, to tensors with as many rows.
-        *texts: `[rows]` string each, or `[1]` for all; the last one is `[rows]`.
-        at_once: The most rows.
-    """
+    """What `compute` makes of texts, some rows at a time: memory does not grow with the request."""
+    # Texts are `[rows]` string each, or `[1]` for all; the last one is `[rows]`.
     rows = tf.size(texts[-1])
     for_all = [tf.size(one) != rows for one in texts]
     sizes = sum(tf.where(one, 0, tf.strings.length(text)) for one, text in zip(for_all, texts))

@@ -51,11 +51,10 @@ gc.freeze()
 
 
 class Verifier:
-    """A process that imports TensorFlow, which takes seconds, and then waits for models.
+    """A process that imports TensorFlow, which takes seconds, and then waits for models."""
 
-    A context manager that ends the process. Importing this module does not import TensorFlow, so
-    the process and its parent can import it at the same time.
-    """
+    # Importing this module does not import TensorFlow, so the process and its parent do it at the
+    # same time.
 
     def __init__(self):
         # A file, because a full pipe that nobody reads yet would block the process.
@@ -85,10 +84,7 @@ class Verifier:
         self._sent.append((role, part, directory, requests))
 
     def compare(self) -> None:
-        """Runs the parts in this process too, and compares. Call it once, when all is written.
-
-        Towers that can be computed without TensorFlow are, and compared too.
-        """
+        """Compares with this process and, where possible, plain Python; once, at the end."""
         expected = [  # computed while the process works
             {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
             for _, part, _, requests in self._sent

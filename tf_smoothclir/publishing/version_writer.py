@@ -35,11 +35,7 @@ _QUANTILES = (0.0, 0.5, 0.95, 1.0)
 
 
 class Part(Protocol):
-    """Part of an export that can be published.
-
-    A SavedModel, whose role is in `MODELS`, also has `name` and `signatures` (see `Verifier.send`);
-    a search model has `num_documents` and `depth`.
-    """
+    """Part of an export; SavedModels have `name` and `signatures` too, search models their size."""
 
     pair_id: str  # set before `save`
 
@@ -57,15 +53,11 @@ def publish_version(
     texts: dict[str, Sequence[bytes]],
     verifier: Verifier | None = None,
 ) -> int:
-    """Writes all parts of a run under the next integer version; `facts` are of all manifests.
-
-    All parts are written into a temporary directory, the SavedModels are loaded and run in a fresh
-    process that imports only TensorFlow and compared with the trained ones, everything is flushed
-    to disk, and then renamed part by part: a server that watches a directory never sees half a
-    model. An error before the renames leaves nothing behind. What a killed process leaves starts
-    with a dot, so no server loads it, and the next export deletes it. A process killed between two
-    renames leaves an incomplete version: `load_part` skips it, and it is not used again.
-    """
+    """Writes all parts of a run under the next integer version; `facts` are of all manifests."""
+    # A fresh process loads and runs the written models before anything is renamed; then part by
+    # part, so that a server never sees half a model. What a killed process leaves starts with a
+    # dot, and the next export deletes it; if it is killed between two renames, `load_part` skips
+    # the incomplete version, which is not used again.
     export_dir = Path(export_dir)
     export_dir.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -133,12 +125,7 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def warm_up_batches(texts: Sequence[bytes]) -> list[list[bytes]]:
-    """Chooses texts of typical and extreme lengths, in batches of all `BATCH_SIZES`.
-
-    Returns:
-        For size 1, one batch for each of the quantiles 0, 0.5, 0.95 and 1 of the length in bytes.
-        For another size, one batch whose texts are spread evenly over the lengths.
-    """
+    """Single texts of some quantiles of length, and a batch spread evenly over the lengths."""
     ordered = sorted(texts, key=len)
 
     def at(quantile):

@@ -51,10 +51,8 @@ class Signature:
 
 
 def check_size(inputs: Mapping[str, np.ndarray], width: int = 1) -> None:
-    """Checks that no small request takes long, or has a long answer of `width` values for a row.
-
-    The models bound the memory of a request (`publishing.request_bounds`), but not of its JSON.
-    """
+    """Checks that no small request takes long, or has a long answer of `width` values for a row."""
+    # The models bound the memory of a request (`publishing.request_bounds`), but not of its JSON.
     for name, values in inputs.items():
         if name == "ids":
             continue
@@ -198,10 +196,8 @@ def _text(name: str, value) -> bytes:
 
 
 def response_of(outputs: Mapping[str, np.ndarray], *, by_rows: bool) -> bytes:
-    """The answer to a predict request in the format of the request; a single output has no name.
-
-    It is encoded row by row: a list of all its numbers would take several times its memory.
-    """
+    """The answer to a predict request in its format; a single output has no name."""
+    # It is encoded row by row: a list of all its numbers would take several times its memory.
     names = sorted(outputs)
     if by_rows:
         rows = zip(*(outputs[name] for name in names), strict=True)

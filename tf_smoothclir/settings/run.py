@@ -59,10 +59,7 @@ class RunSettings:
         return next((group for group in self.of_plugins if type(group) is kind), kind())
 
     def ranking_by(self, retriever: str) -> RunSettings:
-        """The settings with a part of the retriever alone, and no re-ranker.
-
-        They are not checked: what towers and table were learned with may stay among them.
-        """
+        """The settings with a part of the retriever alone, and no re-ranker; not checked."""
         retrieval = dataclasses.replace(self.retrieval, retriever=retriever, reranker="none")
         of_plugins = self.of_plugins
         if "encoder" not in plugins.with_parts(retriever):

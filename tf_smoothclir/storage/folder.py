@@ -99,10 +99,7 @@ class Folder:
         return _not_a_manifest(self.path, [self.kind], reason, _WRITE_AGAIN)
 
     def damage(self) -> str:
-        """Damage to its files since they were written, or another one beside; "" if there is none.
-
-        Hidden files, such as those of file managers, may be there.
-        """
+        """Damage to its files since they were written, or visible ones beside; "" for none."""
         for name in files_below(self.path):
             if name not in self.files and name != MANIFEST and not Path(name).name.startswith("."):
                 return f"{name} was not written with the others"
@@ -146,11 +143,7 @@ class Draft:
 
 @contextlib.contextmanager
 def new_folder(path: Path, kind: str, *, replace: bool = False) -> Iterator[Draft]:
-    """Yields a draft, which gets its manifest and its name at the end.
-
-    After an error, nothing is left behind. What is at `path` by then stays, or is replaced in one
-    step with `replace`.
-    """
+    """Yields a draft, which gets its manifest and its name at the end; `replace`: in one step."""
     with new_directory(path, replace=replace) as temporary:
         draft = Draft(temporary)
         yield draft
@@ -165,14 +158,9 @@ def write_manifest(directory: Path, kind: str, facts: Mapping[str, Any]) -> None
 
 @contextlib.contextmanager
 def adding(directory: Path, kind: str, path: Path) -> Iterator[Path]:
-    """Yields where to write a part of a folder that grows; it is then renamed, and noted.
-
-    A file that replaces another one is not noted for the moment between: whenever the process is
-    killed, no file is taken for damaged.
-
-    Args:
-        path: Of a file or directory in `directory`.
-    """
+    """Yields where to write a part of a folder that grows; then renames it, and notes it."""
+    # A file that replaces another one is not noted for the moment between: a kill makes no file
+    # look damaged.
     with scratch_directory(directory, path.name) as scratch:
         temporary = scratch / path.name
         yield temporary
@@ -269,10 +257,7 @@ def joint_digest(paths: Iterable[Path]) -> str:
 
 
 def state_of_files(path: Path) -> str:
-    """Digest of the names, sizes and times of a file, or of all below a directory; "" without any.
-
-    Whoever knows it need not read them to see that nothing changed.
-    """
+    """Digest of names, sizes and times of a file, or of all below a directory; "" without any."""
     names = [""] if path.is_file() else files_below(path)
     states = [(name, (path / name).stat()) for name in names]
     content = "".join(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0" for name, state in states)

@@ -47,19 +47,12 @@ _OTHER_KINDS = {
 
 
 class EmbeddingInit(NamedTuple):
-    """Initial embeddings of a vocabulary.
+    """Initial embeddings of a vocabulary."""
 
-    Attributes:
-        matrix: `[len(tokens), dim]` float32, one row per token id.
-        found: Number of words of the vocabulary that are in the file.
-        total: Number of words of the vocabulary: its tokens except padding and unknown.
-        in_file: `[len(tokens)]` bool, the tokens that the file has.
-    """
-
-    matrix: np.ndarray
-    found: int
-    total: int
-    in_file: np.ndarray
+    matrix: np.ndarray  # `[len(tokens), dim]` float32, one row per token id
+    found: int  # words of the vocabulary that the file has
+    total: int  # words of the vocabulary, without padding and unknown
+    in_file: np.ndarray  # `[len(tokens)]` bool, the tokens that the file has
 
 
 def digit_form(word: str) -> str:
@@ -74,15 +67,11 @@ def load_embeddings(
     dim: int,
     seed: int,
 ) -> EmbeddingInit:
-    """Reads the rows of a vocabulary from a file of pre-trained embeddings.
-
-    A token takes the row of the first equal token in the file, or else of the first that the
-    tokenizer reads as this token, or else, if it has digits, of the first with `#` in their place.
-    Rows that are not in the file are drawn from N(0, s²), where s is the standard deviation of all
-    numbers found; a draw depends on the seed and the token's id alone. Row 0, padding, is zero; row
-    1, unknown, is the file's `[UNK]` or `<UNK>`, or drawn. The numbers of tokens outside the
-    vocabulary are counted, but not parsed.
-    """
+    """Reads the rows of a vocabulary from a file of pre-trained embeddings."""
+    # A token takes the row of the first equal token in the file, else of the first that the
+    # tokenizer reads as this token, else, with digits, of the first with `#` in their place. Others
+    # are drawn from N(0, s²), s being the standard deviation of the file, by seed and id alone. Row
+    # 0 is zero; row 1 is `[UNK]` or `<UNK>`, or drawn.
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
     tokens = _Tokens(path)
@@ -104,11 +93,7 @@ def load_embeddings(
 
 
 class _Wanted:
-    """Which rows of a vocabulary a token of the file is for, if none before it fits better.
-
-    Attributes:
-        fit: `[len(tokens)]` int8, how well the best token so far fits; 0 for none.
-    """
+    """Which rows of a vocabulary a token of the file is for, if none before it fits better."""
 
     def __init__(self, vocabulary_tokens: Sequence[str]):
         self._ids = {token: i for i, token in enumerate(vocabulary_tokens) if i > 0}

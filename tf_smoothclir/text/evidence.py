@@ -26,23 +26,14 @@ _WORD = r".*[\p{L}\p{N}].*"
 
 
 class Evidence(NamedTuple):
-    """Evidence of some texts.
+    """Evidence of some texts."""
 
-    Attributes:
-        levels: `[batch]` int32, the best evidence that a word of each text gives.
-        unknown: `[batch]` string, its words that are in no vocabulary, with spaces between them.
-    """
-
-    levels: tf.Tensor
-    unknown: tf.Tensor
+    levels: tf.Tensor  # `[batch]` int32, the best evidence that a word of each text gives
+    unknown: tf.Tensor  # `[batch]` string, words in no vocabulary, spaces between them
 
 
 def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
-    """Sums up the evidence of words.
-
-    Args:
-        levels: `[tokens]` int32, of each of them; what punctuation has does not count.
-    """
+    """Sums up `[tokens]` int32 levels of words; what punctuation has does not count."""
     is_word = tf.strings.regex_full_match(tokens.flat_values, _WORD)
     rows, batch = tokens.value_rowids(), tokens.nrows()
     found = tf.where(is_word, levels, NOTHING)

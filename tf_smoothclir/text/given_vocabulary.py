@@ -28,13 +28,10 @@ def given_vocabulary(
     min_count: int,
     pretokenized: bool = False,
 ) -> list[str]:
-    """Padding, unknown, the words of a file, then numbers of the texts.
-
-    The words become the tokens that the tokeniser makes of them, the first of equal ones. Those
-    that it splits are left out, because no token equals them. If the file has words with `#` for
-    each digit, as Polyglot's files do, the numbers of the texts that have such a form are added as
-    far as `max_size` allows, the most frequent first.
-    """
+    """Padding, unknown, the words of a file, then numbers of the texts."""
+    # Words become the tokens that the tokeniser makes of them; those that it splits are left out.
+    # If the file has words with `#` for each digit, as Polyglot's do, the numbers of the texts that
+    # have such a form are added, the most frequent first.
     words = _read(path)
     tokens = tokenize(tf.constant(words, tf.string), 2, pretokenized)
     starts, lengths = tokens.row_starts().numpy(), tokens.row_lengths().numpy()

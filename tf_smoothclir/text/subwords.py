@@ -24,16 +24,9 @@ _BYTES = 4 * MAX_CHARACTERS  # always enough for that many characters of UTF-8
 def ngrams(
     words: tf.Tensor, buckets: int, shortest: int, longest: int, kind: tf.DType = tf.int32
 ) -> tf.RaggedTensor:
-    """The buckets of the n-grams of "<word>", in core TensorFlow string ops.
-
-    The same graph runs over the words of a retrieval set and inside the exported towers. Characters
-    are Unicode characters; "<" and ">" count. N-grams are ordered by length, then from left to
-    right. Total: bytes that are not UTF-8 become U+FFFD, and a very long word is cut to its first
-    `MAX_CHARACTERS`.
-
-    Args:
-        words: `[words]` string.
-    """
+    """The buckets of the n-grams of "<word>" for `[words]` string, in core TensorFlow ops."""
+    # Of Unicode characters, "<" and ">" too; by length, then from left to right. Total: bytes that
+    # are not UTF-8 become U+FFFD, and a very long word is cut to `MAX_CHARACTERS`.
     characters = tf.strings.unicode_split(tf.strings.substr(words, 0, _BYTES), "UTF-8")
     characters = characters[:, :MAX_CHARACTERS]
     marks = tf.cast(characters.row_lengths() > 0, tf.int64)
@@ -50,13 +43,7 @@ def ngrams(
 
 
 class SubwordTextEncoder(TextEncoder):
-    """A `TextEncoder` for towers with `ngram_buckets`.
-
-    It returns `SubwordTokens`, int32, in which unknown words are distinct by their spelling.
-
-    Attributes:
-        ngrams: Buckets, and characters of the shortest and of the longest n-grams.
-    """
+    """A `TextEncoder` whose `SubwordTokens` keep unknown words distinct by their spelling."""
 
     def __init__(self, vocabulary_path: str | os.PathLike, max_tokens: int, settings: TextSettings):
         super().__init__(vocabulary_path, max_tokens, settings.pretokenized)
@@ -83,12 +70,7 @@ class SubwordTextEncoder(TextEncoder):
         input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)],
     )
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> SubwordTokens:
-        """Tokens with the n-grams of the known words; unknown words have none.
-
-        Args:
-            ids: `[tokens]` int32, the token ids of all texts one after the other.
-            lengths: `[batch]` int32, the number of tokens in each text.
-        """
+        """`[tokens]` ids of `[batch]` lengths, with the n-grams of the known words."""
         tokens = DistinctTokens.of(Tokens.of(ids, lengths))
         known = tokens.distinct > UNKNOWN_ID
         words = tf.where(known, self._words.lookup(tf.cast(tokens.distinct, tf.int64)), "")

@@ -16,17 +16,11 @@ from tf_smoothclir.utils.errors import input_error
 
 
 class NumberedTexts(NamedTuple):
-    """A batch of texts whose tokens are numbered from 0 within the batch.
+    """A batch of texts whose tokens are numbered from 0 within the batch."""
 
-    Attributes:
-        tokens: `[distinct]` string tensor, number -> token.
-        numbers: `[tokens]` int32, the numbers of all texts one after the other.
-        lengths: `[batch]` int32, the number of tokens in each text.
-    """
-
-    tokens: tf.Tensor
-    numbers: np.ndarray
-    lengths: np.ndarray
+    tokens: tf.Tensor  # `[distinct]` string, number -> token
+    numbers: np.ndarray  # `[tokens]` int32, of all texts one after the other
+    lengths: np.ndarray  # `[batch]` int32, the number of tokens in each text
 
 
 @functools.cache
@@ -45,12 +39,10 @@ def _splitter(pretokenized: bool) -> Callable:
 
 
 class TokenCounter:
-    """Counts the tokens of a stream of texts, and numbers them before their ids are known.
+    """Counts the tokens of a stream of texts, and numbers them before their ids are known."""
 
-    The ids of a vocabulary depend on the counts of the whole stream. Thanks to the numbers, nothing
-    is tokenised twice. All distinct tokens are kept, so counts are exact: 150 to 200 bytes each, or
-    30 million tokens in 6 GB. The texts themselves take no memory.
-    """
+    # Ids depend on the counts of the whole stream; thanks to the numbers, nothing is tokenised
+    # twice. All distinct tokens are kept, 150 to 200 bytes each: 30 million in 6 GB.
 
     def __init__(self, pretokenized: bool = False):
         self._split = _splitter(pretokenized)
@@ -58,26 +50,15 @@ class TokenCounter:
         self._counts = np.zeros(1 << 16, np.int64)  # by number; may be longer than the dict
 
     def split(self, texts: list[str], max_tokens: int) -> NumberedTexts:
-        """Tokenises a batch. This takes almost all of the time; any number of threads may call it.
-
-        Args:
-            texts: `[batch]` texts.
-        """
+        """Tokenises a batch, which takes almost all of the time; in any number of threads."""
         tokens, numbers, lengths = self._split(
             tf.constant(texts, tf.string), tf.constant(max_tokens, tf.int64)
         )
         return NumberedTexts(tokens, numbers.numpy(), lengths.numpy())
 
     def add(self, texts: NumberedTexts, counted: np.ndarray | None = None) -> np.ndarray:
-        """Adds a batch to the stream; only one thread may call it.
-
-        Args:
-            counted: `[batch]` bool, the texts whose tokens count for the vocabulary; None for all.
-                The tokens of other texts are numbered only.
-
-        Returns:
-            `[tokens]` int32, numbers of the tokens from 0 over the whole stream.
-        """
+        """Adds a batch, in one thread; `[tokens]` int32, their numbers in the whole stream."""
+        # Tokens of texts that are not `counted`, `[batch]` bool, are numbered only.
         known = self._numbers
         numbers = np.fromiter(
             (known.setdefault(token, len(known)) for token in texts.tokens.numpy().tolist()),
@@ -124,11 +105,7 @@ class TokenCounter:
         return found
 
     def distinct_ids(self, vocabulary: list[str]) -> tuple[np.ndarray, list[str]]:
-        """Numbers the unknown tokens too: after the vocabulary, in the order of the stream.
-
-        Returns:
-            `[distinct]` int32, number -> id, and the tokens with the ids from `len(vocabulary)` on.
-        """
+        """`[distinct]` int32, number -> id, and the tokens with ids from `len(vocabulary)` on."""
         ids = self.ids(vocabulary)
         unknown = ids == UNKNOWN_ID
         ids[unknown] = len(vocabulary) + np.arange(np.count_nonzero(unknown))

@@ -15,17 +15,11 @@ from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 
 class Tokens(NamedTuple):
-    """The tokens of some texts, one text after the other, without padding.
+    """The tokens of some texts, one text after the other, without padding."""
 
-    Attributes:
-        ids: `[tokens]` int.
-        lengths: `[texts]` int, the number of tokens of each text.
-        texts: `[tokens]` int, ascending, the text of each token.
-    """
-
-    ids: tf.Tensor
-    lengths: tf.Tensor
-    texts: tf.Tensor
+    ids: tf.Tensor  # `[tokens]` int
+    lengths: tf.Tensor  # `[texts]` int, the number of tokens of each text
+    texts: tf.Tensor  # `[tokens]` int, ascending, the text of each token
 
     @classmethod
     def of(cls, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
@@ -34,19 +28,12 @@ class Tokens(NamedTuple):
 
 
 class DistinctTokens(NamedTuple):
-    """Tokens of texts, with each different id once.
+    """Tokens of texts, with each different id once."""
 
-    Attributes:
-        distinct: `[distinct]` int, each different id.
-        positions: `[tokens]` int, the place of each token's id in `distinct`.
-        lengths: As in `Tokens`.
-        texts: As in `Tokens`.
-    """
-
-    distinct: tf.Tensor
-    positions: tf.Tensor
-    lengths: tf.Tensor
-    texts: tf.Tensor
+    distinct: tf.Tensor  # `[distinct]` int, each different id
+    positions: tf.Tensor  # `[tokens]` int, the place of each token's id in `distinct`
+    lengths: tf.Tensor  # as in `Tokens`
+    texts: tf.Tensor  # as in `Tokens`
 
     @classmethod
     def of(cls, tokens: Tokens) -> DistinctTokens:
@@ -60,34 +47,21 @@ class DistinctTokens(NamedTuple):
 
 
 class SubwordTokens(NamedTuple):
-    """Tokens of texts, with the character n-grams of each different word.
-
-    Attributes:
-        distinct: As in `DistinctTokens`.
-        positions: As in `DistinctTokens`.
-        lengths: As in `Tokens`.
-        texts: As in `Tokens`.
-        ngrams: The n-grams of the words in `distinct`; each word is a "text" of them.
-    """
+    """Tokens of texts, `DistinctTokens` with the character n-grams of each different word."""
 
     distinct: tf.Tensor
     positions: tf.Tensor
     lengths: tf.Tensor
     texts: tf.Tensor
-    ngrams: Tokens | DistinctTokens
+    ngrams: Tokens | DistinctTokens  # of the words in `distinct`; each word is a "text" of them
 
     ids = DistinctTokens.ids
 
 
 def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
-    """Returns the tokens of texts, one text after the other.
-
-    Args:
-        given: One of these types; `{"ids": [tokens] int, "lengths": [texts] int}`; ragged ids,
-            `[texts, (tokens)]`; or padded ids, `[texts, length]`, where 0 is padding, in any place.
-            Padded ids may be floats, which is what Keras 3 makes of them on their way into a
-            `Sequential`.
-    """
+    """Tokens as they are, or of `{"ids", "lengths"}`, ragged ids, or ids padded by 0 anywhere."""
+    # Padded ids may be floats, which is what Keras 3 makes of them on their way into a
+    # `Sequential`.
     if isinstance(given, (Tokens, DistinctTokens, SubwordTokens)):
         return given
     if isinstance(given, Mapping):
@@ -108,11 +82,10 @@ def distinct_tokens(given) -> DistinctTokens | SubwordTokens:
 
 
 class _VocabularyFile(tf.lookup.TextFileInitializer):
-    """Fills a table from a vocabulary file: token -> id, or id -> token.
+    """Fills a table from a vocabulary file: token -> id, or id -> token."""
 
-    TensorFlow shares tables within a process by the path of the file, even if its content has
-    changed since (an overwritten run). These tables are shared by content.
-    """
+    # TensorFlow shares tables within a process by the path of the file, even if its content has
+    # changed since (an overwritten run). These tables are shared by content.
 
     def __init__(self, path: str | os.PathLike, by_id: bool = False):
         token = (tf.string, tf.lookup.TextFileIndex.WHOLE_LINE)
@@ -147,10 +120,7 @@ def words_by_id(vocabulary: str | os.PathLike | Sequence[str]) -> tf.lookup.Stat
 
 
 class TextEncoder(tf.Module):
-    """Texts to token ids, in the graph: tokenisation and vocabulary lookup.
-
-    The vocabulary file becomes an asset of every SavedModel that contains the encoder.
-    """
+    """Texts to token ids, in the graph; the vocabulary is an asset of every SavedModel."""
 
     def __init__(
         self,
@@ -175,11 +145,7 @@ class TextEncoder(tf.Module):
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
     def __call__(self, texts: tf.Tensor) -> Tokens:
-        """Encodes texts.
-
-        Args:
-            texts: `[batch]` string, any bytes.
-        """
+        """Encodes texts, `[batch]` string of any bytes."""
         return self.of_words(self.words(texts))
 
     def words(self, texts: tf.Tensor) -> tf.RaggedTensor:

@@ -191,10 +191,7 @@ def trial_table(trials: Sequence[TrialResult], objective: str) -> tuple[list[str
 
 
 def _draw_heat_map(path: Path, trials: Sequence[TrialResult], settings: RunSettings) -> bool:
-    """Draws the best trial of each pair, if two thresholds were searched; returns whether.
-
-    θ_1 goes across and θ_2 up; the best pair has a frame.
-    """
+    """Draws the best trial of each pair, θ_1 across; whether two thresholds were searched."""
     objective, searched = settings.training.select_metric, set(threshold_tuples(2))
     scores = {}
     for trial in trials:  # best first

@@ -47,11 +47,8 @@ def _wrong(names: Sequence[str], reason: str) -> InputError:
 def declare(
     space: keras_tuner.HyperParameters, names: Sequence[str], settings: RunSettings
 ) -> None:
-    """Declares the choices of some settings, the loss first.
-
-    Thresholds are one choice, of texts as in their flag, so that they rise by construction. What
-    only some losses use is searched with these alone.
-    """
+    """Declares the choices of some settings, the loss first, which some others go with."""
+    # Thresholds are one choice, of texts as in their flag, so that they rise by construction.
     losses = [settings.model.loss]
     for name in sorted(names, key=lambda name: name != "loss"):
         values = _values_of(name, names, settings)
@@ -109,12 +106,9 @@ def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
 
 
 def threshold_tuples(number: int) -> list[tuple[float, ...]]:
-    """The searched thresholds: all rising choices of `number` levels.
-
-    The levels are those of the setting, the ends of the paper's figures and ours among them. For
-    more than six thresholds there are more, evenly spaced. None is below 0, because untrained
-    towers score about 0.
-    """
+    """The searched thresholds: all rising choices of `number` levels."""
+    # The levels are those of the setting, with more, evenly spaced, for more than six thresholds.
+    # None is below 0: untrained towers score about 0.
     levels, steps = searchable()["thresholds"], number + 4
     if steps >= len(levels):
         rising = (round(level / steps, 6) for level in range(steps))

@@ -50,11 +50,9 @@ def tune(
     num_workers: int = 1,
     overwrite: bool = False,
 ) -> list[TrialResult]:
-    """Searches, or continues the search in a directory, and writes its tables.
-
-    In keras-tuner's environment this process is the chief, or a tuner worker, which runs trials
-    until there are no more.
-    """
+    """Searches, or continues the search in a directory, and writes its tables."""
+    # In keras-tuner's environment this process is the chief, or a tuner worker, which runs trials
+    # until none is left.
     _choose_threads(settings, search)
     oracle = _oracle(settings, search, Path())  # raises its errors before anything is deleted
     if "loss" not in search.tune:

@@ -66,10 +66,7 @@ class TrialTuner(BaseTuner):
         """Does nothing: the oracle saves itself, and a tuner has no other state."""
 
     def run_trial(self, trial) -> dict[str, float]:
-        """Trains on each fold; returns the mean validation metrics and the total seconds.
-
-        A trial that diverges has metrics of 0. Any other error ends the search.
-        """
+        """Mean validation metrics over the folds and total seconds; 0 for a trial that diverges."""
         try:
             return self._run_trial(trial)
         except Exception as error:  # else keras-tuner counts it as a bad trial
@@ -117,12 +114,7 @@ class TrialTuner(BaseTuner):
 
 
 def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path) -> dict:
-    """Trains one model, or continues its training; a finished trial is only read.
-
-    Returns:
-        The content of its `metrics.json`. `validation` has the metrics of what ranks, with towers
-        of their best epoch; 0 if a loss, a gradient or a weight became infinite or NaN.
-    """
+    """Trains one model, or continues, or reads a finished one: its `metrics.json`."""
     try:
         run = RunDirectory.create(path, settings)
     except InputError:  # of a search whose state was deleted; or this raises too

@@ -50,10 +50,8 @@ def pairs() -> dict[tuple[int, int], int]:
 
 @functools.cache
 def forms() -> dict[int, str]:
-    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print.
-
-    Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
-    """
+    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print."""
+    # Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
     digits = {code: unicodedata.decimal(chr(code), None) for code in _DIGITS}
     found = {code: str(digit) for code, digit in digits.items() if digit is not None}
     for kind, ranges in (("NFC", _RANGES), ("NFKC", _FORMS)):

@@ -13,11 +13,9 @@ _NOT_PRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def visible(text: object) -> str:
-    """A text whose control characters are shown, such as ␛, instead of sent to a terminal.
-
-    An escape sequence in a document or a file name could clear the screen, or write a command into
-    it. The marks that turn the direction of what follows are shown as their codes.
-    """
+    """A text whose control characters, and marks of direction, are shown, such as ␛."""
+    # An escape sequence in a document or a file name could clear the screen, or write a command
+    # into it.
     return _NOT_PRINTED.sub(_shown, str(text))
 
 
@@ -36,10 +34,7 @@ def visible_lines(text: object) -> str:
 
 
 def print_json(value: object) -> None:
-    """Prints a JSON value in a line of UTF-8, whatever the locale is; control characters as \\u...
-
-    They stand in strings alone, where JSON has the same escapes.
-    """
+    """Prints a JSON value in a line of UTF-8, whatever the locale is."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     line = json.dumps(value, ensure_ascii=False)

@@ -31,11 +31,10 @@ WITH_OTHERS = TEXTS._replace(others=True)
 
 
 class FileSource(Source):
-    """A source whose streams are tables with one record per row.
+    """A source whose streams are tables with one record per row."""
 
-    Where an id stands in the files of several languages, every id of the stream is preceded by its
-    language: `de:17`.
-    """
+    # Where an id stands in the files of several languages, every id of the stream gets its
+    # language: `de:17`.
 
     # "queries", "documents", "judgments" and perhaps "splits" -> the files of the stream, in order.
     files: dict[str, list[Path]]

@@ -18,9 +18,8 @@ class IrDatasetsSource(Source):
     """Documents, queries and judgments of `ir_datasets.load(name)`.
 
     If `<name>/train`, `<name>/dev` or `<name>/test` have judgments, these are the splits; see
-    `splits_of_parts`. Otherwise the set itself has the judgments. A text is what the package calls
-    the default text of a record, which may begin with the title. Negative grades (such as spam)
-    are 0. The package downloads what it needs, where its own settings say.
+    `splits_of_parts`. A text is the default text of a record, which may begin with the title.
+    Negative grades are 0.
     """
 
     max_skipped = DataSettings.max_skipped

@@ -19,20 +19,12 @@ def is_compressed(path: Path) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without its ending) of a UTF-8 file.
-
-    Lines end with LF or CRLF; the last line may have no ending. Only a byte order mark at the very
-    start is dropped, and blank lines at the very end.
-    """
+    """Yields (number from 1, line without its ending); drops a BOM, and blank lines at the end."""
     return without_blank(path, any_lines(path))
 
 
 def any_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields what `read_lines` does, and blank lines.
-
-    Raises:
-        InputError: The file cannot be read, or is empty.
-    """
+    """Yields what `read_lines` does, and blank lines."""
     offset = 0
     try:
         with gzip.open(path) if is_compressed(path) else open(path, "rb") as file:

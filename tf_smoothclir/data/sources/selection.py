@@ -16,12 +16,10 @@ from tf_smoothclir.data.sources.splits import drawn_splits
 
 
 class SelectedJudgments(Source):
-    """Another source without some of its queries or of its languages.
+    """Another source without some of its queries or of its languages, which count as not judged."""
 
-    What is left out counts as not judged. Splits that the set has are kept. Others are drawn from
-    the queries that `max_queries` leaves, before training queries are left out. A language takes
-    its documents and queries with it.
-    """
+    # Splits that the set has are kept; others are drawn from what `max_queries` leaves, before
+    # training queries are left out.
 
     def __init__(
         self,

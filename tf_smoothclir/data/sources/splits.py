@@ -23,13 +23,11 @@ _PARTS_OF_TRAINING = 5  # one of them validates, if nothing else does
 
 
 def splits_of_parts(source: Source, parts: Mapping[str, Iterable[str]]) -> dict[str, str] | None:
-    """Query id -> split, as the names of the parts of a set say.
-
-    Published test queries stay what they are, so that figures can be compared. Without test
-    queries, those of `dev` are (as BEIR does with MS MARCO). Without any other validation queries,
-    a fifth of the training queries are, drawn by a hash of their ids. Judged queries that are not
-    there have no split: `checked_judgments` counts them.
-    """
+    """Query id -> split, as the names of the parts of a set say."""
+    # Published test queries stay, so that figures can be compared; without any, those of `dev` are
+    # (as BEIR does with MS MARCO). Without other validation queries, a fifth of the training
+    # queries are, drawn by a hash of their ids. Judged queries that are not there have no split:
+    # `checked_judgments` counts them.
     queries = {text.id for text in source.queries()}
     found: dict[str, str] = {}
     for name, ids in parts.items():
@@ -51,11 +49,9 @@ def splits_of_parts(source: Source, parts: Mapping[str, Iterable[str]]) -> dict[
 
 
 def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
-    """`[queries]` int8, an index into `SPLITS` for each judged query.
-
-    They are split 3:1:1 by query (Liu et al. 2020, section 5), by the hashes of their ids. Queries
-    of the same tokens are drawn as one, that of the lowest hash: no split knows those of another.
-    """
+    """`[queries]` int8, an index into `SPLITS`: 3:1:1 of the judged (Liu et al. 2020, 5)."""
+    # By the hashes of ids. Queries of the same tokens are drawn as one: no split knows those of
+    # another.
     places = drawn_places(queries, f"split {seed}")
     number = places.max(initial=-1) + 1
     return np.searchsorted([number * 3 // 5, number * 4 // 5], places, "right").astype(np.int8)
@@ -77,11 +73,7 @@ def drawn_places(queries: Sequence[Text], salt: str) -> np.ndarray:
 
 
 def known_queries(training: Iterable[str], others: Iterable[str]) -> tuple[int, int]:
-    """How many of other texts have the tokens of a training query, and how many the same set.
-
-    Those that differ in the order of their tokens, or in how often each stands there, are counted
-    in the second number alone. Texts without tokens do not count.
-    """
+    """How many of other texts have the tokens of a training query; how many the same set."""
     tokens = [tokens for text in training if (tokens := tuple(tokens_of(text)))]
     same, alike, counts = set(tokens), set(map(frozenset, tokens)), [0, 0]
     for text in others:

@@ -61,19 +61,12 @@ _OTHER_KIND = "Write them as another kind of file"
 
 
 class Role(NamedTuple):
-    """The columns of a table.
+    """The columns of a table."""
 
-    Attributes:
-        columns: In the order that they have in a TSV file without their names.
-        needed: How many of them, the first ones, must be there.
-        by_name: Further columns, which are not needed.
-        others: Whether a row ends with all other columns, name -> value.
-    """
-
-    columns: tuple[str, ...]
-    needed: int
-    by_name: tuple[str, ...] = ()
-    others: bool = False
+    columns: tuple[str, ...]  # in the order of a TSV file without their names
+    needed: int  # how many of them, the first ones, must be there
+    by_name: tuple[str, ...] = ()  # further columns, which are not needed
+    others: bool = False  # whether a row ends with all other columns, name -> value
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,12 +87,7 @@ _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
 
 
 def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
-    """Yields the rows of a file, with `ABSENT` for columns that are not needed and not there.
-
-    Args:
-        path: Its suffix is one of `KINDS`, perhaps with ".gz".
-        columns: Column of the role -> its name in the file, where that is another one.
-    """
+    """Yields the rows of a file; `columns`: column -> its name there, if it is another one."""
     if kind_of(path) == "parquet":
         return _parquet(path, role, columns or {})
     return rows_of_lines(kind_of(path), path, role, any_lines(path), columns)
@@ -173,10 +161,7 @@ def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str
 def values_of(
     role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
 ) -> list[Any]:
-    """The values of a row; `places` are those of all columns of a record that is a list.
-
-    The language of a text is metadata too.
-    """
+    """The values of a row; `places` are those of all columns of a record that is a list."""
     values = [ABSENT if key is None else record[key] for key in chosen]
     if role.others:
         keys = zip(record, record) if places is None else places.items()

@@ -21,11 +21,7 @@ _BATCH = 1024  # records per step from TensorFlow to Python; single records take
 
 
 class TfdsSource(Source):
-    """A prepared TFDS dataset with the splits and features of `wiki_clir_builder`.
-
-    Nothing is downloaded or prepared here. Records come in the order of TFDS's files, which is
-    shuffled but always the same.
-    """
+    """A dataset of the features of `wiki_clir_builder` that TFDS has prepared, in its order."""
 
     max_skipped = DataSettings.max_skipped
 

@@ -75,10 +75,7 @@ class QueryLog(UserDirectory):
 
 
 class ClicksDirectory(FileSource):
-    """A directory with documents, and with clicks: query (its text), document_id, perhaps count.
-
-    Clicks of documents that are not there are skipped, up to a share; see `judgments_of_clicks`.
-    """
+    """Documents, and clicks: query (its text), document_id, perhaps count."""
 
     max_skipped = DataSettings.max_skipped
 
@@ -131,10 +128,7 @@ def _needed(directory: Path, name: str) -> dict[Path, str]:
 def texts_of_column(
     column: int, rows: Iterable[Row], place: Place, language: str = ""
 ) -> Iterator[tuple[int, Text]]:
-    """Yields (number, text) of the different texts of a column, of which the first says more.
-
-    `language` is that of a table without the column.
-    """
+    """Yields (number, text) of the different texts of a column."""
     seen: dict[bytes, int] = {}
     for number, values in rows:
         id_, text = _identified(values[column], column, place, number, seen)
@@ -160,12 +154,10 @@ def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int,
 
 
 def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
-    """Yields (number, judgment) of rows of `CLICKS`, whose counts are added up.
-
-    A document has grade 2 for a query if it has at least half as many clicks as the one that the
-    query has most clicks of, grade 1 if it has fewer, and grade 0 if it was shown and never
-    clicked. So grades do not depend on how often a query is asked.
-    """
+    """Yields (number, judgment) of rows of `CLICKS`, whose counts are added up."""
+    # Grade 2 for at least half as many clicks as the most clicked document of the query has, 1 for
+    # fewer, 0 for a document that was shown and never clicked. So grades do not depend on how often
+    # a query is asked.
     seen: dict[bytes, int] = {}
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}

@@ -37,12 +37,9 @@ def document_languages(directory: Path) -> list[str]:
 class WikiClirDirectory(FileSource):
     """A set in the layout of WikiCLIR: all files in one directory, or in folders as published.
 
-    The text of a query or document is the third column; the title becomes `Text.title`. If several
-    languages share one queries file, queries without a judgment in the chosen ones belong to other
-    languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
-    (query_id, split) next to the documents is optional.
-
-    Without languages, the set has all that have judgments.
+    The text is the third column, the title `Text.title`; `splits.tsv` (query_id, split) is
+    optional. If languages share one queries file, queries without a judgment in the chosen ones
+    are left out; without languages, the set has all that have judgments.
     """
 
     role = TITLED_TEXTS

@@ -13,19 +13,12 @@ from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 
 class WordPair(NamedTuple):
-    """A word of a query and the word of a document that matches it best.
+    """A word of a query and the word of a document that matches it best."""
 
-    Attributes:
-        query_position: Place of the word among the ids of the query.
-        similarity: Cosine of their vectors, or what the network has in its place.
-        weight: What the pair adds to the score, where scores are sums over query words; else the
-            similarity.
-    """
-
-    query_position: int
+    query_position: int  # among the ids of the query
     document_position: int
-    similarity: float
-    weight: float
+    similarity: float  # cosine of their vectors, or what the network has in its place
+    weight: float  # what it adds to a score that is a sum over query words; else the similarity
 
 
 class InteractionNetwork(keras.layers.Layer):
@@ -113,11 +106,7 @@ class InteractionNetwork(keras.layers.Layer):
 
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Word vectors of length 1, and zeros for padding, unknown words and zero vectors.
-
-    Args:
-        vectors: `[ids, dim]`.
-    """
+    """`[ids, dim]` of length 1, and zeros for padding, unknown words and zero vectors."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, norms, out=np.zeros_like(vectors, np.float32), where=norms > 0)
     unit[: UNKNOWN_ID + 1] = 0
@@ -125,24 +114,13 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
 
 
 class WordTables:
-    """The word vectors of both languages, as vectors of length 1.
+    """The word vectors of both languages, as vectors of length 1."""
 
-    Padding, unknown words, words without a vector and ids beyond the end of a table have zeros;
-    they are left out everywhere.
-
-    Attributes:
-        queries: `[query words, dim]` float32; of length 1 if they are frozen.
-        documents: `[document words, dim]` float32; the same object if it was given twice.
-        trained: The variables among the two that learning may change; none if they are frozen.
-    """
+    # Padding, unknown words, words without a vector and ids beyond the end have zeros, and are left
+    # out everywhere. `trained`: the variables among the two that learning may change.
 
     def __init__(self, queries: np.ndarray, documents: np.ndarray, *, trained: bool = False):
-        """Normalises the vectors.
-
-        Args:
-            queries: `[query words, dim]`; a row of zeros is no vector.
-            documents: `[document words, dim]`, the same.
-        """
+        """Normalises `[words, dim]` vectors; a row of zeros is no vector."""
         if queries.shape[1] != documents.shape[1]:
             raise ValueError(
                 f"query vectors have {queries.shape[1]} numbers, document vectors"

@@ -54,11 +54,7 @@ class LateInteraction(WordVectorNetwork):
     )
 
     def __init__(self, tables: WordTables, word_weights: np.ndarray, **kwargs):
-        """Takes the word vectors.
-
-        Args:
-            word_weights: `[query words]`, how much words count before learning, above 0.
-        """
+        """`word_weights`: `[query words]`, how much words count before learning, above 0."""
         super().__init__(tables, **kwargs)
         late = np.where(np.array(PART_BEGINS) < _EARLY, 1.0, _LATE_WEIGHT)
         distances = np.abs(np.arange(-_FARTHEST, _FARTHEST + 1))
@@ -78,12 +74,7 @@ class LateInteraction(WordVectorNetwork):
         return variable
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The ids themselves: the similarities of all pairs would fill the memory.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-        """
+        """The ids themselves: the similarities of all pairs would fill the memory."""
         return query_ids, document_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
@@ -131,10 +122,9 @@ class LateInteraction(WordVectorNetwork):
 
 
 class LateInteractionLists:
-    """Late interaction in NumPy, for one query and many documents at a time.
+    """Late interaction in NumPy, for one query and many documents at a time."""
 
-    Documents share most of their words, so each different word is compared with the query once.
-    """
+    # Documents share most of their words, so each different word is compared with the query once.
 
     def __init__(self, network: LateInteraction):
         tables = network.tables
@@ -147,12 +137,7 @@ class LateInteractionLists:
         self._word_weights, self._early, self._in_place, self._counts = weights
 
     def __call__(self, query_ids: np.ndarray, document_ids: np.ndarray) -> np.ndarray:
-        """`[documents]` float32.
-
-        Args:
-            query_ids: `[n]` int.
-            document_ids: `[documents, m]` int, padded with 0 at the end.
-        """
+        """`[documents]` float32, of `[n]` and of `[documents, m]` ids padded with 0."""
         places, weights = self._words(query_ids)
         if not weights.sum() or not document_ids.size:
             return np.zeros(len(document_ids), np.float32)
