@@ -26,11 +26,7 @@ def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:
 
 
 def highest_score(dim: int, epsilon: float) -> float:
-    """What SCS stays below for two vectors of tanh: (√dim / (√dim + ε))².
-
-    Entries of tanh lie inside (-1, 1), so a vector is shorter than √dim, and its smooth-normalised
-    vector shorter than √dim / (√dim + ε). With 64 dimensions, this is 0.79 for ε = 1, 0.64 for 2.
-    """
+    """What SCS stays below for two vectors of tanh, which are below √dim: (√dim / (√dim + ε))²."""
     root = math.sqrt(dim)
     return (root / (root + epsilon)) ** 2
 
@@ -44,11 +40,9 @@ def reachable(grid: Collection[Sequence[float]], limit: float) -> tuple[tuple[fl
 def beyond_edge(
     best: tuple[float, ...], tried: Collection[tuple[float, ...]], limit: float
 ) -> list[tuple[float, ...]]:
-    """What to try next: one step further where the best thresholds lie at an edge.
-
-    Each threshold is moved alone, then all together, up and down. A step that would pass the next
-    threshold or the limit goes half the way there, unless that is less than 0.05.
-    """
+    """What to try next: one step further where the best thresholds lie at an edge."""
+    # Each threshold is moved alone, then all together. A step that would pass the next threshold or
+    # the limit goes half the way there, unless that is less than 0.05.
     found = []
     bounds = (-1.0, *best, limit)
     for index, value in enumerate(best):

@@ -50,17 +50,11 @@ class System:
         return [_cell(study, self.settings(study.settings, one)) for one in of_seeds]
 
     def tuning_cells(self, study: Study) -> list[TrainingCell]:
-        """The runs needed to choose thresholds, as far as it is known by now.
-
-        Once all are finished, there may be more: those beyond the edge that the best one lies on.
-        """
+        """The runs to choose thresholds by, as far as known; later, those beyond an edge too."""
         return list(self._candidates(study).values())
 
     def chosen(self, study: Study) -> tuple[float, ...] | None:
-        """The thresholds, or cut points, that are best on validation.
-
-        Of equally good ones, the first that was tried wins. None if every candidate has failed.
-        """
+        """The thresholds, or cut points, that are best on validation; None if all runs failed."""
         if not study.grids or self.tuned_with is None:
             return getattr(study.settings.model, self.tuned)
         candidates = self._candidates(study)

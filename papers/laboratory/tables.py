@@ -88,14 +88,9 @@ def system_table(
     facts: Mapping[str, Mapping[str, str]] | None = None,
     rivals: Sequence[SystemMetrics] | None = None,
 ) -> Table:
-    """A table with a row for each system: the mean of each metric, empty for one it lacks.
-
-    Args:
-        column: Heading of the names of the systems.
-        marked: (system, metric) of each value with a mark.
-        facts: Heading of a further column -> system -> text.
-        rivals: Those of which the best value of a column is bold; None for all.
-    """
+    """A row for each system: the mean of each metric, empty for one it lacks, the best in bold."""
+    # `marked`: (system, metric). `facts`: heading of a further column -> system -> text. `rivals`:
+    # the best of them is bold; None for all.
     rivals, facts = systems if rivals is None else rivals, facts or {}
     best = {
         m: max((s.values[m].mean() for s in rivals if m in s.values), default=0) for m in metrics

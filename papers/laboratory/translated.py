@@ -61,16 +61,10 @@ def by_nearest(
     occurring: np.ndarray,
     spelling: sp.csr_array,
 ) -> sp.csr_array:
-    """The one document word nearest to each query word, by the cosine of their vectors.
-
-    TbT-QT of Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual
-    Data Only", SIGIR 2018.
-
-    Args:
-        query_vectors: `[query vocabulary, dim]`; zeros for words without a vector.
-        document_vectors: `[document words, dim]`, the same.
-        occurring: `[document words]` bool, the words that the collection has.
-    """
+    """The one document word nearest to each query word, by the cosine of their vectors."""
+    # TbT-QT of Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual
+    # Data Only", SIGIR 2018. Rows of zeros are no vectors; `occurring`: the collection has these
+    # words.
     candidates = np.flatnonzero(occurring & document_vectors.any(axis=1))
     asked = np.flatnonzero(query_vectors.any(axis=1)) if len(candidates) else candidates
     units = _units(document_vectors[candidates]).T

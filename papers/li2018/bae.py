@@ -45,10 +45,7 @@ class Biases(keras.layers.Layer):
 
 
 def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor:
-    """Which words some texts have, `[bags, vocabulary_size]` float32, 0 or 1.
-
-    Padding and unknown words do not count, nor words outside the vocabulary.
-    """
+    """`[bags, vocabulary_size]` float32, 1 for each known word that some texts have, else 0."""
     known = (tokens.ids > UNKNOWN_ID) & (tokens.ids < vocabulary_size)
     ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
     bags = (tf.size(tokens.lengths) + merged - 1) // merged

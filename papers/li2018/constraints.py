@@ -63,12 +63,9 @@ def encoder_loss(
     training_queries: int,
     first_stage: tf.Tensor,
 ) -> tf.Tensor:
-    """What the encoders go down besides the likelihood (section 3.4).
-
-    Args:
-        parts: The means over a batch, by name; the norms stand beside sums over all queries.
-        first_stage: 1 where the constraints of translations count too, else 0.
-    """
+    """What the encoders go down besides the likelihood (section 3.4), by means over a batch."""
+    # The norms stand beside sums over all queries. `first_stage`: 1 where translations count too,
+    # else 0.
     loss = own.gamma2 * parts["matching_loss"]
     loss += own.regularization / training_queries * parts["norms"]
     loss += first_stage * own.gamma1 * parts["translation_loss"]
@@ -76,9 +73,6 @@ def encoder_loss(
 
 
 def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:
-    """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3).
-
-    Its gradient is W / ‖W‖, and 0 at W = 0.
-    """
+    """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3); gradient 0 at 0."""
     found = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
     return tf.add_n(found) if found else tf.zeros([])

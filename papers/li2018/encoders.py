@@ -11,16 +11,12 @@ from tf_smoothclir.two_tower.model import TwoTower
 
 
 class Encoders:
-    """Three towers, one for each source. Queries and documents are what a trained model keeps.
+    """Three towers, one for each source. Queries and documents are what a trained model keeps."""
 
-    Translated queries are in the language of the documents, share their table of words, and begin
-    with the same layers behind it: other random layers would make the same words strangers.
-
-    Attributes:
-        towers: Source -> tower.
-        matrices: The matrices of all layers.
-        borrower_weights: The trained weights of the tower of translations, without its tables.
-    """
+    # Translated queries share the table of words of documents, and begin with the same layers
+    # behind it: other random layers would make the same words strangers. `matrices` are those of
+    # all layers; `borrower_weights`, the trained ones of the tower of translations, without its
+    # tables.
 
     def __init__(self, model: TwoTower, seed: int):
         lender = model.document_tower

@@ -57,12 +57,8 @@ def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Me
 
 
 def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
-    """What BM25 with k1 = 1.2 and b = 0.75 reaches in the language of the documents.
-
-    Returns:
-        The measures, and whether the queries are those that people translated. Where there are
-        none, they are the mates, and there is nothing but `GRADE_1`.
-    """
+    """BM25 (k1 = 1.2, b = 0.75) in the documents' language, and whether people translated."""
+    # Else the queries are the mates, and there is nothing but `GRADE_1`.
     settings, tokenized_set = study.settings, opened_set(study.settings)
     retrieval_set = tokenized_set.retrieval_set
     texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
@@ -145,10 +141,7 @@ def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
 
 
 def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:
-    """The set's own translations, `[queries, document words]`; None where there are none.
-
-    They are in `wiki_<language of the documents>.queries`, and nothing is trained on them.
-    """
+    """The set's own translations, `[queries, document words]`, on which nothing is trained."""
     source, ids = texts.retrieval_set.source, texts.retrieval_set.query_ids
     if not isinstance(source, WikiClirDirectory):
         return None

@@ -34,11 +34,7 @@ from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 
 def s2net_loss(similarities: tf.Tensor, beta: float) -> tf.Tensor:
-    """The loss; 0 for a single pair.
-
-    Args:
-        similarities: `[pairs, pairs]`, of every query with the document of every pair.
-    """
+    """The loss of `[pairs, pairs]`, every query with the document of every pair; 0 for one."""
     number = tf.shape(similarities)[0]
     own = tf.linalg.diag_part(similarities)
     losses = tf.nn.softplus(-beta * (own[:, tf.newaxis] - similarities))

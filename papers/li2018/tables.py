@@ -144,12 +144,9 @@ def _asked_of_table_3(name: str) -> list[tuple[str, str, int]]:
 
 
 def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
-    """System -> marks: of tests in the asked direction, and in brackets after Holm.
-
-    Args:
-        asked_of: Name of a system -> the others that it is tested against, the mark, and the sign
-            of the difference that has it.
-    """
+    """System -> marks: of tests in the asked direction, and in brackets after Holm."""
+    # `asked_of`: of a system, the others that it is tested against, the mark, and the sign that has
+    # it.
     by_name = {one.system.name: one for one in systems if MAP in one.per_query}
     asked = [(name, *one) for name in by_name for one in asked_of(name) if one[0] in by_name]
     pairs = list(dict.fromkeys((name, other) for name, other, _, _ in asked))

@@ -34,12 +34,7 @@ _SEED_OF_DISCRIMINATOR = 1000  # apart from the seeds of the towers
 
 
 class AdversarialTask(HelpedTask):
-    """The `Task` of a `TwoTower` and its adversary.
-
-    Attributes:
-        encoders: The towers of the model, and one for translations.
-        discriminator: None where --discriminator_steps is 0.
-    """
+    """The `Task` of a `TwoTower`, a tower for translations, and perhaps a discriminator."""
 
     remedy = "Lower --learning_rate, --beta or --adversarial_weight"
 

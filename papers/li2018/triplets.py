@@ -52,12 +52,10 @@ class Triplets:
 
 
 class TripletBatches(Batches):
-    """Every judged pair of a training query and a relevant document once an epoch.
+    """Every judged pair of a training query and a relevant document once an epoch."""
 
-    The other document of a triplet is drawn anew in each epoch, from all that are not judged for
-    the query; the paper draws at random too. With `opening_epochs`, the first epochs have queries
-    made of documents.
-    """
+    # The other document of a triplet is drawn anew in each epoch, from all that are not judged for
+    # the query, as in the paper. The first `opening_epochs` have queries made of documents.
 
     def __init__(
         self,

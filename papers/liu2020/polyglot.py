@@ -37,15 +37,9 @@ def convert_polyglot(
     vectors_path: str | os.PathLike,
     words_path: str | os.PathLike | None = None,
 ) -> tuple[int, int]:
-    """Writes the embeddings of a Polyglot pickle as text for `load_embeddings`.
-
-    Words become UTF-8; those with a space or a line break, which no vocabulary has, are left out.
-    `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and `<PAD>` are dropped.
-    Each output is written whole or not at all.
-
-    Args:
-        pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
-    """
+    """Writes the embeddings of a Polyglot pickle, `(words, [words, dim])`, as text."""
+    # Words with a space or a line break, which no vocabulary has, are left out. `<UNK>` becomes
+    # `[UNK]`; `<S>`, `</S>` and `<PAD>` are dropped. Each output is written whole or not at all.
     try:
         pkl_path = local_path(pkl_path)
         size = os.path.getsize(pkl_path)
@@ -165,10 +159,9 @@ def _refuse(_) -> None:
 
 # The Python version: in the C version, a few bytes of a pickle reserve gigabytes for its memo.
 class _Unpickler(pickle._Unpickler):
-    """Refuses every global except the stand-ins, and dictionaries and sets.
+    """Refuses every global except the stand-ins, and dictionaries and sets."""
 
-    Their keys are hashed, which takes for ever for tuples that contain each other many times.
-    """
+    # Their keys are hashed, which takes for ever for tuples that contain each other many times.
 
     dispatch: ClassVar = {
         code: _refuse if bytes([code]) in _HASHING else method

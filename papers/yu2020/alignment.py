@@ -23,14 +23,9 @@ LEAST_COUNT = 5  # pairs that have both words of an entry
 def mined_dictionary(
     retrieval_set: RetrievalSet, texts: InteractionTexts, sizes: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Words that translate each other, from the training pairs of the highest grade.
-
-    Two words are an entry if they occur together in at least `LEAST_COUNT` pairs, and each is the
-    other's best by the correlation (φ) of occurring in the same pairs.
-
-    Returns:
-        `[entries]` int each: query ids, and document ids.
-    """
+    """`[entries]` query and document ids of words that translate each other, by training pairs."""
+    # Two words are an entry if they occur together in at least `LEAST_COUNT` pairs of the highest
+    # grade, and each is the other's best by the correlation (φ) of occurring in the same pairs.
     lists = candidate_lists(retrieval_set, "train", negatives=0, seed=0)
     best = lists.grades == retrieval_set.num_grades - 1
     pairs = (
@@ -54,11 +49,9 @@ def mined_dictionary(
 
 
 def aligned(vectors: WordVectors, dictionary: tuple[np.ndarray, np.ndarray]) -> WordVectors:
-    """Maps the vectors of query words into the space of document words, by a rotation.
-
-    Both are brought to length 1, centred and brought to length 1 again. With X and Y for the
-    vectors of the dictionary, the rotation is U Vᵀ for U S Vᵀ = XᵀY.
-    """
+    """Maps the vectors of query words into the space of document words, by a rotation."""
+    # Both are brought to length 1, centred and brought to length 1 again. With X and Y for the
+    # vectors of the dictionary, the rotation is U Vᵀ for U S Vᵀ = XᵀY.
     queries, documents = _centred(vectors.queries), _centred(vectors.documents)
     rows, columns = dictionary
     usable = queries[rows].any(axis=1) & documents[columns].any(axis=1)

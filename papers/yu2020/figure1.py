@@ -33,11 +33,7 @@ class Similarities:
 
 
 def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
-    """Counts the cosines of all pairs of two lists of words, each pair once.
-
-    Args:
-        rows: `[words, dim]` of length 1.
-    """
+    """Counts the cosines of all pairs of two lists of words, `[words, dim]` of length 1, once."""
     counts, sums = np.zeros(_BINS, np.int64), np.zeros(3)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         cosines = np.clip(rows[begin : begin + _ROWS_AT_ONCE] @ columns.T, -1, 1)

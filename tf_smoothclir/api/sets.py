@@ -45,13 +45,7 @@ _REMEDY = (
 
 @dataclasses.dataclass(frozen=True)
 class GivenSet:
-    """A set that a caller gave, one of two.
-
-    Attributes:
-        directory: Of a set in files; None for one in memory, or for none.
-        source: A set in memory; None for one in files, or for none.
-        splits: Query id -> split, of a set in memory; None where none are given.
-    """
+    """A set that a caller gave: in a directory, or in memory with its splits, by query id."""
 
     directory: str | None = None
     source: Source | None = None
@@ -74,12 +68,7 @@ class GivenSet:
 def given_set(
     where: str, data: Data | None, parts: Mapping[str, Any], settings: DataSettings
 ) -> GivenSet:
-    """The set that arguments give.
-
-    Args:
-        parts: Name -> argument, of those of `PARTS` that are given.
-        settings: The languages, the names of columns, and what may be skipped.
-    """
+    """The set that arguments give; `parts`: those of `PARTS` that are given, by name."""
     parts = {name: part for name, part in parts.items() if part is not None}
     splits = parts.pop("splits", None)
     if data is not None and (parts or splits is not None):

@@ -97,13 +97,9 @@ def settings_with_data(
     check: Callable[[RunSettings], object] = bool,
     **beside: Any,
 ) -> RunSettings:
-    """The settings of a training or search; keeps a set that is in memory in its directory.
-
-    Args:
-        keywords: All that `train` takes, by name.
-        check: What else may refuse the settings before anything is written.
-        **beside: As for `settings.presets.changed`.
-    """
+    """The settings of a training or search; keeps a set that is in memory in its directory."""
+    # `keywords` are all that `train` takes. `check` may refuse the settings before anything is
+    # written.
     given = with_objects(where, keywords)
     tokenizer = given.pop("tokenizer", None)
     if tokenizer is not None:

@@ -234,13 +234,7 @@ class TwoStageRetriever(Retriever):
 
 
 def ordered(ranking: Ranking, scores: np.ndarray, retrieval_set: RetrievalSet) -> Ranking:
-    """Orders the documents of a ranking by other scores.
-
-    Args:
-        ranking: Which documents.
-        scores: `[queries, depth]`.
-        retrieval_set: Gives the order of equal scores.
-    """
+    """The documents of a ranking by other scores, `[queries, depth]`; the set orders equal ones."""
     order = np.lexsort((retrieval_set.tie_order[ranking.document_rows], -scores), axis=1)
     return Ranking(
         ranking.query_rows,

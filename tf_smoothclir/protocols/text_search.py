@@ -246,10 +246,6 @@ def write_cut_points(path: Path, retrievers: Mapping[str, CutPoints]) -> None:
 
 
 def read_cut_points(path: Path) -> dict[str, CutPoints]:
-    """Reads what `write_cut_points` wrote.
-
-    Raises:
-        InputError: The file has another content.
-    """
+    """Reads what `write_cut_points` wrote."""
     remedy = "Restore the file, or train again"
     return read_record(path, _CutPointsFile, remedy).retrievers

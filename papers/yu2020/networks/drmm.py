@@ -67,11 +67,7 @@ class Drmm(PaperNetwork):
         return tf.reduce_sum(self.gates(query_ids) * of_words, axis=1)
 
     def gates(self, query_ids: tf.Tensor) -> tf.Tensor:
-        """`[batch, n]` float32: how much each query word counts.
-
-        The gates of a query sum to 1; missing words have 0, and so has every word of a query
-        without a known word.
-        """
+        """`[batch, n]` float32, what each query word counts: 1 in all; 0 without known words."""
         logits = _times(self.tables.query_vectors(query_ids), self.gate)[:, :, 0]
         known = self.tables.known_queries(query_ids)
         logits = tf.where(known, logits, logits.dtype.min)

@@ -25,10 +25,8 @@ class Kernel(NamedTuple):
 
 
 def kernels(number: int) -> tuple[Kernel, ...]:
-    """Evenly spaced kernels with σ = 0.1, and one at 1 with σ = 0.001 for the same word.
-
-    For 20, means are -18/19, -16/19, ..., 18/19 and 1, as in MatchZoo.
-    """
+    """Evenly spaced kernels with σ = 0.1, and one at 1 with σ = 0.001 for the same word."""
+    # For 20, means are -18/19, -16/19, ..., 18/19 and 1, as in MatchZoo.
     even = number - 1
     means = ((2 * place + 1) / even - 1 for place in range(even))
     return (*(Kernel(mean, _WIDTH) for mean in means), Kernel(1.0, _NARROW_WIDTH))

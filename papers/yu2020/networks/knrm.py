@@ -16,11 +16,7 @@ from tf_smoothclir.papers.yu2020.networks.kernels import kernel_features, kernel
 
 
 class Knrm(PaperNetwork):
-    """K-NRM.
-
-    Attributes:
-        kernels: Those that the features count with.
-    """
+    """K-NRM, whose features count with `kernels`."""
 
     features_once = True
 

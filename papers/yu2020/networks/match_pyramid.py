@@ -102,17 +102,11 @@ class MatchPyramid(PaperNetwork):
 
 
 def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """`[batch, n, kernels]` float32, the highest answer of each kernel in each row.
-
-    The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
-    second channel marks the cells after the document, and its kernel takes them out of the maximum
-    without a pass of its own. Pooling, unlike a maximum, has a gradient without masks of all cells,
-    and a fast one if its window is constant.
-
-    Args:
-        maps: `[batch, n, m, 1]` float32, where m is a multiple of `_WINDOW`.
-        weights: `[3, 3, 1, kernels]` float32.
-    """
+    """`[batch, n, kernels]`, the highest answer of each kernel, by row of `[batch, n, m, 1]`."""
+    # The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
+    # second channel marks the cells after the document, and its kernel takes them out of the
+    # maximum without a pass of its own. Pooling, unlike a maximum, has a gradient without masks of
+    # all cells, and a fast one if its window is constant: m is a multiple of `_WINDOW`.
     middle = tf.constant(np.eye(9)[4].reshape(3, 3, 1, 1) * _NOTHING, tf.float32)
     both = tf.concat([weights, tf.broadcast_to(middle, tf.shape(weights))], axis=2)
     found = tf.nn.conv2d(tf.concat([maps, behind], axis=-1), both, 1, "SAME")
