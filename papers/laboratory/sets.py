@@ -13,8 +13,8 @@ import numpy as np
 from tf_smoothclir.data.folds import check_folds
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
 from tf_smoothclir.papers.laboratory.cells import opened_set
-from tf_smoothclir.papers.laboratory.grids import threshold_grids
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Study
+from tf_smoothclir.papers.laboratory.systems import threshold_grids
 from tf_smoothclir.papers.liu2020.paper_numbers import is_published
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings

@@ -1,18 +1,17 @@
-"""The losses of Li and Cheng 2018, all of them means over a batch.
-
-"Learning Neural Representation for CLIR with Adversarial Framework", EMNLP 2018, section 3. The
-paper has sums over its training sets; with means, weights do not depend on the size of a batch.
-z_s, z_t and z_d are the vectors of a query, its translation and a document.
-"""
+"""The losses of Li and Cheng 2018, all of them means over a batch, and the discriminator."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
+from tensorflow import keras
 
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.two_tower.similarity import stable_norm
+
+SOURCES = ("query", "translation", "document")
+_UNITS = 128
 
 
 def matching_loss(margins: tf.Tensor, beta: float) -> tf.Tensor:
@@ -76,3 +75,21 @@ def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:
     """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3); gradient 0 at 0."""
     found = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
     return tf.add_n(found) if found else tf.zeros([])
+
+
+def discriminator(dim: int, seed: int = 0) -> keras.Model:
+    """Three fully connected layers: logits `[batch, 3]` of the sources of vectors `[batch, dim]`.
+
+    The paper (3.3) gives neither widths nor activations: 128 and 128 with ReLU here. The last layer
+    begins with zeros, so that all sources are alike to it at first.
+    """
+    start, dense = keras.initializers.GlorotUniform, keras.layers.Dense
+    model = keras.Sequential(
+        [
+            dense(_UNITS, "relu", kernel_initializer=start(seed=seed)),
+            dense(_UNITS, "relu", kernel_initializer=start(seed=seed + 1)),
+            dense(len(SOURCES), kernel_initializer="zeros"),
+        ]
+    )
+    model.build((None, dim))
+    return model

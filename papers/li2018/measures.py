@@ -22,7 +22,7 @@ from tf_smoothclir.evaluation.trec import read_qrels, read_run, run_metrics
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.cells import opened_set
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever

@@ -9,12 +9,11 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.li2018.bae import BaeTask
-from tf_smoothclir.papers.li2018.encoders import Encoders
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.opening_queries import OpeningQueries
 from tf_smoothclir.papers.li2018.pair_tasks import S2NetTask, XcnnTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
-from tf_smoothclir.papers.li2018.task import AdversarialTask
+from tf_smoothclir.papers.li2018.task import AdversarialTask, Encoders
 from tf_smoothclir.papers.li2018.translations import (
     TokenRows,
     WordTranslations,

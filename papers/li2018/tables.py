@@ -13,12 +13,16 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.compare import differences, holm
 from tf_smoothclir.optimizers import learning_rate
-from tf_smoothclir.papers.laboratory.experiment import Experiment
-from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics
 from tf_smoothclir.papers.laboratory.systems import System
-from tf_smoothclir.papers.laboratory.tables import Table, system_csv, system_table
+from tf_smoothclir.papers.laboratory.tables import (
+    Table,
+    Written,
+    finished_systems,
+    system_csv,
+    system_table,
+)
 from tf_smoothclir.papers.li2018.experiments import (
     BAE,
     MON,

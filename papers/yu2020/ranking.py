@@ -22,10 +22,10 @@ from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors
+from tf_smoothclir.papers.yu2020.networks.cosines import SumOfMaxima
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
 from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
-from tf_smoothclir.papers.yu2020.networks.sum_of_maxima import SumOfMaxima
 from tf_smoothclir.papers.yu2020.options import (
     DOCUMENT_WORDS,
     PATIENCE,

@@ -51,3 +51,20 @@ class PaperNetwork(WordVectorNetwork):
 
     def _bias(self, name: str, size: int = 1) -> tf.Variable:
         return self.add_weight(name=name, shape=(size,), initializer="zeros")
+
+
+class SumOfMaxima(PaperNetwork):
+    """Best cosines, added up."""
+
+    features_once = True
+
+    def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
+        """The score itself, `[batch]` float32."""
+        cosines = Cosines.of(self.tables, query_ids, document_ids)
+        best = tf.reduce_max(tf.where(cosines.cells, cosines.values, -1.0), axis=2)
+        counts = cosines.queries & tf.reduce_any(cosines.documents, axis=1, keepdims=True)
+        return tf.reduce_sum(tf.where(counts, best, 0.0), axis=1)
+
+    def score(self, features: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """`[batch]` float32; a pair without a word with a vector has 0."""
+        return features
