@@ -1,4 +1,4 @@
-"""K-NRM (Xiong et al., SIGIR 2017) with frozen word vectors, as in Yu and Allan, SIGIR 2020."""
+"""K-NRM (Xiong et al., SIGIR 2017) with frozen word vectors, as in Yu and Allan, SIGIR 2020.
 
     K_k(i) = Σ_j exp(-(S_ij - μ_k)² / (2 σ_k²)),    φ_k = Σ_i log(1 + K_k(i))
 
