@@ -83,9 +83,9 @@ class Searches:
             return DocumentIndex(index)
         manifest = self._models.manifest
         if source is None and self._own_index.is_dir():
-            own = DocumentIndex(self._own_index)
-            if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
-                return own
+            built = DocumentIndex(self._own_index)
+            if built.manifest.pair_id == manifest.pair_id and built.manifest.data is not None:
+                return built
         return index_in_memory(*self._indexed(source))
 
     def _indexed(

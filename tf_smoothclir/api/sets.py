@@ -131,7 +131,7 @@ def set_in_memory(
         names = {"query": settings.query_language, "document": settings.document_language}
         rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
         source.parallel = [
-            [text_of(text, "the sentence", place, number) for text in pair] for number, pair in rows
+            [text_of(text, "the sentence", place, row) for text in pair] for row, pair in rows
         ]
     if "clicks" in parts:
         source.max_skipped = settings.max_skipped

@@ -186,9 +186,9 @@ def teach(
     else:
         opened = PythonEncoder(encoder, query_prefix=query_prefix, document_prefix=document_prefix)
     with progress_shown(progress):
-        found = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
+        judged = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
     return {
         **texts,
-        "judgments": [tuple(judgment) for judgment in found.judgments()],
-        "splits": found.splits(),
+        "judgments": [tuple(judgment) for judgment in judged.judgments()],
+        "splits": judged.splits(),
     }

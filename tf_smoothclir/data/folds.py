@@ -22,8 +22,8 @@ def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Retrie
     parts = [retrieval_set.queries_in(split) for split in ("train", "validation")]
     rows = np.sort(np.concatenate(parts))
     places = _places(retrieval_set, rows, seed)
-    if (number := places.max() + 1) < folds:
-        reason = f"there are only {number} training and validation queries"
+    if (places_dealt := places.max() + 1) < folds:
+        reason = f"there are only {places_dealt} training and validation queries"
         raise input_error(f"--folds={folds}", reason, "Use fewer folds")
     return [
         _with_splits(retrieval_set, retrieval_set.splits, {"train": rows, "validation": fold})
@@ -59,9 +59,9 @@ def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Ret
         _with_splits(
             retrieval_set,
             nowhere,
-            {"train": rows, "validation": dealt[number - 2], "test": dealt[number - 1]},
+            {"train": rows, "validation": dealt[fold - 2], "test": dealt[fold - 1]},
         )
-        for number in range(folds)
+        for fold in range(folds)
     ]
 
 
@@ -70,8 +70,8 @@ def _with_splits(
 ) -> RetrievalSet:
     """The set with other splits of some query rows, the last of which count."""
     splits = splits.copy()
-    for split, own in rows.items():
-        splits[own] = SPLITS.index(split)
+    for split, of_split in rows.items():
+        splits[of_split] = SPLITS.index(split)
     return dataclasses.replace(retrieval_set, splits=splits)
 
 

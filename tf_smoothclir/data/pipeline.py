@@ -251,11 +251,11 @@ def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
     return np.arange(len(shift)) + shift
 
 
-def prefetched(steps: tf.data.Dataset, batch: Callable, number: int) -> tf.data.Dataset:
+def prefetched(steps: tf.data.Dataset, batch: Callable, ahead: int) -> tf.data.Dataset:
     """`batch(step)` for each step, with `number` of them prefetched."""
     batch = tf.autograph.experimental.do_not_convert(batch)
     batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
-    return batches.prefetch(number).with_options(plain_options())
+    return batches.prefetch(ahead).with_options(plain_options())
 
 
 def plain_options() -> tf.data.Options:

@@ -82,16 +82,16 @@ def _tokenized(
     retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
 ) -> TokenizedSet:
     """The set, once the log says how much of its documents is read."""
-    found = TokenizedSet(
+    tokenized = TokenizedSet(
         retrieval_set,
         directory,
         vocabulary_dir,
         has_ngrams=settings.ngram_buckets > 0,
         pretokenized=settings.pretokenized,
     )
-    lengths, most = found.tokens("document").lengths, settings.max_document_tokens
+    lengths, most = tokenized.tokens("document").lengths, settings.max_document_tokens
     if settings.passage_words:
-        words = max(1, found.whole_documents().offsets[-1])
+        words = max(1, tokenized.whole_documents().offsets[-1])
         share = lengths.sum() / words
         logging.info(
             "Documents: lexical models read all %d words, towers %.0f%%", words, 100 * share
@@ -103,7 +103,7 @@ def _tokenized(
             most,
             100 * cut,
         )
-    return found
+    return tokenized
 
 
 def _encode(
@@ -213,8 +213,8 @@ def _write_ngrams(
 
     with RaggedWriter(directory, ngrams_store(role), "<i4") as writer:
         writer.add(np.zeros(0), np.zeros(2, np.int64))
-        for found in map_in_threads(on_the_cpu(encode), text_batches(words)):
-            writer.add(found.flat_values.numpy(), found.row_lengths().numpy())
+        for buckets in map_in_threads(on_the_cpu(encode), text_batches(words)):
+            writer.add(buckets.flat_values.numpy(), buckets.row_lengths().numpy())
 
 
 def _store_numbers(

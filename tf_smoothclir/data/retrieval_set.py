@@ -88,16 +88,16 @@ class RetrievalSet:
 
     def with_training_queries(self, document_rows: np.ndarray) -> RetrievalSet:
         """The set with a training query more for each of these best documents; it has no texts."""
-        number = len(document_rows)
+        added = len(document_rows)
         ids = [f"pseudo-query of {self.document_ids[row]}" for row in document_rows]
-        new_rows = len(self.query_ids) + np.arange(number, dtype=np.int32)
+        new_rows = len(self.query_ids) + np.arange(added, dtype=np.int32)
         return dataclasses.replace(
             self,
             query_ids=self.query_ids + ids,
             query_rows=np.append(self.query_rows, new_rows),
             document_rows=np.append(self.document_rows, document_rows.astype(np.int32)),
-            grades=np.append(self.grades, np.full(number, self.num_grades - 1, np.int32)),
-            splits=np.append(self.splits, np.full(number, SPLITS.index("train"), np.int8)),
+            grades=np.append(self.grades, np.full(added, self.num_grades - 1, np.int32)),
+            splits=np.append(self.splits, np.full(added, SPLITS.index("train"), np.int8)),
         )
 
     @functools.cached_property
@@ -202,7 +202,7 @@ def checked_judgments(
 def known_judgments(source: Source) -> list[Judgment]:
     """The judgments of queries and documents that are there; others are skipped as above."""
     ids = [[text.id for text in stream()] for stream in (source.queries, source.documents)]
-    rows = ({id_: row for row, id_ in enumerate(own)} for own in ids)
+    rows = ({id_: row for row, id_ in enumerate(of_role)} for of_role in ids)
     judged = checked_judgments(source, *rows, num_grades=1 << 31)
     return [Judgment(ids[0][q], ids[1][d], grade) for q, d, grade in judged.tolist()]
 

@@ -60,19 +60,19 @@ def occurrences(
     stores = {role: tokenized_set.tokens(role) for role in roles}
     best = tokenized_set.retrieval_set.num_grades - 1
     lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=seed)
-    number = len(lists.query_rows)
-    random = np.random.default_rng(seed).standard_normal((number, dim), np.float32)
+    places_in_all = len(lists.query_rows)
+    random = np.random.default_rng(seed).standard_normal((places_in_all, dim), np.float32)
     random -= random.mean(axis=0)
     keys = [np.zeros(0, np.int64)]
-    for begin in range(0, number, _LISTS_PER_CHUNK):
+    for begin in range(0, places_in_all, _LISTS_PER_CHUNK):
         of_chunk = [
-            tokens.astype(np.int64) * number + place
-            for place in range(begin, min(begin + _LISTS_PER_CHUNK, number))
+            tokens.astype(np.int64) * places_in_all + place
+            for place in range(begin, min(begin + _LISTS_PER_CHUNK, places_in_all))
             for role in roles
             for tokens in _tokens_in(stores[role], _rows(lists, place, role, best), size)
         ]
         keys.append(np.unique(np.concatenate([*keys[:1], *of_chunk])))
-    tokens, places = np.divmod(np.sort(np.concatenate(keys)), number)
+    tokens, places = np.divmod(np.sort(np.concatenate(keys)), places_in_all)
     sums = tf.sparse.segment_sum(random, places, tokens, num_segments=size)  # copies no rows
     return Occurrences(sums.numpy(), np.bincount(tokens, minlength=size))
 
@@ -112,7 +112,7 @@ def inverse_document_frequency(
 
 def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarray:
     """`[size]`, the number of `counted` rows that contain each value."""
-    found = np.zeros(size, np.int64)
+    having = np.zeros(size, np.int64)
     for begin in range(0, len(store), _TEXTS_PER_CHUNK):
         rows = np.arange(begin, min(begin + _TEXTS_PER_CHUNK, len(store)))
         lengths = np.where(counted[rows], store.lengths[rows], 0)
@@ -121,5 +121,5 @@ def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarra
             ids = np.concatenate(values)
             ids[ids >= size] = UNKNOWN_ID  # words outside the vocabulary, which have n-grams only
             pairs = np.repeat(rows, lengths) * size + ids
-            found += np.bincount(np.unique(pairs) % size, minlength=size)
-    return found
+            having += np.bincount(np.unique(pairs) % size, minlength=size)
+    return having

@@ -104,8 +104,8 @@ class MilvusCollection:
     ) -> list[list[SearchHit]]:
         """The best documents by `[queries, dim]`; equal scores by a hash of the id."""
         vectors = list(np.asarray(query_vectors, np.float32))
-        found = self._search("dense", vectors, depth)
-        return [self._hits(row, 1.0, cut_points) for row in found]
+        rows = self._search("dense", vectors, depth)
+        return [self._hits(row, 1.0, cut_points) for row in rows]
 
     def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
         """The best documents of a query by a weighted sum, which Milvus computes."""
@@ -143,8 +143,8 @@ class MilvusCollection:
             rows = self._milvus.client.query(
                 self._name, filter=_one_of(ids), output_fields=["id", *self.manifest.halves]
             )
-        found = {row["id"]: row for row in rows}
-        return [found[id_] for id_ in ids]
+        fields = {row["id"]: row for row in rows}
+        return [fields[id_] for id_ in ids]
 
     def _search(self, half: str, values: list, depth: int):
         check_depth(depth)
@@ -167,9 +167,9 @@ class MilvusCollection:
         where = f"--filter={self._filter}" if self._filter else ""
         return self._milvus.explained(where, "See milvus.io/docs/boolean.md for the syntax")
 
-    def _hits(self, found, weight: float, cut_points: CutPoints | None) -> list[SearchHit]:
-        scores = np.array([weight * hit["distance"] for hit in found], np.float32)
-        hashes = hash_ids([hit["id"] for hit in found])
+    def _hits(self, rows, weight: float, cut_points: CutPoints | None) -> list[SearchHit]:
+        scores = np.array([weight * hit["distance"] for hit in rows], np.float32)
+        hashes = hash_ids([hit["id"] for hit in rows])
         order = [place for place in np.lexsort((hashes, -scores)) if scores[place]]
         grades: Sequence = [None] * len(order)
         if cut_points is not None:
@@ -179,9 +179,9 @@ class MilvusCollection:
                 rank,
                 float(scores[place]),
                 grade,
-                found[place]["id"],
-                found[place]["entity"]["title"],
-                found[place]["entity"]["text"],
+                rows[place]["id"],
+                rows[place]["entity"]["title"],
+                rows[place]["entity"]["text"],
             )
             for rank, (place, grade) in enumerate(zip(order, grades), start=1)
         ]

@@ -58,12 +58,12 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
     slope, bias = optimize.minimize(loss, np.zeros(2)).x
     logit = np.log(PROBABLE / (1 - PROBABLE))
     if slope > 0:
-        found = mean + deviation * (logit - bias) / slope
+        even = mean + deviation * (logit - bias) / slope
     else:  # scores say nothing: all are as probable
-        found = -np.inf if bias >= logit else np.inf
+        even = -np.inf if bias >= logit else np.inf
     # No score that was not seen decides: beyond them, a line says nothing.
     lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
-    return float(np.float32(np.clip(found, lowest, np.max(scores))))
+    return float(np.float32(np.clip(even, lowest, np.max(scores))))
 
 
 def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
@@ -83,11 +83,11 @@ def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
     for lower, upper in itertools.pairwise(shares):
         sums = np.maximum.accumulate(sums) + lower - upper
         places.append(sums)
-    last, found = len(values), []
+    last, chosen = len(values), []
     for sums in reversed(places):
         last = int(np.argmax(sums[: last + 1]))
-        found.append(last)
-    return tuple(_between(values, place) for place in reversed(found))
+        chosen.append(last)
+    return tuple(_between(values, place) for place in reversed(chosen))
 
 
 def _between(values: np.ndarray, place: int) -> float:

@@ -186,16 +186,16 @@ def _check_same_judgments(read: Mapping[Path, Qrels], path: Path) -> None:
 
 def system_names(paths: Sequence[str | os.PathLike]) -> list[str]:
     """A name for each path: its last part, with as many parents as make it unique."""
-    parts = [Path(os.path.abspath(path)).parts for path in paths]
-    for path, own in zip(paths, parts):
-        if parts.count(own) > 1:
+    parts_of_each = [Path(os.path.abspath(path)).parts for path in paths]
+    for path, parts in zip(paths, parts_of_each):
+        if parts_of_each.count(parts) > 1:
             raise input_error(path, "it is given more than once", "Give each run once")
-    return ["/".join(_unique_end(own, parts)) for own in parts]
+    return ["/".join(_unique_end(parts, parts_of_each)) for parts in parts_of_each]
 
 
-def _unique_end(own: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    ends = (own[-length:] for length in range(1, len(own) + 1))
-    return next(end for end in ends if sum(parts[-len(end) :] == end for parts in everyone) == 1)
+def _unique_end(parts: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    ends = (parts[-length:] for length in range(1, len(parts) + 1))
+    return next(end for end in ends if sum(p[-len(end) :] == end for p in everyone) == 1)
 
 
 def differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:

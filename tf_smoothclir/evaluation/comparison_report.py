@@ -57,7 +57,7 @@ def legend(
     others = len(systems) - 1
     judged = len(systems[baseline].query_ids)
     left_out = max(row.left_out for row in rows)
-    found = {
+    rules = {
         "baseline": f"{baseline}; a positive difference is better than it",
         "queries": f"{judged:,} judged; a metric leaves out those without a document that is"
         f" relevant for it, here {left_out:,} at most",
@@ -72,7 +72,7 @@ def legend(
         "judgments": "unjudged documents have grade 0; relevant documents that are not retrieved"
         " count in NDCG and MAP; judged queries that a run lacks score 0",
     }
-    return {**found, **{f"run {name}": _remarks(run) for name, run in systems.items()}}
+    return {**rules, **{f"run {name}": _remarks(run) for name, run in systems.items()}}
 
 
 def _remarks(run: RunMetrics) -> str:

@@ -117,7 +117,7 @@ class Evaluation:
         if cut_points in (None, NEVER_RELEVANT) or not self.scores_by_grade:
             return self
         num_grades = len(self.scores_by_grade)
-        sizes = [len(own) for own in self.scores_by_grade]
+        sizes = [len(scores) for scores in self.scores_by_grade]
         predicted = cut_points.of_lists(np.concatenate(self.scores_by_grade))
         confusion = confusion_matrix(np.repeat(np.arange(num_grades), sizes), predicted, num_grades)
         graded = dataclasses.replace(self, confusion=confusion)
@@ -210,10 +210,10 @@ def _named(
     qrels: dict[str, dict[str, int]] = {query: {} for query in ids}
     judged = retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades.tolist()
     for query, document, grade in zip(*judged):
-        if (own := qrels.get(query_ids[query])) is not None:
-            own[document_ids[document]] = grade
-    found = named_measures(dict(zip(names, names)), run, qrels, ids)
-    return {f"full/{name}": values for name, values in found.items()}
+        if (of_query := qrels.get(query_ids[query])) is not None:
+            of_query[document_ids[document]] = grade
+    measured = named_measures(dict(zip(names, names)), run, qrels, ids)
+    return {f"full/{name}": values for name, values in measured.items()}
 
 
 def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:

@@ -102,9 +102,9 @@ def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str
     return {f"full/{name}": value for name, value in values.items()}
 
 
-def grades_by_query(queries: np.ndarray, grades: np.ndarray, number: int) -> np.ndarray:
+def grades_by_query(queries: np.ndarray, grades: np.ndarray, num_queries: int) -> np.ndarray:
     """`[number, most]` int32: the grades of judgments by query, the highest first, then zeros."""
-    grouped = np.zeros((number, np.bincount(queries, minlength=1).max()), np.int32)
+    grouped = np.zeros((num_queries, np.bincount(queries, minlength=1).max()), np.int32)
     order = np.lexsort((-grades, queries))
     of_query = queries[order]
     grouped[of_query, np.arange(len(of_query)) - np.searchsorted(of_query, of_query)] = grades[
@@ -119,12 +119,12 @@ def collection_metrics(
     """`[queries]` float64 of ranked `[queries, depth]` and of all judged grades, falling."""
     # `[queries]` float64; NaN without a document of the best grade, in nDCG (at `cut`) and MAP of
     # any grade from 1 on.
-    found, relevant = ranked == best, ranked > 0
+    is_best, relevant = ranked == best, ranked > 0
     mates, all_relevant = (
-        np.where(number > 0, number, np.nan)
-        for number in ((ideal == best).sum(axis=1), (ideal > 0).sum(axis=1))
+        np.where(known > 0, known, np.nan)
+        for known in ((ideal == best).sum(axis=1), (ideal > 0).sum(axis=1))
     )
-    first = np.where(found[:, :10].any(axis=1), found[:, :10].argmax(axis=1) + 1.0, np.inf)
+    first = np.where(is_best[:, :10].any(axis=1), is_best[:, :10].argmax(axis=1) + 1.0, np.inf)
     precision = np.cumsum(relevant, axis=1) / np.arange(1, ranked.shape[1] + 1)
     gain, most = (
         (grades[:, :cut] / np.log2(np.arange(2, grades[:, :cut].shape[1] + 2))).sum(axis=1)
@@ -133,10 +133,10 @@ def collection_metrics(
     return {
         f"nDCG@{cut}": gain / np.where(most > 0, most, np.nan),
         "MRR@10": np.where(np.isnan(mates), np.nan, 1.0 / first),
-        "Recall@100": found[:, :100].sum(axis=1) / mates,
+        "Recall@100": is_best[:, :100].sum(axis=1) / mates,
         "MAP": (precision * relevant).sum(axis=1) / all_relevant,
-        "Recall@10": found[:, :10].sum(axis=1) / mates,
-        "Recall@1": found[:, :1].sum(axis=1) / mates,
+        "Recall@10": is_best[:, :10].sum(axis=1) / mates,
+        "Recall@1": is_best[:, :1].sum(axis=1) / mates,
     }
 
 
@@ -235,19 +235,17 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
 
     def figures(languages: np.ndarray, rows: np.ndarray) -> dict[str, float]:
         """Means over some queries of documents of some languages."""
-        own = np.isin(of_documents.rows[documents], languages)
-        ideal = grades_by_query(queries[own], grades[own], len(ranked))
+        counted = np.isin(of_documents.rows[documents], languages)
+        ideal = grades_by_query(queries[counted], grades[counted], len(ranked))
         # What is of other languages leaves the ranking; the others keep their order.
         kept = np.isin(there, languages)
-        closed = np.argsort(~kept, axis=1, kind="stable")
-        graded = np.where(kept, ranked, 0)
-        closed_up, highest = (
-            np.take_along_axis(graded, closed, axis=1),
-            retrieval_set.num_grades - 1,
+        order = np.argsort(~kept, axis=1, kind="stable")
+        closed_up = np.take_along_axis(np.where(kept, ranked, 0), order, axis=1)
+        per_query = collection_metrics(closed_up, ideal, retrieval_set.num_grades - 1, cut=_CUT)
+        relevant_ones = (ideal > 0).sum(axis=1)
+        of_relevant = (closed_up > 0).sum(axis=1) / np.where(
+            relevant_ones > 0, relevant_ones, np.nan
         )
-        per_query = collection_metrics(closed_up, ideal, highest, cut=_CUT)
-        number = (ideal > 0).sum(axis=1)
-        of_relevant = (closed_up > 0).sum(axis=1) / np.where(number > 0, number, np.nan)
         per_query = {name: per_query[name] for name in ("MRR@10", f"nDCG@{_CUT}", "MAP")}
         per_query[f"Recall@{DEPTH}"] = of_relevant
         means = {name: values[rows] for name, values in per_query.items()}
@@ -258,16 +256,16 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
         }
 
     everything = np.arange(len(of_documents.codes)), np.arange(len(ranked))
-    found = {"all": figures(*everything)}
+    table = {"all": figures(*everything)}
     if len(of_documents.codes) > 1:
-        for number, code in enumerate(of_documents.codes):
-            found[f"documents {code or 'unknown'}"] = {
-                **figures(np.array([number]), everything[1]),
-                "first ten": float(np.mean(there[:, :_FIRST] == number)),
-                "relevant": float(np.mean(relevant == number)),
+        for language, code in enumerate(of_documents.codes):
+            table[f"documents {code or 'unknown'}"] = {
+                **figures(np.array([language]), everything[1]),
+                "first ten": float(np.mean(there[:, :_FIRST] == language)),
+                "relevant": float(np.mean(relevant == language)),
             }
     if len(of_queries.codes) > 1:
-        for number, code in enumerate(of_queries.codes):
-            rows = np.flatnonzero(of_queries.rows[ranking.query_rows] == number)
-            found[f"queries {code or 'unknown'}"] = figures(everything[0], rows)
-    return found
+        for language, code in enumerate(of_queries.codes):
+            rows = np.flatnonzero(of_queries.rows[ranking.query_rows] == language)
+            table[f"queries {code or 'unknown'}"] = figures(everything[0], rows)
+    return table

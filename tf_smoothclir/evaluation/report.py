@@ -230,22 +230,22 @@ def examples(retrieval_set: RetrievalSet, evaluation: Evaluation) -> Iterator[tu
             is_right = hits.grades[place] == retrieval_set.num_grades - 1
             rank = str(int(is_right.argmax()) + 1) if is_right.any() else f"> {len(is_right)}"
             is_first = first == wanted[query]
-            own = [texts[wanted[query]], rank, "the same" if is_first else texts[first]]
-            rows.append([queries[query], *own, f"{values[place]:.2f}"])
+            cells = [texts[wanted[query]], rank, "the same" if is_first else texts[first]]
+            rows.append([queries[query], *cells, f"{values[place]:.2f}"])
         yield heading, markdown_table(["query", "wanted", "rank", "first hit", "nDCG@10"], rows)
 
 
 def _best_document(retrieval_set: RetrievalSet, query: int) -> int:
     """The row of a document of the highest grade that the query has."""
-    own = np.flatnonzero(retrieval_set.query_rows == query)
-    return int(retrieval_set.document_rows[own[np.argmax(retrieval_set.grades[own])]])
+    judged = np.flatnonzero(retrieval_set.query_rows == query)
+    return int(retrieval_set.document_rows[judged[np.argmax(retrieval_set.grades[judged])]])
 
 
 def _texts(texts: Iterable[Text], rows: Iterable[int]) -> dict[int, str]:
     """Row -> the beginning of the text, after its title."""
-    wanted, found = set(rows), {}
+    wanted, shown = set(rows), {}
     for row, text in enumerate(texts):
         if row in wanted:
             whole = " ".join(f"{text.title}: {text.text}".removeprefix(": ").split())
-            found[row] = whole[:_CHARACTERS] + "…" * (len(whole) > _CHARACTERS)
-    return found
+            shown[row] = whole[:_CHARACTERS] + "…" * (len(whole) > _CHARACTERS)
+    return shown

@@ -36,8 +36,8 @@ def write_list_run(
     scores: np.ndarray,
 ) -> None:
     """Writes candidate lists in the order of their `[pairs]` scores."""
-    number = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
-    order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, number))
+    list_of_pair = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
+    order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, list_of_pair))
     bounds = lists.offsets[1:-1]
     ranked = (np.split(values[order], bounds) for values in (lists.document_rows, scores))
     _write_rows(path, retrieval_set, lists.query_rows, *ranked)

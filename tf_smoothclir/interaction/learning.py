@@ -181,8 +181,8 @@ class PairFeatures:
         )
 
 
-def _pieces(number: int) -> Iterator[slice]:
-    for begin in range(0, number, PAIRS_AT_ONCE):
+def _pieces(pairs: int) -> Iterator[slice]:
+    for begin in range(0, pairs, PAIRS_AT_ONCE):
         yield slice(begin, begin + PAIRS_AT_ONCE)
 
 
@@ -190,15 +190,19 @@ class _Triples:
     """Relevant documents and, drawn again in each epoch, negatives of the same lists."""
 
     def __init__(self, lists: CandidateLists, settings: LearningSettings, seed: int):
-        own = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))  # list of a pair
+        list_of_pair = np.repeat(
+            np.arange(len(lists.query_rows)), np.diff(lists.offsets)
+        )  # list of a pair
         # Pairs list by list, those of grade 0 first: the negatives of a list are then a range.
-        self._order = np.lexsort((lists.grades > 0, own))
-        negatives = np.bincount(own, lists.grades == 0, len(lists.query_rows)).astype(np.int64)
+        self._order = np.lexsort((lists.grades > 0, list_of_pair))
+        negatives = np.bincount(list_of_pair, lists.grades == 0, len(lists.query_rows)).astype(
+            np.int64
+        )
         # A relevant document without negatives teaches nothing.
         relevant = np.flatnonzero(lists.grades >= settings.least_grade)
-        self._relevant = relevant[negatives[own[relevant]] > 0]
-        self._begins = lists.offsets[own[self._relevant]]
-        self._numbers = negatives[own[self._relevant]]
+        self._relevant = relevant[negatives[list_of_pair[relevant]] > 0]
+        self._begins = lists.offsets[list_of_pair[self._relevant]]
+        self._numbers = negatives[list_of_pair[self._relevant]]
         self._settings, self._seed = settings, seed
 
     @property

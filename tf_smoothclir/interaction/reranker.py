@@ -83,10 +83,12 @@ class Reranker:
     def encoded(self) -> Reranker:
         """Re-ranker over int8 codes of its word vectors as they are now."""
         codes = WordCodes.of(*(table.numpy() for table in self.network.tables.both))
-        other = Reranker(self.choices, codes, self.word_weights)
-        for own, learned in zip(other.network.trainable_weights, self.network.trainable_weights):
-            tf_variable(own).assign(tf_variable(learned))
-        return other
+        encoded = Reranker(self.choices, codes, self.word_weights)
+        for weight, learned in zip(
+            encoded.network.trainable_weights, self.network.trainable_weights
+        ):
+            tf_variable(weight).assign(tf_variable(learned))
+        return encoded
 
     def texts(self, tokenized_set: TokenizedSet) -> InteractionTexts:
         """A set as the network reads it."""
@@ -144,11 +146,11 @@ class ListScorer:
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
         scores = np.zeros(len(lists.document_rows), np.float32)
-        for number, row in enumerate(lists.query_rows):
-            own = slice(*lists.offsets[number : number + 2])
-            documents = self._texts.documents[lists.document_rows[own]]
+        for place, row in enumerate(lists.query_rows):
+            pairs = slice(*lists.offsets[place : place + 2])
+            documents = self._texts.documents[lists.document_rows[pairs]]
             if len(documents):
-                scores[own] = self._score(self._texts.queries[row], documents)
+                scores[pairs] = self._score(self._texts.queries[row], documents)
         return scores
 
 
@@ -173,12 +175,12 @@ def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:
     """1 + ln(N / n) for words that n of N documents have, `[query words]` float32."""
     # Words of queries have the frequency of the same word of documents; where there is none, they
     # count like the rarest.
-    own, other = (tokenized_set.vocabulary(role) for role in ROLES)
+    query_words, document_words = (tokenized_set.vocabulary(role) for role in ROLES)
     store = tokenized_set.tokens("document")
     owners = np.repeat(np.arange(len(store)), store.lengths)
     values = np.asarray(store.values).astype(np.int64)
     pairs = np.unique(owners * (values.max(initial=0) + 1) + values)
-    frequency = np.bincount(pairs % (values.max(initial=0) + 1), minlength=len(other))
-    of_words = dict(zip(other, frequency[: len(other)]))
-    found = np.array([of_words.get(word, 0) for word in own])
-    return (1 + np.log(max(1, len(store)) / np.maximum(found, 1))).astype(np.float32)
+    frequency = np.bincount(pairs % (values.max(initial=0) + 1), minlength=len(document_words))
+    of_words = dict(zip(document_words, frequency[: len(document_words)]))
+    of_queries = np.array([of_words.get(word, 0) for word in query_words])
+    return (1 + np.log(max(1, len(store)) / np.maximum(of_queries, 1))).astype(np.float32)

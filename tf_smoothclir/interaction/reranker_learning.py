@@ -68,14 +68,14 @@ def learn_reranker(
         more = with_related(lists, retrieval_set, seed)
         tried += [(more, True)] * (len(more.query_rows) > len(lists.query_rows))
     weights = frequency_weights(tokenized_set)
-    found = []
+    candidates = []
     for lists, related in tried:
         keras.utils.set_random_seed(seed)  # for the weights that a network begins with
         choices = RerankerChoices(network, 0.0, QUERY_LENGTH, DOCUMENT_LENGTH, related=related)
         trains_vectors = bool(RERANKERS[network].learning.vector_rate)
         begun = Reranker(choices, codes, weights, trains_vectors=trains_vectors)
-        found.append(_learned(begun, tokenized_set, lists, validation, seed))
-    reranker = max(found, key=lambda one: one.choices.gain)
+        candidates.append(_learned(begun, tokenized_set, lists, validation, seed))
+    reranker = max(candidates, key=lambda candidate: candidate.choices.gain)
     reranker = reranker.chosen(seconds=round(time.monotonic() - begin, 3))
     logging.info("Re-ranker: %s (%.1f s)", reranker.describe(), reranker.seconds)
     return reranker
@@ -150,9 +150,9 @@ def training_lists(
     highest, found = int(grades[wanted[0]]), ([], [])
     for ranking in first_stage.rank(queries, _NEGATIVE_RANKS):
         for row, documents in zip(ranking.query_rows, ranking.document_rows):
-            own = slice(*np.searchsorted(rows, [row, row + 1]))
-            mates = retrieval_set.document_rows[own][grades[own] == highest]
-            others = documents[~np.isin(documents, retrieval_set.document_rows[own])]
+            judged = slice(*np.searchsorted(rows, [row, row + 1]))
+            mates = retrieval_set.document_rows[judged][grades[judged] == highest]
+            others = documents[~np.isin(documents, retrieval_set.document_rows[judged])]
             found[0].append(row)
             found[1].append((mates, others))
     return _lists(*found, grade=highest)
@@ -179,8 +179,8 @@ def with_related(lists: CandidateLists, retrieval_set: RetrievalSet, seed: int) 
     highest = int(lists.grades.max())
     rows, documents = [], []
     for row in lists.query_rows:
-        own = slice(*np.searchsorted(retrieval_set.query_rows, [row, row + 1]))
-        judged, grades = retrieval_set.document_rows[own], retrieval_set.grades[own]
+        of_query = slice(*np.searchsorted(retrieval_set.query_rows, [row, row + 1]))
+        judged, grades = retrieval_set.document_rows[of_query], retrieval_set.grades[of_query]
         related = generator.permutation(judged[(grades > 0) & (grades < highest)])[:_MOST_RELATED]
         drawn = np.unique(generator.integers(0, len(retrieval_set.document_ids), _RANDOM))
         drawn = drawn[~np.isin(drawn, judged)]
@@ -256,5 +256,5 @@ def reciprocal_ranks(ranking: Ranking, retrieval_set: RetrievalSet) -> np.ndarra
     highest = np.zeros(len(retrieval_set.query_ids), int)
     np.maximum.at(highest, retrieval_set.query_rows, retrieval_set.grades)
     wanted = np.maximum(1, highest[ranking.query_rows, np.newaxis])
-    found = ranking.grades(retrieval_set)[:, :_DEPTH] == wanted
-    return np.where(found.any(axis=1), 1 / (found.argmax(axis=1) + 1.0), 0.0)
+    is_best = ranking.grades(retrieval_set)[:, :_DEPTH] == wanted
+    return np.where(is_best.any(axis=1), 1 / (is_best.argmax(axis=1) + 1.0), 0.0)

@@ -84,10 +84,10 @@ def export_run(
             "document": _sample(text.text for text in source.documents()),
         }
         searched = collection or source
-        if search_model and (number := _collection_size(searched, max_search_documents)):
+        if search_model and (size := _collection_size(searched, max_search_documents)):
             form = {"cut_points": facts["cut_points"], "depth": search_depth}
             ranking = family(facts["retriever"])
-            model = ranking.search_model(publication, searched, number, **form)
+            model = ranking.search_model(publication, searched, size, **form)
             if model is not None:
                 parts["search"] = model
     except InputError as error:
@@ -156,15 +156,15 @@ def _sample(texts) -> list[bytes]:
 
 def _collection_size(source: Source, most: int) -> int:
     """The number of documents; 0 if they are too many."""
-    number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
-    if number > most:
+    size = sum(1 for _ in itertools.islice(source.documents(), most + 1))
+    if size > most:
         logging.info(
             "No search model: the collection has more than %d documents. Index it with"
             " smoothclir-index, or raise --max_search_documents.",
             most,
         )
         return 0
-    return number
+    return size
 
 
 def _made_up_texts(tokens: Sequence[str]) -> list[bytes]:

@@ -211,11 +211,11 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
 def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
     """The manifest of a part without which its version cannot rank."""
     ranking = [role for role in DIRECTORIES if role != "search"]
-    number = version if version is not None else newest_whole(export_dir, *ranking)
+    latest = version if version is not None else newest_whole(export_dir, *ranking)
     for role in ranking:
-        if number in exported_versions(export_dir, role):
-            return _complete(export_dir, role, number)[1]
-    raise _not_exported(export_dir, f"there is no complete version {number}")
+        if latest in exported_versions(export_dir, role):
+            return _complete(export_dir, role, latest)[1]
+    raise _not_exported(export_dir, f"there is no complete version {latest}")
 
 
 def _complete(

@@ -62,7 +62,7 @@ class LexicalScorer(tf.Module):
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        tokens, number = queries.words, tf.size(queries.levels)
+        tokens, num_queries = queries.words, tf.size(queries.levels)
         known = tokens.ids != NO_WORD
         words, rows = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
         places = tf.gather(self._common_places, words)
@@ -71,10 +71,10 @@ class LexicalScorer(tf.Module):
             data=self._common,
             indices=tf.boolean_mask(places, common),
             segment_ids=tf.boolean_mask(rows, common),
-            num_segments=number,
+            num_segments=num_queries,
         )
         words, rows = tf.boolean_mask(words, ~common), tf.boolean_mask(rows, ~common)
-        scores += self._rare(words, None, rows, number)
+        scores += self._rare(words, None, rows, num_queries)
         if self._documents is None:
             return scores
         best = tf.math.segment_max(tf.transpose(scores), self._documents)
@@ -113,9 +113,9 @@ def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array,
         np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))
         for begin in range(0, number, _DOCUMENTS_PER_STEP)
     ]
-    passages = [parts.model.passages(words.of(own)) for own in rows]
-    some = [parts.model.impacts(own, parts.spelling) for own in passages]
-    number = np.concatenate([own.number_of_each() for own in passages])
+    passages = [parts.model.passages(words.of(of_step)) for of_step in rows]
+    some = [parts.model.impacts(of_step, parts.spelling) for of_step in passages]
+    number = np.concatenate([of_step.number_of_each() for of_step in passages])
     return sp.csr_array(sp.vstack(some, format="csr")), number
 
 

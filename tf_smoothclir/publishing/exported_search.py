@@ -115,18 +115,18 @@ class SearchModel(tf.Module):
             scores = self._feedback(scores)
         scores, positions = tf.math.top_k(scores, self.depth)
         # A score of zero says nothing, so such documents, which negative scores may follow, go.
-        found = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
-        _, order = tf.math.top_k(tf.cast(found, tf.int32), self.depth)  # keeps the order of others
-        found, scores, positions = (
-            tf.gather(values, order, batch_dims=1) for values in (found, scores, positions)
+        is_hit = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
+        _, order = tf.math.top_k(tf.cast(is_hit, tf.int32), self.depth)  # keeps the order of others
+        is_hit, scores, positions = (
+            tf.gather(values, order, batch_dims=1) for values in (is_hit, scores, positions)
         )
-        levels = tf.where(tf.reduce_any(found, axis=1), levels, NOTHING)
-        scores = tf.where(found, scores, 0)
+        levels = tf.where(tf.reduce_any(is_hit, axis=1), levels, NOTHING)
+        scores = tf.where(is_hit, scores, 0)
         grades = hit_grades(scores, self._cut_points.scores, self._cut_points.shares)
         return {
-            "ids": tf.where(found, tf.gather(self._ids, positions), ""),
+            "ids": tf.where(is_hit, tf.gather(self._ids, positions), ""),
             "scores": scores,
-            "grades": tf.where(found, grades, 0),
+            "grades": tf.where(is_hit, grades, 0),
             "evidence": tf.gather(NAMES, levels),
         }
 
@@ -165,7 +165,7 @@ class Collection:
     def read(
         cls,
         documents: Callable[[], Iterable[Text]],
-        number: int,
+        size: int,
         tower: ExportedTower | None = None,
         reader: DocumentReader | None = None,
         *,
@@ -180,7 +180,7 @@ class Collection:
         vectors = words = None
 
         def texts(what: str, *, titles: bool = False) -> Iterator[str]:
-            with progress_bar(number, what, "documents") as bar:
+            with progress_bar(size, what, "documents") as bar:
                 for document in documents():
                     yield text_read(document, titles=titles)
                     bar.update(1)
@@ -206,14 +206,14 @@ def search_model_of(
     towers: dict[str, ExportedTower],
     lexical: LexicalParts | None,
     source: Source,
-    number: int,
+    size: int,
     **options: Any,
 ) -> SearchModel:
     """Encodes the documents of a source, of which there are so many, for `build_search_model`."""
     reader = lexical and lexical.document_reader
     titles = lexical is not None and lexical.text.reads_titles
     tower = towers.get("document")
-    collection = Collection.read(source.documents, number, tower, reader, titles=titles)
+    collection = Collection.read(source.documents, size, tower, reader, titles=titles)
     return build_search_model(collection, towers, lexical, **options)
 
 

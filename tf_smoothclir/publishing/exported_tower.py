@@ -204,9 +204,9 @@ class ExportedTower(tf.Module):
         return in_pieces(self._read, bounded(text, self._dim), at_once=self._texts_at_once)
 
     def _read(self, text) -> dict[str, tf.Tensor]:
-        vectors, found = self.read(self.encoder.words(text))
-        names = tf.gather(NAMES, found.levels)
-        return {"vector": vectors, "evidence": names, "unknown": found.unknown}
+        vectors, evidence = self.read(self.encoder.words(text))
+        names = tf.gather(NAMES, evidence.levels)
+        return {"vector": vectors, "evidence": names, "unknown": evidence.unknown}
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}

@@ -44,13 +44,13 @@ def in_pieces(
     def compute_some(begin, piece, arrays):
         end = tf.searchsorted(ends, [ends[begin] + _BYTES_AT_ONCE], side="right")[0] - 1
         end = tf.minimum(tf.clip_by_value(end, begin + 1, begin + at_once), rows)
-        found = traced(
+        computed = traced(
             *(
                 text[tf.where(one, 0, begin) : tf.where(one, 1, end)]
                 for one, text in zip(for_all, texts)
             )
         )
-        return end, piece + 1, {name: arrays[name].write(piece, found[name]) for name in arrays}
+        return end, piece + 1, {name: arrays[name].write(piece, computed[name]) for name in arrays}
 
     arrays = {
         name: tf.TensorArray(

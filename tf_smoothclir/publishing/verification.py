@@ -94,8 +94,8 @@ class Verifier:
             self._errors.seek(0)
             errors = self._errors.read().decode(errors="replace")
             raise RuntimeError(f"The written models do not load and run:\n{errors}")
-        found = json.loads(answers.splitlines()[-1])
-        for (role, part, directory, requests), ours, theirs in zip(self._sent, expected, found):
+        answered = json.loads(answers.splitlines()[-1])
+        for (role, part, directory, requests), ours, theirs in zip(self._sent, expected, answered):
             for name in requests:
                 _compare(f"The written {part.name}, {name},", ours[name], theirs[name])
             if (directory / DESCRIPTION).exists():
@@ -123,10 +123,10 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
     }
 
 
-def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+def _compare(name: str, expected: dict[str, Any], answered: dict[str, Any]) -> None:
     for output, tensor in expected.items():
         if tensor.dtype.is_floating:
-            difference = np.abs(np.array(found[output], np.float64) - tensor)
+            difference = np.abs(np.array(answered[output], np.float64) - tensor)
             difference = (difference / np.maximum(1, np.abs(tensor))).max(initial=0)
             if not difference <= TOLERANCE:
                 raise RuntimeError(f"{name} differs from the trained one by {difference}.")
@@ -136,7 +136,7 @@ def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None
         gaps = -np.diff(scores, axis=1) > 2 * TOLERANCE * np.maximum(1, np.abs(scores[:, 1:]))
         apart = np.pad(gaps, ((0, 0), (1, 0)), constant_values=True)
         apart &= np.pad(gaps, ((0, 0), (0, 1)), constant_values=False)
-        ids = np.char.encode(np.array(found["ids"]), "latin-1")
+        ids = np.char.encode(np.array(answered["ids"]), "latin-1")
         if (ids != expected["ids"].numpy().astype(bytes))[apart].any():
             raise RuntimeError(f"{name} finds other documents than the trained one.")
 

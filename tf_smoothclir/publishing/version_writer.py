@@ -95,8 +95,8 @@ def manifest_in_memory(parts: dict[str, Part], facts: Mapping[str, Any]) -> Expo
 
 def _manifest_of(shared: ExportManifest, role: str, part: Part) -> ExportManifest:
     """The manifest of a part."""
-    own = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
-    return dataclasses.replace(shared, role=role, **own)
+    of_search = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
+    return dataclasses.replace(shared, role=role, **of_search)
 
 
 def _only_export(export_dir: Path):

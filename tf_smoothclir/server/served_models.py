@@ -98,20 +98,20 @@ def load_models(
 ) -> dict[str, ServedModel]:
     """Name -> each SavedModel of the version that is given, or of the newest that is whole."""
     there = export_directory.versions_newest_first(export_dir) if version is None else []
-    for number in there[:-1]:
+    for newer in there[:-1]:
         try:
-            return _models_of(export_dir, number)
+            return _models_of(export_dir, newer)
         except (InputError, tf.errors.OpError, OSError, ValueError) as error:
-            logging.warning("Version %d is not served: %s", number, error)
+            logging.warning("Version %d is not served: %s", newer, error)
     return _models_of(export_dir, there[-1] if there else version)
 
 
 def _models_of(export_dir: str | os.PathLike, version: int | None) -> dict[str, ServedModel]:
-    number = export_directory.latest_manifest(export_dir, version).version
+    served = export_directory.latest_manifest(export_dir, version).version
     return {
-        name: ServedModel(name, number, export_directory.load_part(export_dir, role, number).model)
+        name: ServedModel(name, served, export_directory.load_part(export_dir, role, served).model)
         for role, name in export_directory.MODELS.items()
-        if number in export_directory.exported_versions(export_dir, role)
+        if served in export_directory.exported_versions(export_dir, role)
     }
 
 
@@ -148,8 +148,8 @@ def _columns(rows, specs: Mapping[str, tf.TensorSpec]) -> dict[str, list]:
         raise input_error(ROWS, "it is no list with values", "Give one instance per text")
     if not any(map(_is_object, rows)):
         return {_only_name(specs): rows}
-    for number, row in enumerate(rows):
-        _check_names(f"{ROWS}[{number}]", row, specs)
+    for place, row in enumerate(rows):
+        _check_names(f"{ROWS}[{place}]", row, specs)
     return {name: [row[name] for row in rows] for name in specs}
 
 

@@ -79,9 +79,9 @@ def changed(
         raise InputError(str(error)) from error
     if left:
         raise ValueError(f"There are no settings {sorted(left)}.")
-    found = RunSettings.from_groups(groups).with_encoder()
-    _check({**found.values(), **beside}, varied)
-    return found
+    made = RunSettings.from_groups(groups).with_encoder()
+    _check({**made.values(), **beside}, varied)
+    return made
 
 
 def _check(values: Mapping[str, object], varied: Collection[str] = ()) -> None:
@@ -125,12 +125,12 @@ def _best_that_fits(given: Mapping[str, object], **beside) -> RunSettings:
     refused: list[InputError] = []
     for defaults in ({**towers, **_DOCUMENTS, **retriever}, {**_DOCUMENTS, **retriever}, {}):
         try:
-            found = changed(RunSettings(), {**defaults, **given}, **beside)
+            fitting = changed(RunSettings(), {**defaults, **given}, **beside)
         except InputError as error:
             refused.append(error)
         else:
             if refused:
                 why = str(refused[0]).partition(". ")[0]
                 logging.info("The towers are those of --preset=fast, not best (%s)", why)
-            return found
+            return fitting
     raise refused[-1]

@@ -63,7 +63,9 @@ class RunSettings:
         retrieval = dataclasses.replace(self.retrieval, retriever=retriever, reranker="none")
         of_plugins = self.of_plugins
         if "encoder" not in plugins.with_parts(retriever):
-            of_plugins = tuple(own for own in of_plugins if not isinstance(own, EncoderSettings))
+            of_plugins = tuple(
+                group for group in of_plugins if not isinstance(group, EncoderSettings)
+            )
         return dataclasses.replace(self, retrieval=retrieval, of_plugins=of_plugins)
 
     def with_encoder(self) -> RunSettings:
@@ -76,15 +78,15 @@ class RunSettings:
 
     def groups(self) -> dict[str, Settings]:
         """Name of group -> its settings; those of all registered plug-ins are among them."""
-        own = {name: getattr(self, name) for name in GROUPS}
-        return own | {name: self.of(kind) for name, kind in plugins.groups().items()}
+        built_in = {name: getattr(self, name) for name in GROUPS}
+        return built_in | {name: self.of(kind) for name, kind in plugins.groups().items()}
 
     @classmethod
     def from_groups(cls, groups: Mapping[str, Settings]) -> RunSettings:
         """The settings with these groups; what is missing has its defaults."""
-        own = {name: group for name, group in groups.items() if name in GROUPS}
+        built_in = {name: group for name, group in groups.items() if name in GROUPS}
         of_plugins = tuple(group for name, group in groups.items() if name not in GROUPS)
-        return cls(**own, of_plugins=of_plugins)
+        return cls(**built_in, of_plugins=of_plugins)
 
     def to_dict(self) -> dict:
         """Name of group -> setting -> value, for JSON; "plugins" are the modules in use."""

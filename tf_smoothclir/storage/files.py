@@ -250,14 +250,14 @@ def read_arrays(path: str | os.PathLike, *needed: str) -> dict[str, np.ndarray]:
     """Reads arrays of an `.npz` file, which must have them; all without a name. No pickles."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays if not needed or name in needed}
+            read = {name: arrays[name] for name in arrays if not needed or name in needed}
     except Exception as error:  # zipfile, zlib, NumPy and the parser of its headers have their own
         reason = f"its arrays cannot be read ({str(error).splitlines()[0]})"
         raise input_error(path, reason, "Restore the file, or write it again") from error
-    if missing := set(needed) - found.keys():
+    if missing := set(needed) - read.keys():
         reason = f"it has no array {min(missing)!r}"
         raise input_error(path, reason, "Restore the file, or write it again")
-    return found
+    return read
 
 
 @contextlib.contextmanager

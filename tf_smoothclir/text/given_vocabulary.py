@@ -54,23 +54,23 @@ def vocabulary_digest(path: str | os.PathLike) -> str:
 
 def _numbers(forms: set[str], counts: Mapping[bytes, int], min_count: int) -> list[str]:
     """The tokens that look like one of `forms` if each digit is written as `#`."""
-    found = (
+    numbers = (
         (-count, token.decode())
         for token, count in counts.items()
         if count >= min_count and any(48 <= byte < 58 for byte in token)
     )
-    return [token for _, token in sorted(found) if digit_form(token) in forms]
+    return [token for _, token in sorted(numbers) if digit_form(token) in forms]
 
 
 def _read(path: str | os.PathLike) -> list[str]:
     words = []
     try:
         with open(path, encoding="utf-8-sig", newline="\n") as file:
-            for number, line in enumerate(file, 1):
-                fields = line.split()
+            for line, text in enumerate(file, 1):
+                fields = text.split()
                 if len(fields) > 1:
                     reason = f"{len(fields)} words in a line"
-                    raise input_error(path, reason, _REMEDY, line=number)
+                    raise input_error(path, reason, _REMEDY, line=line)
                 words += fields
     except UnicodeError as error:
         raise input_error(path, f"the file is not UTF-8 ({error})", _REMEDY) from error

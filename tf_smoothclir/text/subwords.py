@@ -37,9 +37,9 @@ def ngrams(
         for mark in "<>"
     )
     marked = tf.concat([before, characters, after], axis=1)
-    found = tf.strings.ngrams(marked, tuple(range(shortest, longest + 1)), separator="")
-    hashed = tf.strings.to_hash_bucket_fast(found.flat_values, buckets)
-    return found.with_flat_values(tf.cast(hashed, kind))
+    of_words = tf.strings.ngrams(marked, tuple(range(shortest, longest + 1)), separator="")
+    hashed = tf.strings.to_hash_bucket_fast(of_words.flat_values, buckets)
+    return of_words.with_flat_values(tf.cast(hashed, kind))
 
 
 class SubwordTextEncoder(TextEncoder):
@@ -77,11 +77,11 @@ class SubwordTextEncoder(TextEncoder):
         return self._with_ngrams(tokens, words)
 
     def _with_ngrams(self, tokens: DistinctTokens, words: tf.Tensor) -> SubwordTokens:
-        found = ngrams(words, *self.ngrams)
+        of_words = ngrams(words, *self.ngrams)
         of_ngrams = Tokens(
-            found.flat_values,
-            tf.cast(found.row_lengths(), tf.int32),
-            tf.cast(found.value_rowids(), tf.int32),
+            of_words.flat_values,
+            tf.cast(of_words.row_lengths(), tf.int32),
+            tf.cast(of_words.value_rowids(), tf.int32),
         )
         return SubwordTokens(*tokens, of_ngrams)
 

@@ -97,12 +97,12 @@ class TokenCounter:
 
     def ids(self, vocabulary: list[str]) -> np.ndarray:
         """`[distinct]` int32, number -> position in `vocabulary`, or `UNKNOWN_ID`."""
-        found = np.full(len(self._numbers), UNKNOWN_ID, np.int32)
+        ids = np.full(len(self._numbers), UNKNOWN_ID, np.int32)
         for id_, token in enumerate(vocabulary):
             number = self._numbers.get(token.encode())
             if number is not None:
-                found[number] = id_
-        return found
+                ids[number] = id_
+        return ids
 
     def distinct_ids(self, vocabulary: list[str]) -> tuple[np.ndarray, list[str]]:
         """`[distinct]` int32, number -> id, and the tokens with ids from `len(vocabulary)` on."""

@@ -89,8 +89,8 @@ class _VocabularyFile(tf.lookup.TextFileInitializer):
 
     def __init__(self, path: str | os.PathLike, by_id: bool = False):
         token = (tf.string, tf.lookup.TextFileIndex.WHOLE_LINE)
-        number = (tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER)
-        key, value = (number, token) if by_id else (token, number)
+        line = (tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER)
+        key, value = (line, token) if by_id else (token, line)
         super().__init__(os.fspath(path), *key, *value)
         self.digest = file_digest(path)
         self._kind = "words" if by_id else "vocabulary"

@@ -105,15 +105,15 @@ def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
     return sum(1 for _ in itertools.islice(combinations(space), most))
 
 
-def threshold_tuples(number: int) -> list[tuple[float, ...]]:
+def threshold_tuples(count: int) -> list[tuple[float, ...]]:
     """The searched thresholds: all rising choices of `number` levels."""
     # The levels are those of the setting, with more, evenly spaced, for more than six thresholds.
     # None is below 0: untrained towers score about 0.
-    levels, steps = searchable()["thresholds"], number + 4
+    levels, steps = searchable()["thresholds"], count + 4
     if steps >= len(levels):
         rising = (round(level / steps, 6) for level in range(steps))
         levels = (*rising, round(1 - 0.5 / steps, 6))
-    return list(itertools.combinations(levels, number))
+    return list(itertools.combinations(levels, count))
 
 
 def thresholds_text(thresholds: Sequence[float]) -> str:

@@ -140,7 +140,7 @@ def role() -> str:
 
 
 def run_local_workers(
-    make_chief: Callable[[], BaseTuner], number: int, work: Callable, *arguments
+    make_chief: Callable[[], BaseTuner], num_workers: int, work: Callable, *arguments
 ) -> None:
     """Runs a chief in a thread, and workers; a killed one is replaced and gets its trial again."""
     deaths, modules = collections.Counter(), plugins.loaded()
@@ -148,7 +148,7 @@ def run_local_workers(
     with contextlib.redirect_stdout(None), _chief_environment(), process_group() as running:
         # The chief waits for the workers up to 20 s longer than needed, so nobody waits for it.
         threading.Thread(target=make_chief().search, daemon=True).start()
-        for index in range(number):
+        for index in range(num_workers):
             running.start(f"worker{index}", _work, f"worker{index}", modules, work, arguments)
         while running:
             for worker, exit_code in running.wait():

@@ -70,8 +70,8 @@ def process_group() -> Iterator[ProcessGroup]:
         group.terminate()
 
 
-def _exit(number: int, frame) -> None:
-    sys.exit(128 + number)
+def _exit(signal_number: int, frame) -> None:
+    sys.exit(128 + signal_number)
 
 
 def _exit_code(process: multiprocessing.Process) -> int:
@@ -87,9 +87,9 @@ class _Streams:
 
 
 def _taken_over(*streams) -> _Streams:
-    for number, stream in enumerate(streams, start=1):
-        if (passed := stream.detach()) != number:
-            os.dup2(passed, number)
+    for descriptor, stream in enumerate(streams, start=1):
+        if (passed := stream.detach()) != descriptor:
+            os.dup2(passed, descriptor)
             os.close(passed)
     return _Streams()
 

@@ -15,7 +15,7 @@ _decided: contextvars.ContextVar[bool] = contextvars.ContextVar("progress")
 class Bar:
     """Counter of the units of a piece of work that are done; this one is not seen."""
 
-    def update(self, number: int = 1) -> None:
+    def update(self, done: int = 1) -> None:
         """Counts so many more units."""
 
     def note(self, text: str) -> None:

@@ -112,13 +112,13 @@ class FileSource(Source):
         return self._all("judgments")
 
     def splits(self) -> dict[str, str] | None:
-        found: dict[str, str] = {}
+        split_of: dict[str, str] = {}
         for path in self.files.get("splits", ()):
             for line, (query_id, split) in self._splits(path):
-                if (other := found.setdefault(query_id, split)) != split:
-                    reason = f"query {query_id!r} is in the {other} split of another file"
+                if (earlier := split_of.setdefault(query_id, split)) != split:
+                    reason = f"query {query_id!r} is in the {earlier} split of another file"
                     raise input_error(path, reason, "Keep one of the two lines", line=line)
-        return found if "splits" in self.files else None
+        return split_of if "splits" in self.files else None
 
     @functools.cached_property
     def _told_apart(self) -> set[str]:

@@ -77,18 +77,18 @@ def segmented_set(source: Source, tokenizer: Tokenizer) -> MemorySource:
 
     def texts(given: Iterable[Text]) -> list[Text]:
         return [
-            one._replace(text=segmented(one.text, tokenizer), title=segmented(one.title, tokenizer))
-            for one in given
+            Text(id_, segmented(title, tokenizer), segmented(text, tokenizer), language)
+            for id_, title, text, language in given
         ]
 
     languages = source.query_language, source.document_language
     streams = texts(source.queries()), texts(source.documents()), list(source.judgments())
-    found = MemorySource(*streams, source.splits(), *languages)
-    found.is_judged, found.others = source.is_judged, list(source.metadata())
-    found.parallel = [
+    copy = MemorySource(*streams, source.splits(), *languages)
+    copy.is_judged, copy.others = source.is_judged, list(source.metadata())
+    copy.parallel = [
         [segmented(text, tokenizer) for text in pair] for pair in getattr(source, "parallel", ())
     ]
-    return found
+    return copy
 
 
 def write_set(

@@ -117,9 +117,9 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
         raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
     directory, parallel = checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
-    own = [name for name in ("documents", "pairs") if tables_of(directory, name)]
+    of_users = [name for name in ("documents", "pairs") if tables_of(directory, name)]
     beir = bool(files_named(directory, CORPUS))
-    layouts = published + len(own) + beir
+    layouts = published + len(of_users) + beir
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -131,14 +131,14 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
             " (.tsv, .csv, .jsonl or .parquet, perhaps .gz); or with wiki_<language>.documents,"
             f" wiki_<language>.queries and a .rel file; or with {CORPUS}, queries.jsonl and qrels/",
         )
-    if settings.parallel and own != ["documents"]:
+    if settings.parallel and of_users != ["documents"]:
         reason = "sentences teach where there are documents alone"
         raise input_error(f"--parallel={settings.parallel}", reason, "Leave it out")
     if beir:
         return BeirDirectory(directory, *languages)
     if published:
         return WikiClirDirectory(directory, *languages)
-    if "pairs" in own:
+    if "pairs" in of_users:
         return PairsFile(table_named(directory, "pairs"), *languages, columns=columns)
     kinds = [name for name in ("judgments", "clicks") if tables_of(directory, name)]
     if settings.parallel:

@@ -142,8 +142,8 @@ class SelectedJudgments(Source):
     @functools.cached_property
     def _splits_before(self) -> dict[str, str]:
         """The splits before training queries are left out."""
-        if (own := self._source.splits()) is not None or not self._max_train_queries:
-            return own or {}
+        if (given := self._source.splits()) is not None or not self._max_train_queries:
+            return given or {}
         queries = [text for text in self._source.queries() if text.id in self._judged]
         splits = drawn_splits(queries, self._seed)
         return {text.id: SPLITS[split] for text, split in zip(queries, splits)}

@@ -29,23 +29,25 @@ def splits_of_parts(source: Source, parts: Mapping[str, Iterable[str]]) -> dict[
     # queries are, drawn by a hash of their ids. Judged queries that are not there have no split:
     # `checked_judgments` counts them.
     queries = {text.id for text in source.queries()}
-    found: dict[str, str] = {}
+    split_of: dict[str, str] = {}
     for name, ids in parts.items():
         for id_ in filter(queries.__contains__, ids):
-            if found.setdefault(id_, NAMES[name]) != NAMES[name]:
-                reason = f"query {id_!r} has judgments for {found[id_]} and for {NAMES[name]}"
+            if split_of.setdefault(id_, NAMES[name]) != NAMES[name]:
+                reason = f"query {id_!r} has judgments for {split_of[id_]} and for {NAMES[name]}"
                 raise input_error(source.name, reason, "Keep those of one of the two")
-    there = set(found.values())
+    there = set(split_of.values())
     if there == {"train"}:
         return None
     if "test" not in there:
-        found = {id_: "test" if split == "validation" else split for id_, split in found.items()}
-    if "train" in there and "validation" not in set(found.values()):
-        training = [id_ for id_, split in found.items() if split == "train"]
+        split_of = {
+            id_: "test" if split == "validation" else split for id_, split in split_of.items()
+        }
+    if "train" in there and "validation" not in set(split_of.values()):
+        training = [id_ for id_, split in split_of.items() if split == "train"]
         hashes = zip(hash_ids(training, "validation").tolist(), training)
         drawn = [id_ for _, id_ in sorted(hashes)][: len(training) // _PARTS_OF_TRAINING]
-        found.update(dict.fromkeys(drawn, "validation"))
-    return found
+        split_of.update(dict.fromkeys(drawn, "validation"))
+    return split_of
 
 
 def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
@@ -53,8 +55,8 @@ def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
     # By the hashes of ids. Queries of the same tokens are drawn as one: no split knows those of
     # another.
     places = drawn_places(queries, f"split {seed}")
-    number = places.max(initial=-1) + 1
-    return np.searchsorted([number * 3 // 5, number * 4 // 5], places, "right").astype(np.int8)
+    drawn = places.max(initial=-1) + 1
+    return np.searchsorted([drawn * 3 // 5, drawn * 4 // 5], places, "right").astype(np.int8)
 
 
 def drawn_places(queries: Sequence[Text], salt: str) -> np.ndarray:

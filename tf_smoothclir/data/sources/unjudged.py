@@ -105,9 +105,12 @@ class ParallelSentences(Source):
         # By the texts: a sentence that is there twice trains or validates, not both.
         queries = [(text.id, " ".join(text.text.casefold().split())) for text in self.queries()]
         hashes = hash_ids([text for _, text in queries], "parallel")
-        number = min(int(_VALIDATION_SHARE * len(hashes)), _MOST_VALIDATION)
-        first_of_training = np.sort(hashes)[number] if number else 0
-        return {id_: SPLITS[int(own < first_of_training)] for (id_, _), own in zip(queries, hashes)}
+        validating = min(int(_VALIDATION_SHARE * len(hashes)), _MOST_VALIDATION)
+        first_of_training = np.sort(hashes)[validating] if validating else 0
+        return {
+            id_: SPLITS[int(hashed < first_of_training)]
+            for (id_, _), hashed in zip(queries, hashes)
+        }
 
     def place(self, stream: str, index: int) -> str:
         return self._of.place("queries", index)

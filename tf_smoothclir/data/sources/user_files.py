@@ -130,27 +130,27 @@ def texts_of_column(
 ) -> Iterator[tuple[int, Text]]:
     """Yields (number, text) of the different texts of a column."""
     seen: dict[bytes, int] = {}
-    for number, values in rows:
-        id_, text = _identified(values[column], column, place, number, seen)
-        if seen[_key(text)] == number:
-            code = language_of(values[LANGUAGES + column], language, place, number)
-            yield number, Text(id_, "", text, code)
+    for row, values in rows:
+        id_, text = _identified(values[column], column, place, row, seen)
+        if seen[_key(text)] == row:
+            code = language_of(values[LANGUAGES + column], language, place, row)
+            yield row, Text(id_, "", text, code)
 
 
 def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
     """Yields (number, judgment) of rows of `PAIRS`; of equal pairs one, with the highest grade."""
     seen: tuple[dict[bytes, int], ...] = ({}, {})
-    found: dict[tuple[str, str], tuple[int, int]] = {}
-    for number, (*texts, grade, _, _) in rows:
+    graded: dict[tuple[str, str], tuple[int, int]] = {}
+    for row, (*texts, grade, _, _) in rows:
         query, document = (
-            _identified(text, column, place, number, seen[column])[0]
+            _identified(text, column, place, row, seen[column])[0]
             for column, text in enumerate(texts)
         )
-        grade = grade_of(grade, place, number)
-        first, highest = found.get((query, document), (number, grade))
-        found[query, document] = first, max(highest, grade)
-    for (query, document), (number, grade) in found.items():
-        yield number, Judgment(query, document, grade)
+        grade = grade_of(grade, place, row)
+        first, highest = graded.get((query, document), (row, grade))
+        graded[query, document] = first, max(highest, grade)
+    for (query, document), (row, grade) in graded.items():
+        yield row, Judgment(query, document, grade)
 
 
 def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
@@ -161,25 +161,25 @@ def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int
     seen: dict[bytes, int] = {}
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}
-    for number, (query, document, count, _) in rows:
-        query, _ = _identified(query, QUERY, place, number, seen)
-        document = id_of(document, "document_id", place, number)
-        of_pair = clicks.setdefault((query, document), [number, 0])
-        of_pair[1] += count_of(count, place, number)
+    for row, (query, document, count, _) in rows:
+        query, _ = _identified(query, QUERY, place, row, seen)
+        document = id_of(document, "document_id", place, row)
+        of_pair = clicks.setdefault((query, document), [row, 0])
+        of_pair[1] += count_of(count, place, row)
         most[query] = max(most.get(query, 0), of_pair[1])
-    for (query, document), (number, count) in clicks.items():
-        yield number, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
+    for (query, document), (row, count) in clicks.items():
+        yield row, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
 
 
 def _identified(
-    value: object, column: int, place: Place, number: int, seen: dict[bytes, int]
+    value: object, column: int, place: Place, row: int, seen: dict[bytes, int]
 ) -> tuple[str, str]:
     """The id of a text, and the text without white space around it."""
     name = _NAMES[column]
-    text = text_of(value, name, place, number).strip()
+    text = text_of(value, name, place, row).strip()
     if not text:
-        raise input_error(place(number), f"the {name} is empty", "Leave the row out")
-    return f"{name[0]}{seen.setdefault(_key(text), number)}", text
+        raise input_error(place(row), f"the {name} is empty", "Leave the row out")
+    return f"{name[0]}{seen.setdefault(_key(text), row)}", text
 
 
 def _key(text: str) -> bytes:  # shorter than most texts, all of which are kept

@@ -133,10 +133,10 @@ class WikiClirDirectory(FileSource):
             yield line, Judgment(of_query + query, of_document + document, grade)
 
     def fingerprint(self) -> str:
-        own = super().fingerprint()
+        of_files = super().fingerprint()
         if not self._queries_are_shared:
-            return own
-        return hashlib.sha256(f"{own} shared".encode()).hexdigest()
+            return of_files
+        return hashlib.sha256(f"{of_files} shared".encode()).hexdigest()
 
 
 def _files(directory: Path, stream: str) -> dict[str, Path]:

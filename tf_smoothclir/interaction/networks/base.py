@@ -95,13 +95,17 @@ class InteractionNetwork(keras.layers.Layer):
             document_ids: `[m]` int.
         """
         ids = np.asarray(query_ids, np.int32), np.asarray(document_ids, np.int32)
-        if not all(one.size for one in ids):
+        if not all(of_text.size for of_text in ids):
             return []
-        found = self.similarities(*(tf.constant(one[np.newaxis]) for one in ids)).numpy()[0]
-        best = found.argmax(axis=1)
+        similarities = self.similarities(
+            *(tf.constant(of_text[np.newaxis]) for of_text in ids)
+        ).numpy()[0]
+        best = similarities.argmax(axis=1)
         return [
-            WordPair(place, int(best[place]), value := float(found[place, best[place]]), value)
-            for place in np.flatnonzero((ids[0] != PADDING_ID) & (found.max(axis=1) > 0))
+            WordPair(
+                place, int(best[place]), value := float(similarities[place, best[place]]), value
+            )
+            for place in np.flatnonzero((ids[0] != PADDING_ID) & (similarities.max(axis=1) > 0))
         ]
 
 
@@ -156,8 +160,8 @@ class WordTables:
         return self._vectors(self.documents, ids)
 
     def _vectors(self, table, ids: tf.Tensor) -> tf.Tensor:
-        found = tf.gather(table, _inside(table, ids))
-        return tf.math.l2_normalize(found, axis=-1) if self.trained else found
+        vectors = tf.gather(table, _inside(table, ids))
+        return tf.math.l2_normalize(vectors, axis=-1) if self.trained else vectors
 
 
 class WordVectorNetwork(InteractionNetwork):
