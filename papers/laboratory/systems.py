@@ -129,21 +129,21 @@ def beyond_edge(
     """What to try next: one step further where the best thresholds lie at an edge."""
     # Each threshold is moved alone, then all together. A step that would pass the next threshold or
     # the limit goes half the way there, unless that is less than 0.05.
-    found = []
+    candidates = []
     bounds = (-1.0, *best, limit)
     for index, value in enumerate(best):
         before, after = best[:index], best[index + 1 :]
         values = sorted(t[index] for t in tried if (t[:index], t[index + 1 :]) == (before, after))
         if value == values[-1]:
-            found.append((*before, _moved(value, values, bounds[index + 2]), *after))
+            candidates.append((*before, _moved(value, values, bounds[index + 2]), *after))
         if value == values[0]:
             mirrored = [-other for other in reversed(values)]
-            found.append((*before, -_moved(-value, mirrored, -bounds[index]), *after))
-    if found:
+            candidates.append((*before, -_moved(-value, mirrored, -bounds[index]), *after))
+    if candidates:
         for step in (_FIRST_STEP, -_FIRST_STEP):
-            found.append(tuple(round(value + step, 3) for value in best))
+            candidates.append(tuple(round(value + step, 3) for value in best))
     # x + 0.0 takes the sign of -0, which would name another cell.
-    unsigned = dict.fromkeys(tuple(value + 0.0 for value in values) for values in found)
+    unsigned = dict.fromkeys(tuple(value + 0.0 for value in values) for values in candidates)
     return [t for t in unsigned if t not in tried and _rises(t, limit)]
 
 

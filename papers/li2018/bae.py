@@ -95,8 +95,8 @@ class BaeTask(HelpedTask):
             merged_bags(tokens, tower.vocabulary_size)
             for tokens, tower in zip((batch.query, relevant), towers)
         ]
-        own = self._biases
-        code, *biases = map(tf.convert_to_tensor, (own.code, own.query, own.document))
+        start = self._biases
+        code, *biases = map(tf.convert_to_tensor, (start.code, start.query, start.document))
         return bae_loss(bags, tables, code, biases)
 
 
@@ -110,10 +110,10 @@ def bae_loss(bags, tables, code: tf.Tensor, biases) -> tuple[tf.Tensor, dict[str
     return rebuilding - CORRELATION * correlated, parts
 
 
-def first_texts(tokens, number: tf.Tensor):
+def first_texts(tokens, count: tf.Tensor):
     """The first texts of tokens, as `merged_bags` reads them."""
-    end = tf.reduce_sum(tokens.lengths[:number])
-    return Tokens(tokens.ids[:end], tokens.lengths[:number], tokens.texts[:end])
+    end = tf.reduce_sum(tokens.lengths[:count])
+    return Tokens(tokens.ids[:end], tokens.lengths[:count], tokens.texts[:end])
 
 
 def _rebuilt(code: tf.Tensor, bags, tables, biases) -> tf.Tensor:

@@ -58,23 +58,23 @@ def source_accuracies(logits: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 def encoder_loss(
     parts: Mapping[str, tf.Tensor],
-    own: AdversarialSettings,
+    adversarial: AdversarialSettings,
     training_queries: int,
     first_stage: tf.Tensor,
 ) -> tf.Tensor:
     """What the encoders go down besides the likelihood (section 3.4), by means over a batch."""
     # The norms stand beside sums over all queries. `first_stage`: 1 where translations count too,
     # else 0.
-    loss = own.gamma2 * parts["matching_loss"]
-    loss += own.regularization / training_queries * parts["norms"]
-    loss += first_stage * own.gamma1 * parts["translation_loss"]
-    return loss + first_stage * own.gamma3 * parts["monolingual_loss"]
+    loss = adversarial.gamma2 * parts["matching_loss"]
+    loss += adversarial.regularization / training_queries * parts["norms"]
+    loss += first_stage * adversarial.gamma1 * parts["translation_loss"]
+    return loss + first_stage * adversarial.gamma3 * parts["monolingual_loss"]
 
 
 def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:
     """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3); gradient 0 at 0."""
-    found = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
-    return tf.add_n(found) if found else tf.zeros([])
+    of_each = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
+    return tf.add_n(of_each) if of_each else tf.zeros([])
 
 
 def discriminator(dim: int, seed: int = 0) -> keras.Model:

@@ -77,11 +77,11 @@ def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
         }
         for row, documents in zip(ranking.query_rows, ranking.document_rows)
     }
-    found = {GRADE_1: _without_mates(run, grades)}
+    measured = {GRADE_1: _without_mates(run, grades)}
     if translated is not None:
         cut = {query: dict(list(of.items())[:DEPTH]) for query, of in run.items()}
-        found |= _of_collection(cut, grades)
-    return _measured(name, (), [found]), translated is not None
+        measured |= _of_collection(cut, grades)
+    return _measured(name, (), [measured]), translated is not None
 
 
 def _of_files(trec_files) -> dict[str, np.ndarray]:
@@ -122,22 +122,22 @@ def _without_mates(run: Mapping, qrels: Mapping) -> np.ndarray:
 
 
 def _judgments(retrieval_set: RetrievalSet, rows: np.ndarray) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {retrieval_set.query_ids[row]: {} for row in rows}
+    grades: dict[str, dict[str, int]] = {retrieval_set.query_ids[row]: {} for row in rows}
     for query, document, grade in zip(
         retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades
     ):
-        judged = found.get(retrieval_set.query_ids[query])
+        judged = grades.get(retrieval_set.query_ids[query])
         if judged is not None:
             judged[retrieval_set.document_ids[document]] = int(grade)
-    return found
+    return grades
 
 
 def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
     """`[queries]`, a document of the highest grade of each query; the first without one."""
-    found = np.zeros(len(retrieval_set.query_ids), np.int64)
+    mates = np.zeros(len(retrieval_set.query_ids), np.int64)
     best = retrieval_set.grades == retrieval_set.num_grades - 1
-    found[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
-    return found
+    mates[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
+    return mates
 
 
 def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:

@@ -26,7 +26,7 @@ from tf_smoothclir.training.tasks import ObjectiveInputs
 def adversarial_task(inputs: ObjectiveInputs) -> AdversarialTask:
     """Builds the task of encoders and a discriminator."""
     model, settings, tokenized_set = inputs.model, inputs.settings, inputs.tokenized_set
-    training, own = settings.training, settings.of(AdversarialSettings)
+    training = settings.training
     translations, openings = _prepared_texts(inputs, translates=True)
     encoders = Encoders(model, training.seed + len(ROLES))
     batches = TripletBatches(
@@ -34,7 +34,7 @@ def adversarial_task(inputs: ObjectiveInputs) -> AdversarialTask:
         translations,
         training,
         openings=openings,
-        opening_epochs=own.opening_epochs,
+        opening_epochs=settings.of(AdversarialSettings).opening_epochs,
     )
     return AdversarialTask(
         model,

@@ -57,13 +57,13 @@ _MEASURES = (
 def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Counts the set as the paper counts its own."""
     del experiment, directory
-    found = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
+    counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     row = (
         study.name,
-        f"{found.documents:,}",
-        f"{found.document_vocabulary:,}",
-        f"{found.document_length_mean:.1f}",
-        f"{found.queries:,}",
+        f"{counted.documents:,}",
+        f"{counted.document_vocabulary:,}",
+        f"{counted.document_length_mean:.1f}",
+        f"{counted.queries:,}",
     )
     columns = ("collection", "N_d", "N_w", "DL_avg", "N_q")
     theirs = tuple((name, *counts) for name, counts in PAPER_COLLECTIONS.items())
@@ -153,29 +153,29 @@ def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
     # it.
     by_name = {one.system.name: one for one in systems if MAP in one.per_query}
     asked = [(name, *one) for name in by_name for one in asked_of(name) if one[0] in by_name]
-    pairs = list(dict.fromkeys((name, other) for name, other, _, _ in asked))
+    pairs = list(dict.fromkeys((name, rival) for name, rival, _, _ in asked))
     by_query = [differences(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
     tests = (stats.ttest_1samp(one, 0).pvalue if one.any() else 1.0 for one in by_query)
     p = [float(np.nan_to_num(one, nan=1.0)) for one in tests]  # NaN for a single query
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    marks_of: dict[str, tuple[list[str], list[str]]] = {}
     for place, tested in enumerate((p, holm(p) if p else [])):
-        for name, other, mark, sign in asked:
-            difference = by_name[name].mean(MAP) - by_name[other].mean(MAP)
-            if tested[pairs.index((name, other))] < ALPHA and np.sign(difference) == sign:
-                found.setdefault(name, ([], []))[place].append(mark)
+        for name, rival, mark, sign in asked:
+            difference = by_name[name].mean(MAP) - by_name[rival].mean(MAP)
+            if tested[pairs.index((name, rival))] < ALPHA and np.sign(difference) == sign:
+                marks_of.setdefault(name, ([], []))[place].append(mark)
     return {
         name: " ".join(plain) + (f" [{' '.join(left)}]" if left else "")
-        for name, (plain, left) in found.items()
+        for name, (plain, left) in marks_of.items()
     }
 
 
 def _discriminator(system: SystemMetrics) -> str:
     """The accuracy of the discriminator in the last epoch, each source alike."""
-    found = [
+    accuracies = [
         [v for name, v in cell.metrics()["history"][-1].items() if name.startswith("accuracy_")]
         for cell in system.cells
     ]
-    return f"{np.mean(found):.3f}" if all(found) else ""
+    return f"{np.mean(accuracies):.3f}" if all(accuracies) else ""
 
 
 WRITERS = {

@@ -49,7 +49,7 @@ class AdversarialTask(HelpedTask):
         *,
         training_queries: int = 1,
     ):
-        own = settings.of(AdversarialSettings)
+        adversarial = settings.of(AdversarialSettings)
         super().__init__(
             model,
             settings,
@@ -57,15 +57,15 @@ class AdversarialTask(HelpedTask):
             tokenized_set,
             helpers=encoders.borrower_weights,
             helper_state=encoders.borrower_state,
-            parts=(*_PARTS, *_GAME * (own.discriminator_steps > 0)),
+            parts=(*_PARTS, *_GAME * (adversarial.discriminator_steps > 0)),
         )
         self.encoders = encoders
         self._training_queries = training_queries
         self.discriminator: keras.Model | None = None
-        if own.discriminator_steps:
+        if adversarial.discriminator_steps:
             seed = settings.training.seed + _SEED_OF_DISCRIMINATOR
             self.discriminator = discriminator(model.query_tower.dim, seed)
-            self._discriminator_optimizer = make_optimizer("adam", own.discriminator_rate)
+            self._discriminator_optimizer = make_optimizer("adam", adversarial.discriminator_rate)
             self._discriminator_optimizer.build(self.discriminator.trainable_variables)
             more = optimizer_variables(self._discriminator_optimizer)
             self.variables = dataclasses.replace(
@@ -95,11 +95,11 @@ class AdversarialTask(HelpedTask):
 
     def total(self, parts: dict[str, tf.Tensor], vectors: dict[str, tf.Tensor]) -> tf.Tensor:
         """The loss of the encoders: their own, and what the discriminator adds to it."""
-        own, first = self._own, self._first_stage
-        loss = constraints.encoder_loss(parts, own, self._training_queries, first)
-        if own.adversarial_weight:
+        adversarial, first = self._own, self._first_stage
+        loss = constraints.encoder_loss(parts, adversarial, self._training_queries, first)
+        if adversarial.adversarial_weight:
             likelihood = constraints.source_log_likelihood(self.logits(vectors))
-            loss += first * own.adversarial_weight * likelihood
+            loss += first * adversarial.adversarial_weight * likelihood
         return loss
 
     def logits(self, vectors: dict[str, tf.Tensor]) -> list[tf.Tensor]:
@@ -116,7 +116,7 @@ class AdversarialTask(HelpedTask):
         """Steps the discriminator k times on fixed vectors."""
         if self.discriminator is None:
             return {}
-        found = {}
+        first = {}
         fixed = {source: tf.stop_gradient(of) for source, of in vectors.items()}
         trained = self.discriminator.trainable_variables
         for _ in range(self._own.discriminator_steps):
@@ -126,9 +126,9 @@ class AdversarialTask(HelpedTask):
                 loss = -likelihood
             gradients = tape.gradient(loss, trained)
             measured = (likelihood, *constraints.source_accuracies(logits))
-            found = found or dict(zip(_GAME, measured))
+            first = first or dict(zip(_GAME, measured))
             self._discriminator_optimizer.apply_gradients(zip(gradients, trained))
-        return found
+        return first
 
 
 class Encoders:

@@ -74,8 +74,8 @@ class BagTower(WordTableTower):
             words = tf.where(words < self.vocabulary_size, words, UNKNOWN_ID)
             vectors *= tf.gather(tf_variable(self._weights), words)
         added = self.contributions(vectors)
-        number = tf.size(tokens.lengths)
-        return segment_sum(added, tokens.positions, tokens.texts, number, training=training)
+        texts = tf.size(tokens.lengths)
+        return segment_sum(added, tokens.positions, tokens.texts, texts, training=training)
 
     def get_config(self):
         """Returns the arguments of the constructor."""

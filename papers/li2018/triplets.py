@@ -133,12 +133,12 @@ class TripletBatches(Batches):
 
     def _judged_pairs(self, best_only: bool) -> Triplets:
         """All pairs of training queries and relevant documents, without other documents."""
-        found = self._set
-        of_training = found.splits[found.query_rows] == SPLITS.index("train")
-        least = found.num_grades - 1 if best_only else 1
-        chosen = np.flatnonzero(of_training & (found.grades >= least))
+        judged = self._set
+        of_training = judged.splits[judged.query_rows] == SPLITS.index("train")
+        least = judged.num_grades - 1 if best_only else 1
+        chosen = np.flatnonzero(of_training & (judged.grades >= least))
         return _without_others(
-            found.query_rows[chosen], found.document_rows[chosen], found.grades[chosen]
+            judged.query_rows[chosen], judged.document_rows[chosen], judged.grades[chosen]
         )
 
     def _opening_pairs(self) -> Triplets:

@@ -67,7 +67,7 @@ def convert_polyglot(
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         raise input_error(pkl_path, f"the embedding of word {bad[0] + 1} is not finite", REMEDY)
-    tokens = [_text(pkl_path, number, word) for number, word in enumerate(words, start=1)]
+    tokens = [_text(pkl_path, place, word) for place, word in enumerate(words, start=1)]
     keep = [
         row
         for row, token in enumerate(tokens)
@@ -84,14 +84,14 @@ def convert_polyglot(
     return len(keep), dim
 
 
-def _text(path: str | os.PathLike, number: int, word) -> str:
+def _text(path: str | os.PathLike, place: int, word) -> str:
     """A word as text; a Python 2 `str` comes as bytes, `unicode` as str."""
     try:
         text = word.decode("utf-8") if isinstance(word, bytes) else word
         text.encode()
         return text
     except (UnicodeError, AttributeError) as error:
-        raise input_error(path, f"word {number} is not text ({error})", REMEDY) from error
+        raise input_error(path, f"word {place} is not text ({error})", REMEDY) from error
 
 
 class _Dtype:

@@ -38,11 +38,13 @@ def mined_dictionary(
     both = sp.coo_array(queries.T @ documents)
     enough = both.data >= LEAST_COUNT
     rows, columns = both.row[enough], both.col[enough]
-    joint, number = both.data[enough].astype(np.float64), queries.shape[0]
+    joint, pairs_in_all = both.data[enough].astype(np.float64), queries.shape[0]
     of_query, of_document = (np.asarray(m.sum(axis=0), np.float64) for m in (queries, documents))
-    one, other = of_query[rows], of_document[columns]
-    spread = np.sqrt(one * (number - one) * other * (number - other))
-    phi = np.divide(joint * number - one * other, spread, out=np.zeros(len(rows)), where=spread > 0)
+    of_row, of_column = of_query[rows], of_document[columns]
+    spread = np.sqrt(of_row * (pairs_in_all - of_row) * of_column * (pairs_in_all - of_column))
+    phi = np.divide(
+        joint * pairs_in_all - of_row * of_column, spread, out=np.zeros(len(rows)), where=spread > 0
+    )
     mutual = (phi > 0) & (phi == _best(phi, rows, sizes[0]))
     mutual &= phi == _best(phi, columns, sizes[1])
     return rows[mutual], columns[mutual]

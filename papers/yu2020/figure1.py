@@ -42,8 +42,8 @@ def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
         counts += np.bincount(bins.ravel(), minlength=_BINS)
         powers = cosines.astype(np.float64)
         sums += [powers.sum(), (powers**2).sum(), (powers**3).sum()]
-    number = max(1, len(rows) * len(columns))
-    mean, square, cube = sums / number
+    pairs = max(1, len(rows) * len(columns))
+    mean, square, cube = sums / pairs
     deviation = float(np.sqrt(max(square - mean**2, 0)))
     third = cube - 3 * mean * square + 2 * mean**3
     return Similarities(counts, float(mean), deviation, float(third / max(deviation, 1e-12) ** 3))

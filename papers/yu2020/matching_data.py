@@ -157,5 +157,5 @@ def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> 
     """Random indexing of the training pairs; zeros for words that too few pairs have."""
     # Two words that stand in one pair alone, and in the same, would be the same word.
     size, seed = len(tokenized_set.vocabulary(role)), settings.training.seed
-    found = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
-    return np.where(found.counts[:, np.newaxis] >= _LEAST_PAIRS, found.vectors(), 0)
+    places = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
+    return np.where(places.counts[:, np.newaxis] >= _LEAST_PAIRS, places.vectors(), 0)

@@ -78,8 +78,8 @@ def _data_of(study: Study) -> MatchingData:
 def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Tabulates the words nearest to a few, in one language and across languages."""
     data = _data_of(study)
-    source, found = data.retrieval_set.source, data.tables(translates=False)
-    of_queries, of_documents = found.queries.numpy(), found.documents.numpy()
+    source, vectors = data.retrieval_set.source, data.tables(translates=False)
+    of_queries, of_documents = vectors.queries.numpy(), vectors.documents.numpy()
     names = {role: data.vocabulary(role) for role in ("query", "document")}
     places = {word: place for place, word in enumerate(names["query"])}
     known = [word for word in _WORDS if word in places and of_queries[places[word]].any()]
@@ -244,10 +244,10 @@ def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float], 
     rows = []
     for text, better, other in pairs:
         if better in systems and other in systems:
-            found = _difference(systems, better, other, seed)
-            interval = f"{found.low:+.3f} to {found.high:+.3f}"
+            measured = _difference(systems, better, other, seed)
+            interval = f"{measured.low:+.3f} to {measured.high:+.3f}"
             names = f"{better} - {other}"
-            rows.append((text, names, f"{found.difference:+.3f}", interval, _verdict(found)))
+            rows.append((text, names, f"{measured.difference:+.3f}", interval, _verdict(measured)))
     columns = ("claim", "rows", "difference in MAP", "95% interval", "here")
     return Table("Claims of the paper", columns, tuple(rows))
 
@@ -259,10 +259,12 @@ def _extremes(means: Mapping[str, float]) -> list[tuple[str, str, str]]:
     if not unsupervised or len(neural) < 2:
         return []
     worst, best = min(neural, key=means.get), max(unsupervised, key=means.get)
-    found = [("every neural row better than every unsupervised one: the closest two", worst, best)]
+    closest = [
+        ("every neural row better than every unsupervised one: the closest two", worst, best)
+    ]
     others = [name for name in (*neural, *unsupervised) if name != "DRMM-Cosine"]
     second = max(others, key=means.get)
-    return [*found, ("DRMM-Cosine best of all: against the next", "DRMM-Cosine", second)]
+    return [*closest, ("DRMM-Cosine best of all: against the next", "DRMM-Cosine", second)]
 
 
 def _difference(systems: Mapping[str, RunMetrics], better: str, other: str, seed) -> Difference:
@@ -270,7 +272,7 @@ def _difference(systems: Mapping[str, RunMetrics], better: str, other: str, seed
     return compare(two, metrics=(METRIC,), seed=seed, samples=SAMPLES)[0]
 
 
-def _verdict(found: Difference) -> str:
-    if found.randomization_p >= ALPHA:
-        return f"no difference beyond chance (p = {found.randomization_p:.2g})"
-    return "holds" if found.difference > 0 else "the reverse"
+def _verdict(measured: Difference) -> str:
+    if measured.randomization_p >= ALPHA:
+        return f"no difference beyond chance (p = {measured.randomization_p:.2g})"
+    return "holds" if measured.difference > 0 else "the reverse"

@@ -109,9 +109,9 @@ def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Te
     # all cells, and a fast one if its window is constant: m is a multiple of `_WINDOW`.
     middle = tf.constant(np.eye(9)[4].reshape(3, 3, 1, 1) * _NOTHING, tf.float32)
     both = tf.concat([weights, tf.broadcast_to(middle, tf.shape(weights))], axis=2)
-    found = tf.nn.conv2d(tf.concat([maps, behind], axis=-1), both, 1, "SAME")
+    answers = tf.nn.conv2d(tf.concat([maps, behind], axis=-1), both, 1, "SAME")
     window = [1, _WINDOW]
-    return tf.reduce_max(tf.nn.max_pool2d(found, window, window, "VALID"), axis=2)
+    return tf.reduce_max(tf.nn.max_pool2d(answers, window, window, "VALID"), axis=2)
 
 
 def _lengths(ids: tf.Tensor) -> tf.Tensor:
