@@ -42,7 +42,9 @@ def reproduce(
     """Runs the cells that are missing, then writes tables, plots and `report.md`."""
     make_directory(output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
-    rows = [(row, study) for study in studies for one in experiments for row in one.rows]
+    rows = [
+        (row, study) for study in studies for experiment in experiments for row in experiment.rows
+    ]
     failed: list[Cell] = []
     while True:
         tried = {cell.path for cell in failed}

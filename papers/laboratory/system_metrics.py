@@ -89,7 +89,8 @@ def save_differences(
 
 def significant(differences: Sequence[Difference]) -> set[tuple[str, str]]:
     """Each (system, metric) whose difference from the baseline is marked."""
-    return {(one.system, one.metric) for one in differences if one.holm_p < ALPHA}
+    marked = (difference for difference in differences if difference.holm_p < ALPHA)
+    return {(difference.system, difference.metric) for difference in marked}
 
 
 def test_note(baseline: str) -> str:

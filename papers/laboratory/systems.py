@@ -52,7 +52,7 @@ class System:
         if chosen is None:
             return []
         of_seeds = ({self.tuned: chosen, "seed": seed} for seed in study.seeds)
-        return [_cell(study, self.settings(study.settings, one)) for one in of_seeds]
+        return [_cell(study, self.settings(study.settings, changes)) for changes in of_seeds]
 
     def tuning_cells(self, study: Study) -> list[TrainingCell]:
         """The runs to choose thresholds by, as far as known; later, those beyond an edge too."""
@@ -137,7 +137,7 @@ def beyond_edge(
         if value == values[-1]:
             candidates.append((*before, _moved(value, values, bounds[index + 2]), *after))
         if value == values[0]:
-            mirrored = [-other for other in reversed(values)]
+            mirrored = [-tried_value for tried_value in reversed(values)]
             candidates.append((*before, -_moved(-value, mirrored, -bounds[index]), *after))
     if candidates:
         for step in (_FIRST_STEP, -_FIRST_STEP):

@@ -104,7 +104,7 @@ def bae_loss(bags, tables, code: tf.Tensor, biases) -> tuple[tf.Tensor, dict[str
     """L, and its parts by name; both sides' bags `[bags, words]`, tables W, biases b, and c."""
     sums = [tf.matmul(bag, table) for bag, table in zip(bags, tables)]
     codes = [sums[0] + code, sums[1] + code, sums[0] + sums[1] + code]
-    rebuilding = tf.add_n([_rebuilt(one, bags, tables, biases) for one in codes])
+    rebuilding = tf.add_n([_rebuilt(of_bags, bags, tables, biases) for of_bags in codes])
     correlated = correlation(codes[0], codes[1])
     parts = {"rebuilding_loss": rebuilding, "correlation": correlated}
     return rebuilding - CORRELATION * correlated, parts

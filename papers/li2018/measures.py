@@ -49,7 +49,9 @@ def measured(system: SystemMetrics) -> Measured:
 
 
 def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Measured:
-    seeds = {measure: np.stack([one[measure] for one in of_seeds]) for measure in of_seeds[0]}
+    seeds = {
+        measure: np.stack([of_seed[measure] for of_seed in of_seeds]) for measure in of_seeds[0]
+    }
     means = {measure: np.nanmean(of, axis=1) for measure, of in seeds.items()}
     queries = {measure: int(np.isfinite(of[0]).sum()) for measure, of in seeds.items()}
     per_query = {measure: np.mean(of, axis=0) for measure, of in seeds.items()}

@@ -78,7 +78,9 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
     upper, translated = monolingual(MON, study)
     systems = [upper, *map(measured, finished_systems(experiment, study))]
     shared = MAP if translated else GRADE_1
-    shares = {one.system.name: f"{one.mean(shared) / upper.mean(shared):.1%}" for one in systems}
+    shares = {
+        system.system.name: f"{system.mean(shared) / upper.mean(shared):.1%}" for system in systems
+    }
     theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
@@ -99,7 +101,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     systems = list(map(measured, trained))
     facts = {
         "marks": marks(systems, _asked_of_table_3),
-        "discriminator": {one.name: _discriminator(one) for one in trained},
+        "discriminator": {system.name: _discriminator(system) for system in trained},
     }
     theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
     notes = [
@@ -112,7 +114,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
 
 
 def _written(experiment, study, systems, facts, paper: Table, notes: list[str]) -> Written:
-    rows = [one.system for one in systems]
+    rows = [system.system for system in systems]
     ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
     settings = [_settings_note(experiment, study), _MEASURES]
     return Written([ours, paper], [], [*settings, *notes], system_csv(study.name, rows))

@@ -85,9 +85,9 @@ def draw(
     left.set(xlabel="η", ylabel="pairs with a cosine of η or more (%)", yscale="symlog")
     left.set_yscale("symlog", linthresh=0.001)
     if measured:
-        other = left.twinx()
-        other.plot(list(measured), [of.mean() for of in measured.values()], "o-", color=COLOURS[0])
-        other.set_ylabel("MAP of MP-Exact", color=COLOURS[0])
+        axis = left.twinx()
+        axis.plot(list(measured), [of.mean() for of in measured.values()], "o-", color=COLOURS[0])
+        axis.set_ylabel("MAP of MP-Exact", color=COLOURS[0])
     left.yaxis.label.set_color(COLOURS[5])
     left.grid(alpha=0.3)
     middles = np.linspace(-1, 1, _BINS + 1)[:-1] + 1 / _BINS

@@ -129,7 +129,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     if len(finished) < 2:
         return Written([], notes=["Fewer than two systems have finished."])
     names = {row.name for row in systems.PAPER}
-    of_paper = [one for one in finished if one.name in names] or finished
+    of_paper = [system for system in finished if system.name in names] or finished
     best = max(of_paper, key=_map)
     significance = directory / f"{study.name}-significance"
     differences, means = save_differences(finished, best.name, significance, study.seeds_note)
@@ -142,7 +142,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     shown = system_table(
         "system", finished, _METRICS, marked, facts=_facts(finished), rivals=of_paper
     )
-    claims = claims_table(means, {one.name: _map(one) for one in finished}, TEST_SEED)
+    claims = claims_table(means, {system.name: _map(system) for system in finished}, TEST_SEED)
     tables = [shown, claims, *paper_tables(experiment.name)]
     return Written(tables, notes=notes, csv=system_csv(study.name, finished, marked))
 
@@ -154,11 +154,11 @@ def _map(system: SystemMetrics) -> float:
 def _facts(finished: Sequence[SystemMetrics]) -> dict[str, dict[str, str]]:
     """How long systems learned."""
     epochs, seconds = {}, {}
-    for one in finished:
-        facts = [cell.metrics()["training"] for cell in one.cells]
+    for system in finished:
+        facts = [cell.metrics()["training"] for cell in system.cells]
         best = {n for of in facts for n in of.get("best_epochs", [of.get("best_epoch", 0)])}
-        epochs[one.name] = _listed(sorted(best)) if any(best) else ""
-        seconds[one.name] = f"{np.mean([of['seconds'] for of in facts]):.0f}"
+        epochs[system.name] = _listed(sorted(best)) if any(best) else ""
+        seconds[system.name] = f"{np.mean([of['seconds'] for of in facts]):.0f}"
     return {"best epoch": epochs, "seconds": seconds}
 
 
@@ -166,7 +166,7 @@ def _figure_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Draws and tabulates the similarities of words, and MAP by the one that is a match."""
     data, finished = _data_of(study), finished_systems(experiment, study)
     kinds = figure1.similarities_of(data)
-    measured = {one.cells[0].system.eta: one.values["MAP"] for one in finished}
+    measured = {system.cells[0].system.eta: system.values["MAP"] for system in finished}
     plot, best = directory / f"{study.name}.png", max(map(_map, finished), default=0)
     figure1.draw(plot, f"{experiment.title}, {study.name}", kinds, measured)
     rows = []

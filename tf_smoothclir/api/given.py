@@ -60,7 +60,7 @@ def texts_of(given: Texts, argument: str, columns: Mapping[str, str] | None = No
         given = list(given.items())  # a series of pandas too
     elif not _is_frame(given):
         given = _listed(given, argument, _REMEDIES[TEXTS])
-        if not any(isinstance(one, (Mapping, tuple, list)) for one in given):
+        if not any(isinstance(record, (Mapping, tuple, list)) for record in given):
             given = list(enumerate(given))
     records = [text for _, text in texts_in(*rows_of(given, TEXTS, argument, columns))]
     if not records:

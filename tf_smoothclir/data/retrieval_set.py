@@ -258,7 +258,7 @@ def _unknown_error(
     if id_ in query_row:
         role, id_, rows = "document", judgment.document_id, document_row
     # Ids that several languages have.
-    named = [other for other in rows if other.endswith(f":{id_}")]
+    named = [known_id for known_id in rows if known_id.endswith(f":{id_}")]
     return input_error(
         source.place("judgments", index),
         f"the judged {role} {id_!r} is not among the {len(query_row)} queries"

@@ -93,7 +93,7 @@ def has_letters(token: str) -> bool:
         return any(map(str.isalnum, token))
     others = [_class(name) for name in ("single", "mark", "sign")]
     return any(
-        character != "_" and not any(ord(character) in other for other in others)
+        character != "_" and not any(ord(character) in codes for codes in others)
         for character in token
     )
 

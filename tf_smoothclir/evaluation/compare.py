@@ -93,9 +93,10 @@ def compare(
                     _difference(metric, name, systems[name], systems[baseline], seed, samples)
                 )
                 bar.update()
-            adjusted = holm([one.randomization_p for one in of_metric])
+            adjusted = holm([difference.randomization_p for difference in of_metric])
             comparisons += [
-                dataclasses.replace(one, holm_p=float(p)) for one, p in zip(of_metric, adjusted)
+                dataclasses.replace(difference, holm_p=float(p))
+                for difference, p in zip(of_metric, adjusted)
             ]
     return comparisons
 

@@ -73,11 +73,11 @@ class WordCodes:
     def of(cls, query: np.ndarray, document: np.ndarray, dim: int = DIM) -> WordCodes:
         """Encodes float32 vectors of one space; longer ones are projected to `dim` numbers."""
         shared = query is document or np.array_equal(query, document)
-        tables = [unit_rows(one.astype(np.float32)) for one in (query, document)[shared:]]
+        tables = [unit_rows(table.astype(np.float32)) for table in (query, document)[shared:]]
         if tables[0].shape[1] > dim:
             axes = _axes(tables, dim)
-            tables = [unit_rows(one @ axes) for one in tables]
-        codes = [_encoded(one) for one in tables]
+            tables = [unit_rows(table @ axes) for table in tables]
+        codes = [_encoded(table) for table in tables]
         return cls(codes[0], codes[-1])
 
     @property

@@ -75,10 +75,10 @@ class Reranker:
 
     def chosen(self, **changes) -> Reranker:
         """Re-ranker of the same network with other choices."""
-        other = Reranker.__new__(Reranker)
-        other.__dict__.update(self.__dict__)
-        other.choices = dataclasses.replace(self.choices, **changes)
-        return other
+        changed = Reranker.__new__(Reranker)
+        changed.__dict__.update(self.__dict__)
+        changed.choices = dataclasses.replace(self.choices, **changes)
+        return changed
 
     def encoded(self) -> Reranker:
         """Re-ranker over int8 codes of its word vectors as they are now."""

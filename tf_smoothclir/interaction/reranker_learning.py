@@ -164,7 +164,7 @@ def _lists(queries, documents, grade: int = 0) -> CandidateLists:
     return CandidateLists(
         query_rows=np.array(queries, np.int32),
         offsets=np.cumsum([0, *lengths]).astype(np.int64),
-        document_rows=np.concatenate(none + [one for both in documents for one in both]).astype(
+        document_rows=np.concatenate(none + [rows for both in documents for rows in both]).astype(
             np.int32
         ),
         grades=np.concatenate(
@@ -219,7 +219,7 @@ class FirstStageValidation:
     def unit(self, scores: np.ndarray, ranking: Ranking | None = None) -> float:
         """The weight by which `[queries, depth]` scores spread as the first stage's."""
         first = (ranking or self.ranking).scores
-        spreads = (one[:, :_SPREAD_OVER].std(axis=1).mean() for one in (first, scores))
+        spreads = (of_stage[:, :_SPREAD_OVER].std(axis=1).mean() for of_stage in (first, scores))
         of_first, of_scores = map(float, spreads)
         return (of_first or 1.0) / of_scores if of_scores else 0.0
 
@@ -230,7 +230,7 @@ class FirstStageValidation:
         scores = scores.reshape(self.ranking.scores.shape)
         unit = self.unit(scores)
         measured = {share: self._measure(share * unit, of_lists, scores) for share in SHARES}
-        values = {share: quality(one) for share, one in measured.items()}
+        values = {share: quality(figures) for share, figures in measured.items()}
         sound = [share for share in SHARES if _is_sound(measured[share], measured[0.0])]
         chosen = max(sound, key=values.get, default=0.0)
         return chosen * unit, chosen, values

@@ -172,9 +172,9 @@ def checked_part(
     version = version if version is not None else newest_whole(export_dir, role)
     directory = part_dir(export_dir, role) / str(version)
     folder, manifest = _complete(export_dir, role, version)
-    for other in manifest.parts:
+    for partner in manifest.parts:
         check_pair(
-            manifest, ExportManifest.read(part_dir(export_dir, other) / str(version), [other])
+            manifest, ExportManifest.read(part_dir(export_dir, partner) / str(version), [partner])
         )
     folder.check(REMEDY_FOR_CHANGED_FILES)
     return directory, manifest
@@ -188,7 +188,9 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
     errors: dict[int, InputError] = {}
     complete = []
     for version in sorted(wanted, reverse=True):
-        role = next(one for one in roles if version in exported_versions(export_dir, one))
+        role = next(
+            candidate for candidate in roles if version in exported_versions(export_dir, candidate)
+        )
         try:
             _, manifest = _complete(export_dir, role, version)
             complete.append(version)
@@ -226,9 +228,13 @@ def _complete(
         raise _not_exported(export_dir, f"there is no {_KINDS[role]} of version {version}")
     folder = Folder.read(part_dir(export_dir, role) / str(version), role)
     manifest = ExportManifest.of(folder)
-    missing = [one for one in manifest.parts if version not in exported_versions(export_dir, one)]
+    missing = [
+        partner
+        for partner in manifest.parts
+        if version not in exported_versions(export_dir, partner)
+    ]
     if missing:
-        names = " and no ".join(DIRECTORIES[one] for one in missing)
+        names = " and no ".join(DIRECTORIES[partner] for partner in missing)
         reason = f"there is no complete version {version} of the {_KINDS[role]} (it has no {names})"
         raise _not_exported(export_dir, reason)
     return folder, manifest

@@ -35,8 +35,10 @@ def in_pieces(
     """What `compute` makes of texts, some rows at a time: memory does not grow with the request."""
     # Texts are `[rows]` string each, or `[1]` for all; the last one is `[rows]`.
     rows = tf.size(texts[-1])
-    for_all = [tf.size(one) != rows for one in texts]
-    sizes = sum(tf.where(one, 0, tf.strings.length(text)) for one, text in zip(for_all, texts))
+    for_all = [tf.size(text) != rows for text in texts]
+    sizes = sum(
+        tf.where(is_shared, 0, tf.strings.length(text)) for is_shared, text in zip(for_all, texts)
+    )
     ends = tf.concat([[0], tf.cumsum(tf.cast(sizes, tf.int64))], axis=0)
     traced = tf.function(compute, autograph=False).get_concrete_function(*[_TEXT for _ in texts])
     made = traced.structured_outputs
@@ -46,17 +48,17 @@ def in_pieces(
         end = tf.minimum(tf.clip_by_value(end, begin + 1, begin + at_once), rows)
         computed = traced(
             *(
-                text[tf.where(one, 0, begin) : tf.where(one, 1, end)]
-                for one, text in zip(for_all, texts)
+                text[tf.where(is_shared, 0, begin) : tf.where(is_shared, 1, end)]
+                for is_shared, text in zip(for_all, texts)
             )
         )
         return end, piece + 1, {name: arrays[name].write(piece, computed[name]) for name in arrays}
 
     arrays = {
         name: tf.TensorArray(
-            one.dtype, 0, dynamic_size=True, infer_shape=False, element_shape=one.shape
+            output.dtype, 0, dynamic_size=True, infer_shape=False, element_shape=output.shape
         )
-        for name, one in made.items()
+        for name, output in made.items()
     }
     _, _, arrays = tf.while_loop(
         lambda begin, piece, _: (begin < rows) | (piece == 0),

@@ -135,7 +135,7 @@ def _chosen(models: Mapping[str, ServedModel], request: Request) -> ServedModel:
     model = models.get(name)
     if model is None or version not in (None, str(model.version)):
         asked = name[:80] if version is None else f"{name[:80]}, version {version[:20]}"
-        served = ", ".join(f"{one.name}, version {one.version}" for one in models.values())
+        served = ", ".join(f"{there.name}, version {there.version}" for there in models.values())
         raise HTTPException(404, f"There is no model {asked}; served are: {served}")
     return model
 

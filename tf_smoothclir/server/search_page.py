@@ -179,7 +179,7 @@ def _results(hits: Sequence[SearchHit], explanations: Sequence[Explanation | Non
     carrying = [
         set(carrying_words(explained)) if explained else set() for explained in explanations
     ]
-    return [_result(*one) for one in zip(hits, explanations, carrying)]
+    return list(map(_result, hits, explanations, carrying))
 
 
 def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str]) -> dict:

@@ -37,7 +37,7 @@ class Signature:
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.takes_texts = all(spec.dtype == tf.string for spec in self.inputs.values())
         outputs = function.structured_outputs.values()
-        self._width = sum(one.shape[1:].num_elements() or 1 for one in outputs)
+        self._width = sum(output.shape[1:].num_elements() or 1 for output in outputs)
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Output name -> values, strings as bytes."""
@@ -70,7 +70,7 @@ class ServedModel:
 
     def __init__(self, name: str, version: int, model: Any):
         self.name, self.version, self._model = name, version, model
-        self._signatures = {key: Signature(one) for key, one in model.signatures.items()}
+        self._signatures = {key: Signature(function) for key, function in model.signatures.items()}
         for signature in self._signatures.values():
             if signature.takes_texts:  # the first run takes longer
                 signature.run({key: np.array([b"a"], object) for key in signature.inputs})

@@ -96,7 +96,7 @@ class RunSettings:
         content |= {
             name: self.of(kind).values() for name, kind in plugins.groups().items() if kind in kinds
         }
-        return {**content, _PLUGINS: list(dict.fromkeys(one.module for one in used))}
+        return {**content, _PLUGINS: list(dict.fromkeys(plugin.module for plugin in used))}
 
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:

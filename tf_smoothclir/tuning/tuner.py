@@ -92,18 +92,19 @@ class TrialTuner(BaseTuner):
             if part:
                 delete_model(path / part)  # it has not seen all training queries
         metrics = {
-            name: float(np.mean([one["validation"][name] for one in trained])) for name in METRICS
+            name: float(np.mean([of_fold["validation"][name] for of_fold in trained]))
+            for name in METRICS
         }
         with tf.summary.create_file_writer(str(logs)).as_default(step=0):
             hparams.hparams(values, trial_id=trial.trial_id)
             for name, value in metrics.items():
                 tf.summary.scalar(f"trial/{name}", value)
-        training = [one["training"] for one in trained]
+        training = [of_fold["training"] for of_fold in trained]
         return {
             **metrics,
-            "best_epoch": float(np.mean([one["best_epoch"] for one in training])),
-            "seconds": sum(one["seconds"] for one in training),
-            "diverged": float(any(one["diverged"] for one in trained)),
+            "best_epoch": float(np.mean([of_fold["best_epoch"] for of_fold in training])),
+            "seconds": sum(of_fold["seconds"] for of_fold in training),
+            "diverged": float(any(of_fold["diverged"] for of_fold in trained)),
         }
 
     def _delete_models(self) -> None:

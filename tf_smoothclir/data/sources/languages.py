@@ -65,7 +65,7 @@ def is_code(language: str) -> bool:
 
 def codes_of(flag: str, given: str) -> tuple[str, ...]:
     """The codes that a flag gives, sorted; none for "" and "all"."""
-    codes = {plain_code(one) for one in given.split(",")} - {""}
+    codes = set(map(plain_code, given.split(","))) - {""}
     if codes == {ALL}:
         return ()
     for code in sorted(codes):

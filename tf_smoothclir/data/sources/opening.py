@@ -158,7 +158,7 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
 
 def columns_of(given: str) -> dict[str, str]:
     """Column -> its name in the tables, from a text such as "query=anchor,document=positive"."""
-    pairs = (one.partition("=")[::2] for one in given.split(",") if one.strip())
+    pairs = (pair.partition("=")[::2] for pair in given.split(",") if pair.strip())
     columns = {column.strip(): name.strip() for column, name in pairs}
     for column, name in columns.items():
         if column not in COLUMNS or not name:

@@ -129,7 +129,7 @@ def chosen_columns(
     needed = zip(role.columns[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
         others = [*(name for name in names if name not in chosen), *["NAME"] * len(missing)]
-        said = ",".join(f"{column}={other}" for column, other in zip(missing, others))
+        said = ",".join(f"{column}={name_there}" for column, name_there in zip(missing, others))
         raise input_error(
             where,
             f"there is no column {missing[0]!r}; there are: {', '.join(names) or 'none'}",

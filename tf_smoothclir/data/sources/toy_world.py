@@ -112,8 +112,8 @@ class ToyWorld(Source):
             for code in self._document_words:
                 mate = self._document_id(code, documents[entity.index])
                 yield Judgment(query, mate, MATE)
-                for other in links:
-                    yield Judgment(query, self._document_id(code, documents[other]), LINKED)
+                for linked in links:
+                    yield Judgment(query, self._document_id(code, documents[linked]), LINKED)
 
     def place(self, stream: str, index: int) -> str:
         """For example "toy world en-fr, documents record 5" for index 4."""
@@ -183,7 +183,7 @@ class ToyWorld(Source):
         for a, draw in zip(_shuffled(list(wording.sentences), draws[:4]), draws[4:]):
             sentences.append(_pick(wording.sentences[a], draw).format(**values))
         if links:
-            names = words.join([entity_name(other) for other in links])
+            names = words.join([entity_name(linked) for linked in links])
             sentences.append(_pick(words.links, ending).format(links=names))
         return " ".join(sentences)
 

@@ -121,10 +121,10 @@ class WikiClirDirectory(FileSource):
             wanted = self._judged_queries if self._queries_are_shared else ids
         for line, (query_id, split) in super()._splits(path):
             named = [prefix + query_id for prefix in prefixes]
-            there = [one for one in named if ids is None or one in ids]
-            for one in there or named[:1]:  # of no language: whoever loads the set is told
-                if wanted is None or one in wanted or not there:
-                    yield line, (one, split)
+            there = [full_id for full_id in named if ids is None or full_id in ids]
+            for full_id in there or named[:1]:  # of no language: whoever loads the set is told
+                if wanted is None or full_id in wanted or not there:
+                    yield line, (full_id, split)
 
     def _judgments(self, path):
         streams = "queries", "documents"

@@ -131,8 +131,8 @@ class LateInteractionLists:
         self._queries, self._documents = (unit_rows(table.numpy()) for table in tables.both)
         self._known = self._queries.any(axis=1)
         weights = (
-            np.exp(np.asarray(tf_variable(one)))
-            for one in (network.word_weights, network.early, network.in_place, network.counts)
+            np.exp(np.asarray(tf_variable(variable)))
+            for variable in (network.word_weights, network.early, network.in_place, network.counts)
         )
         self._word_weights, self._early, self._in_place, self._counts = weights
 
