@@ -1,11 +1,13 @@
-"""Searches on the tiny set in this process: trials, tables, disk, memory, mistakes."""
+"""Searches on the tiny set: trials, tables, disk, memory, mistakes; workers in processes."""
 
 import csv
 import dataclasses
 import gc
 import itertools
+import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,20 +17,24 @@ import pytest
 
 from tests.training.test_run_directory import READ_FLAGS, snapshot
 from tests.training.test_trainer import Killed
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search, searchable
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.tuning import search_space, tune, tuner
+from tf_smoothclir.tuning import tune, tuner
+from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_directory import only_search
-from tf_smoothclir.tuning.search_space import with_values
-from tf_smoothclir.tuning.tune import ENVIRONMENT
+from tf_smoothclir.tuning.search_space import search_space, with_values
+from tf_smoothclir.tuning.tune import ENVIRONMENT, role, run_local_workers
+from tf_smoothclir.tuning.tuner import TrialTuner
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS = 3
+RANDOM = Search(search="random")
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +128,6 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     assert models == [results[0].id]
 
 
-RANDOM = Search(search="random")
-
-
 @pytest.mark.parametrize(
     ("search", "changes", "overwrite", "message"),
     [
@@ -184,7 +187,7 @@ def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
 
 def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
     values = {**searchable(), "learning_rate": (3e38, 0.1)}
-    monkeypatch.setattr(search_space, "searchable", lambda: values)
+    monkeypatch.setattr("tf_smoothclir.tuning.search_space.searchable", lambda: values)
     results = tune.tune(tiny(clip_norm=0.0), Search(("learning_rate",), "grid"), tmp_path / "out")
     assert [result.diverged for result in results] == [False, True]
     assert results[1].metrics == dict.fromkeys(METRICS, 0.0)
@@ -231,3 +234,43 @@ def test_trials_of_another_retriever_have_its_metrics(retriever, tiny, tmp_path)
     kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
     assert kept == {results[0].id}
     load_models(RunDirectory.load(tmp_path / "out" / "trials" / results[0].id))  # does not raise
+
+
+def die(directory):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(directory):
+    raise InputError("no data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(die, "worker0 was killed 3 times"), (fail, "worker0 failed with exit code 1")],
+)
+def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
+    space = search_space(["thresholds"], RunSettings())
+    oracle = GridOracle(space, tmp_path / "state", objective="MAP", max_trials=3, seed=1)
+
+    def make_tuner():
+        assert role() == "chief"
+        return TrialTuner(oracle, None, [], tmp_path)
+
+    with pytest.raises(InputError, match=message):
+        run_local_workers(make_tuner, 1, function, tmp_path)
+    assert role() == ""
+
+
+def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch):
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    assert role() == ""
+    for name, value in zip(ENVIRONMENT, ("chief", "127.0.0.1", "8000")):
+        monkeypatch.setenv(name, value)
+    assert role() == "chief"
+    monkeypatch.setenv(ENVIRONMENT[0], "tuner0")
+    assert role() == "worker"
+    monkeypatch.delenv(ENVIRONMENT[2])
+    with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT is missing"):
+        role()
