@@ -5,14 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-
-if TYPE_CHECKING:
-    from tf_smoothclir.papers.laboratory.cells import Cell
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,11 +49,11 @@ class Row(Protocol):
     def check(self, base: RunSettings, tune_epochs: int) -> None:
         """Checks what its runs will be trained with, before the first one is."""
 
-    def tuning_cells(self, study: Study) -> list[Cell]:
-        """The runs that choose its thresholds, as far as it is known by now."""
+    def tuning_cells(self, study: Study) -> list:
+        """The `Cell`s that choose its thresholds, as far as it is known by now."""
 
-    def cells(self, study: Study) -> list[Cell]:
-        """Its runs, one for each seed, once the tuning runs are finished."""
+    def cells(self, study: Study) -> list:
+        """Its `Cell`s, one for each seed, once the tuning runs are finished."""
 
 
 class FixedRow:
@@ -65,7 +62,7 @@ class FixedRow:
     def check(self, base: RunSettings, tune_epochs: int) -> None:
         """Nothing: the settings of the command are checked already."""
 
-    def tuning_cells(self, study: Study) -> list[Cell]:
+    def tuning_cells(self, study: Study) -> list:
         """None."""
         return []
 
