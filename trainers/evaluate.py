@@ -36,7 +36,7 @@ setting_flags.define_settings(["data"])
 def main(argv) -> None:
     """Evaluates the run, or a foreign encoder."""
     del argv
-    from tf_smoothclir.command_line.evaluating import evaluate_by_flags
+    from tf_smoothclir.command_line.training import evaluate_by_flags
 
     evaluate_by_flags()
 

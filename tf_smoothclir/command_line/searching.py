@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.command_line.engine_flags import where_to_search
 from tf_smoothclir.command_line.setting_flags import FLAGS
+from tf_smoothclir.command_line.shipping_flags import where_to_search
 from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.search.display import print_hits
 from tf_smoothclir.search.opening import open_search

@@ -189,8 +189,12 @@ def group_from_flags(kind: type[SettingsT]) -> SettingsT:
 
 def run_settings_from_flags(**beside) -> RunSettings:
     """The settings that flags give; what they leave out is as --preset or --init_from say."""
-    preset = FLAGS.preset if FLAGS["preset"].present else ""
-    return preset_settings(preset, given_settings(), begin_with=_begin_with, **beside)
+    return preset_settings(given_preset(), given_settings(), begin_with=_begin_with, **beside)
+
+
+def given_preset() -> str:
+    """What --preset gives; "" for the best one that goes with the other flags."""
+    return FLAGS.preset if FLAGS["preset"].present else ""
 
 
 def given_settings() -> dict[str, object]:
