@@ -12,13 +12,14 @@ from tf_smoothclir.data.candidate_lists import is_among, pair_key
 from tf_smoothclir.data.hashing import mix, permutation
 from tf_smoothclir.data.pipeline import (
     mapped_tensors,
+    ngram_tensors,
     prefetched,
     stored_tokens,
     tower_tokens,
     traced_once,
 )
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, OpeningQueries
 from tf_smoothclir.papers.li2018.translations import TokenRows
 from tf_smoothclir.protocols.task import Batches, Epoch
@@ -85,8 +86,7 @@ class TripletBatches(Batches):
             "translation": _constants(translations),
             "documents": mapped_tensors(documents),
         }
-        ngrams = {role: tokenized_set.ngrams(role) for role in ("query", "document")}
-        self._ngrams = {role: _tensors(store) for role, store in ngrams.items()}
+        self._ngrams = {role: ngram_tensors(tokenized_set, role) for role in ROLES}
         rows = np.sort(pair_key(self._set.query_rows, self._set.document_rows))
         self._known_pairs = rows
         self._latest: tuple[int, Triplets | None] = -1, None
@@ -212,7 +212,3 @@ def _without_others(queries: np.ndarray, relevant: np.ndarray, grades: np.ndarra
 
 def _constants(rows: TokenRows) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.constant(rows.values, tf.int32), tf.constant(rows.offsets, tf.int64)
-
-
-def _tensors(store: RaggedStore | None) -> tuple[tf.Tensor, tf.Tensor] | None:
-    return None if store is None else mapped_tensors(store)

@@ -38,7 +38,7 @@ class Pipeline(abc.ABC):
     ):
         self._both_at_once = both_at_once
         self._stores = {role: mapped_tensors(tokenized_set.tokens(role)) for role in ROLES}
-        self._ngrams = {role: _ngram_tensors(tokenized_set, role) for role in ROLES}
+        self._ngrams = {role: ngram_tensors(tokenized_set, role) for role in ROLES}
         self._batch_size = batch_size
         self._seed = seed
 
@@ -224,7 +224,8 @@ def _joined(query: Tokens, document: Tokens) -> Tokens:
     return Tokens(*(tf.concat(parts, axis=0) for parts in zip(query, document)))
 
 
-def _ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
+def ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
+    """The stored n-grams of every word of a role, mapped; None without n-grams."""
     store = tokenized_set.ngrams(role)
     return None if store is None else mapped_tensors(store)
 
@@ -233,7 +234,7 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
     """All queries or documents of a set, in row order, as batches of tokens."""
     store = tokenized_set.tokens(role)
     values, offsets = mapped_tensors(store)
-    ngrams = _ngram_tensors(tokenized_set, role)
+    ngrams = ngram_tensors(tokenized_set, role)
 
     def batch(begin):
         rows = tf.range(begin, tf.minimum(begin + batch_size, len(store)))

@@ -160,8 +160,8 @@ class PairFeatures:
             # Texts of one length together: little padding in a piece.
             order = texts.by_length(*self._rows)
             parts = [
-                tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(order[chosen])))
-                for chosen in _pieces(len(order))
+                tf.nest.map_structure(lambda tensor: tensor.numpy(), features(*self._ids(piece)))
+                for piece in np.split(order, range(PAIRS_AT_ONCE, len(order), PAIRS_AT_ONCE))
             ]
             places = np.argsort(order)  # back to the order of the lists
             self._features = tf.nest.map_structure(
@@ -179,11 +179,6 @@ class PairFeatures:
         return tf.constant(self._texts.queries[queries]), tf.constant(
             self._texts.documents[documents]
         )
-
-
-def _pieces(pairs: int) -> Iterator[slice]:
-    for begin in range(0, pairs, PAIRS_AT_ONCE):
-        yield slice(begin, begin + PAIRS_AT_ONCE)
 
 
 class _Triples:

@@ -78,7 +78,7 @@ class Verifier:
     def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
         """Sends a written part to the process, to load it and run its signatures; does not wait."""
         requests = _requests(role, part, texts)
-        line = json.dumps([str(directory), requests], default=_latin_1)
+        line = json.dumps([str(directory), requests], default=lambda text: text.decode("latin-1"))
         with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why
             print(line, file=self._child.stdin, flush=True)
         self._sent.append((role, part, directory, requests))
@@ -148,7 +148,3 @@ def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
 def _array(rows: list) -> np.ndarray:
     """`[rows]`, objects of type bytes or int32; NumPy strings would drop NUL bytes."""
     return np.array(rows, object if isinstance(rows[0], bytes) else np.int32)
-
-
-def _latin_1(value: bytes) -> str:
-    return value.decode("latin-1")

@@ -25,15 +25,12 @@ class Bar:
 @contextlib.contextmanager
 def progress_shown(shown: bool | None) -> Iterator[None]:
     """Shows progress bars inside the context, or none."""
-    token = _decided.set(_is_watched() if shown is None else shown)
+    is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    token = _decided.set(is_watched if shown is None else shown)
     try:
         yield
     finally:
         _decided.reset(token)
-
-
-def _is_watched() -> bool:
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager
