@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.storage.files import open_text_to_write, read_json
+from tf_smoothclir.storage.files import open_text_to_write, read_record
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
@@ -69,18 +68,10 @@ class TowerDescription:
     @classmethod
     def read(cls, directory: Path) -> TowerDescription:
         """Reads the description of a tower."""
-        path = directory / DESCRIPTION
-        try:
-            return record_from_json(cls, read_json(path))
-        except FileNotFoundError:
-            reason = (
-                "this tower cannot be computed without TensorFlow: only towers of average pooling"
-                " can"
-            )
-            raise input_error(directory, reason, "Load the tower as a SavedModel") from None
-        except (OSError, ValueError) as error:
-            reason = f"it cannot be read ({error})"
-            raise input_error(path, reason, "Export the run again") from None
+        if (path := directory / DESCRIPTION).exists():
+            return read_record(path, cls, "Export the run again")
+        reason = "without TensorFlow, only towers of average pooling can be computed"
+        raise input_error(directory, reason, "Load the tower as a SavedModel")
 
     def array(self, directory: Path, name: str) -> np.ndarray:
         """An array, mapped from the file of the variables."""

@@ -208,7 +208,7 @@ class Encoder:
     def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
         """`[words, dim]` float32; see `towers/word_table.py`."""
         if not self._tower.ngrams:
-            return self._rows("embeddings", ids)
+            return self._arrays["embeddings"][ids]
         settings = self._tower.ngrams
         buckets, numbers = ngram_buckets(
             words, settings.buckets, settings.shortest, settings.longest
@@ -216,17 +216,14 @@ class Encoder:
         vectors = np.zeros([len(words), self.dim], np.float32)
         # Rows are copied before they are summed: a few words at a time, so that they stay in cache.
         for part, of_part in _steps(numbers, _NUMBERS_PER_STEP // self.dim):
-            rows = self._rows("ngram_embeddings", buckets[of_part])
+            rows = self._arrays["ngram_embeddings"][buckets[of_part]]
             has_some = numbers[part] > 0  # reduceat would give an empty run the next row
             counts = numbers[part][has_some]
             sums = np.add.reduceat(rows, np.cumsum(counts) - counts) if counts.size else rows
             vectors[part][has_some] = sums / np.sqrt(counts)[:, np.newaxis]
         has_own = np.flatnonzero(ids > _UNKNOWN_ID)
-        vectors[has_own] += self._rows("embeddings", ids[has_own])
+        vectors[has_own] += self._arrays["embeddings"][ids[has_own]]
         return vectors
-
-    def _rows(self, table: str, numbers: np.ndarray) -> np.ndarray:
-        return self._arrays[table][numbers]
 
 
 class _Ids(dict):

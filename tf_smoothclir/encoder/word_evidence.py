@@ -1,5 +1,4 @@
-"""N-gram buckets of words and evidence of texts in a vocabulary, in Python; in the graph they are
-in `text/subwords.py` and `text/evidence.py`."""
+"""N-gram buckets and evidence of texts in Python; twins of `text.subwords` and `text.evidence`."""
 
 from __future__ import annotations
 

@@ -28,12 +28,10 @@ from tf_smoothclir.publishing.request_bounds import (
     checked,
     in_pieces,
 )
-from tf_smoothclir.storage.files import copy_file, read_json, write_json
+from tf_smoothclir.storage.files import copy_file, read_record, write_json
 from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
 
 _QUERY_WORDS = 32  # with up to that many, the vectors of the document's words take most memory
 _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
@@ -93,11 +91,7 @@ class SecondStage:
     @classmethod
     def load(cls, directory: Path) -> SecondStage:
         """Reads what `save` wrote."""
-        path = directory / _STAGE
-        try:
-            settings = record_from_json(StageSettings, read_json(path))
-        except (ValueError, OSError) as error:
-            raise input_error(path, str(error).rstrip("."), "Export the run again") from error
+        settings = read_record(directory / _STAGE, StageSettings, "Export the run again")
         return cls(Reranker.load(directory / _MODEL), directory / _VOCABULARY, settings)
 
 

@@ -157,19 +157,9 @@ class ExportedTower(tf.Module):
             self._described(Path(path)).write(Path(path))
 
     def _words(self, text) -> dict[str, tf.Tensor]:
-        """The tokens of texts with their word vectors.
-
-        The vector of a text is the mean of its word vectors, then tanh, then smooth-normalised. If
-        words have weights, the word vectors include them.
-
-        Args:
-            text: `[batch]` string.
-
-        Returns:
-            `words`, `[tokens]` string, the concatenated tokens of all texts, cut as for the tower;
-            `lengths`, `[batch]` int32, the number of tokens of each text; `vectors`,
-            `[tokens, dim]` float32.
-        """
+        """`[tokens]` words of `[batch]` texts, their `[batch]` lengths, `[tokens, dim]` vectors."""
+        # The mean of the word vectors, in which weights are, then tanh, then smooth-normalised, is
+        # the vector of a text.
         tokens = self.encoder(text)
         return {
             "words": self.encoder.words(text).flat_values,

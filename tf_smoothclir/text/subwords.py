@@ -59,11 +59,8 @@ class SubwordTextEncoder(TextEncoder):
 
     def of_words(self, tokens: tf.RaggedTensor) -> SubwordTokens:
         """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
-        words, positions = tf.unique(tokens.flat_values)
-        distinct = self.ids(words)
-        lengths = tf.cast(tokens.row_lengths(), tf.int32)
-        texts = tf.cast(tokens.value_rowids(), tf.int32)
-        return self._with_ngrams(DistinctTokens(distinct, positions, lengths, texts), words)
+        words, *places = DistinctTokens.of(Tokens.of_ragged(tokens))
+        return self._with_ngrams(DistinctTokens(self.ids(words), *places), words)
 
     @tf.function(
         autograph=False,
@@ -77,13 +74,7 @@ class SubwordTextEncoder(TextEncoder):
         return self._with_ngrams(tokens, words)
 
     def _with_ngrams(self, tokens: DistinctTokens, words: tf.Tensor) -> SubwordTokens:
-        of_words = ngrams(words, *self.ngrams)
-        of_ngrams = Tokens(
-            of_words.flat_values,
-            tf.cast(of_words.row_lengths(), tf.int32),
-            tf.cast(of_words.value_rowids(), tf.int32),
-        )
-        return SubwordTokens(*tokens, of_ngrams)
+        return SubwordTokens(*tokens, Tokens.of_ragged(ngrams(words, *self.ngrams)))
 
 
 def text_encoder(

@@ -26,6 +26,12 @@ class Tokens(NamedTuple):
         """Finds the text of each token."""
         return cls(ids, lengths, tf.repeat(tf.range(tf.size(lengths)), lengths))
 
+    @classmethod
+    def of_ragged(cls, ids: tf.RaggedTensor) -> Tokens:
+        """Those of `[texts, (tokens)]`."""
+        lengths, texts = ids.row_lengths(), ids.value_rowids()
+        return cls(ids.flat_values, tf.cast(lengths, tf.int32), tf.cast(texts, tf.int32))
+
 
 class DistinctTokens(NamedTuple):
     """Tokens of texts, with each different id once."""
@@ -67,7 +73,7 @@ def flat_tokens(given) -> Tokens | DistinctTokens | SubwordTokens:
     if isinstance(given, Mapping):
         return Tokens.of(given["ids"], given["lengths"])
     if isinstance(given, tf.RaggedTensor):
-        return Tokens.of(given.flat_values, tf.cast(given.row_lengths(), tf.int32))
+        return Tokens.of_ragged(given)
     # Padded: the real ids of each row, in order.
     real = tf.not_equal(given, PADDING_ID)
     lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=-1)
@@ -154,11 +160,7 @@ class TextEncoder(tf.Module):
 
     def of_words(self, tokens: tf.RaggedTensor) -> Tokens:
         """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
-        return Tokens(
-            self.ids(tokens.flat_values),
-            tf.cast(tokens.row_lengths(), tf.int32),
-            tf.cast(tokens.value_rowids(), tf.int32),
-        )
+        return Tokens.of_ragged(tokens.with_flat_values(self.ids(tokens.flat_values)))
 
     def complete(self, ids: tf.Tensor, lengths: tf.Tensor) -> Tokens:
         """Result of `__call__`, given the ids and lengths of the tokens."""
