@@ -34,7 +34,7 @@ from tf_smoothclir.server.served_models import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.storage.folder import MANIFEST, files_below
-from tf_smoothclir.text.given_vocabulary import given_vocabulary
+from tf_smoothclir.text.new_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
 
 

@@ -35,7 +35,7 @@ class OpeningQueries:
     queries: TokenRows  # in the language of the queries
     translations: TokenRows  # the same in the language of the documents: openings of documents
     # `[queries, POSITIVES]` int32, document rows, never that of the query's own; `NONE_FOUND`
-    # behind the last document that shares a word with the query
+    # after the last document that shares a word with the query
     relevant: np.ndarray
 
     @classmethod

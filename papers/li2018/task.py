@@ -135,7 +135,7 @@ class Encoders:
     """Three towers, one for each source. Queries and documents are what a trained model keeps."""
 
     # Translated queries share the table of words of documents, and begin with the same layers
-    # behind it: other random layers would make the same words strangers. `matrices` are those of
+    # after it: other random layers would make the same words strangers. `matrices` are those of
     # all layers; `borrower_weights`, the trained ones of the tower of translations, without its
     # tables.
 

@@ -43,7 +43,7 @@ class TripletBatch(NamedTuple):
 class Triplets:
     """The triplets of an epoch, in its order; all fields `[triplets]`."""
 
-    queries: np.ndarray  # rows of queries, those made of documents behind those of the set
+    queries: np.ndarray  # rows of queries, those made of documents after those of the set
     relevant: np.ndarray  # rows of the relevant documents
     others: np.ndarray  # rows of the other documents
     grades: np.ndarray  # int32, of the relevant documents
@@ -55,7 +55,7 @@ class Triplets:
 class TripletBatches(Batches):
     """Every judged pair of a training query and a relevant document once an epoch."""
 
-    # The other document of a triplet is drawn anew in each epoch, from all that are not judged for
+    # The other document of a triplet is drawn again in each epoch, from all that are not judged for
     # the query, as in the paper. The first `opening_epochs` have queries made of documents.
 
     def __init__(

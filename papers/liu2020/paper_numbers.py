@@ -119,7 +119,7 @@ def is_published(language: str, *, layout: bool, queries: int, documents: int) -
 
 
 def differences_from_paper(settings: RunSettings) -> list[str]:
-    """How settings differ from the paper's, beside what its tables vary."""
+    """How settings differ from the paper's, besides what its tables vary."""
     model, training, text = settings.model, settings.training, settings.text
     negatives = training.negatives if training.train_negatives < 0 else training.train_negatives
     ours_and_theirs = {

@@ -173,7 +173,7 @@ class HyperModel(keras_tuner.HyperModel):
             model: The model.
             callbacks: Of the tuner; they see one epoch, the best one.
             epochs: 0 for those of the settings; a Hyperband tuner decides them.
-            initial_epoch: Has no effect: training begins anew.
+            initial_epoch: Has no effect: training begins from the start.
             verbose: Has no effect.
 
         Returns:

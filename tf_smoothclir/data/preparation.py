@@ -39,9 +39,8 @@ from tf_smoothclir.storage.files import (
     write_array,
 )
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.given_vocabulary import given_vocabulary
+from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
-from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary

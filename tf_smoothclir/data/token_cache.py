@@ -22,7 +22,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import discard_directory
 from tf_smoothclir.storage.folder import damage_in, file_digest, new_folder
-from tf_smoothclir.text.given_vocabulary import vocabulary_digest
+from tf_smoothclir.text.new_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.paths import local_path
 
 _CACHED = "cached"  # the kind of its folders

@@ -1,7 +1,8 @@
 """Comparing systems query by query: differences from a baseline, tests, and intervals.
 
 The paired functions take the scores of two systems on the same queries, `[queries]` each. They
-leave out queries whose metric is undefined (NaN in both)."""
+leave out queries whose metric is undefined (NaN in both).
+"""
 
 from __future__ import annotations
 

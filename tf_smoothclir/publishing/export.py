@@ -114,7 +114,7 @@ def models_of_run(run: RunDirectory) -> ExportedModels:
 
 
 def _refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
-    """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
+    """Chooses again what cut vectors need; logs the metrics on the validation queries."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
     over, name = ModelsOverSet(settings, tokenized_set, models), settings.retrieval.retriever

@@ -61,7 +61,7 @@ def _renamed(config: Any, names: dict[str, str]) -> Any:
 
 
 def given_object(text: str, name: str) -> Any:
-    """The object of a name, made anew; None where Python gave none."""
+    """The object of a name, made again; None where Python gave none."""
     from tensorflow import keras
 
     config = json.loads(text or "{}").get(name)

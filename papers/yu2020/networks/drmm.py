@@ -55,8 +55,8 @@ class Drmm(PaperNetwork):
         words = without_padding(query_ids)
         cosines = Cosines.of(self.tables, words, document_ids)
         counts = histograms(cosines, self._bins)
-        behind = tf.shape(query_ids)[1] - tf.shape(words)[1]
-        counts = tf.pad(counts, [(0, 0), (0, behind), (0, 0)])
+        missing = tf.shape(query_ids)[1] - tf.shape(words)[1]
+        counts = tf.pad(counts, [(0, 0), (0, missing), (0, 0)])
         return tf.cast(tf.minimum(counts, 65535.0), tf.uint16), query_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:

@@ -13,8 +13,8 @@ from tf_smoothclir.data.sources.file_source import (
 )
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
-from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files

@@ -1,13 +1,17 @@
-"""Splits: those that projects name, those that are drawn, and queries that several splits have."""
+"""Splits: named by projects, or drawn; parts of a set, of fewer queries or languages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Source, Text
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.utils.errors import input_error
 
@@ -85,3 +89,148 @@ def known_queries(training: Iterable[str], others: Iterable[str]) -> tuple[int, 
         elif frozenset(tokens) in alike:
             counts[1] += 1
     return counts[0], counts[1]
+
+
+class SelectedJudgments(Source):
+    """Another source without some of its queries or of its languages, which count as not judged."""
+
+    # Splits that the set has are kept; others are drawn from what `max_queries` leaves, before
+    # training queries are left out.
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        max_queries: int = 0,
+        max_train_queries: int = 0,
+        seed: int = 0,
+        languages: Mapping[str, frozenset[str]] | None = None,
+    ):
+        self.name = source.name
+        self.query_language, self.document_language = (
+            source.query_language,
+            source.document_language,
+        )
+        self.max_skipped = source.max_skipped
+        self._source = source
+        self._max_queries, self._max_train_queries = max_queries, max_train_queries
+        self._seed = seed
+        self._languages = languages or {}
+
+    def queries(self) -> Iterator[Text]:
+        return (text for _, text in self._queries())
+
+    def documents(self) -> Iterator[Text]:
+        return (text for _, text in self._documents())
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        pairs = zip(self._source.documents(), self._source.metadata())
+        return (row for text, row in pairs if self._speaks("documents", text))
+
+    def judgments(self) -> Iterator[Judgment]:
+        return (judgment for _, judgment in self._judgments())
+
+    def splits(self) -> dict[str, str] | None:
+        has_splits = self._max_train_queries or self._source.splits() is not None
+        return dict(self._splits()) if has_splits else None
+
+    def place(self, stream: str, index: int) -> str:
+        kept = {
+            "queries": self._queries,
+            "documents": self._documents,
+            "judgments": self._judgments,
+            "splits": lambda: enumerate(self._splits()),
+        }
+        if stream in kept:
+            index, _ = next(itertools.islice(kept[stream](), index, None))
+        return self._source.place(stream, index)
+
+    def fingerprint(self) -> str:
+        selection = (
+            self._max_queries,
+            self._max_train_queries,
+            self._seed,
+            *((stream, *sorted(codes)) for stream, codes in sorted(self._languages.items())),
+        )
+        return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
+
+    def _queries(self) -> Iterator[tuple[int, Text]]:
+        """Yields (index in the whole set, query)."""
+        return _where(self._source.queries(), lambda text: self._keeps_query(text.id))
+
+    def _documents(self) -> Iterator[tuple[int, Text]]:
+        return _where(self._source.documents(), lambda text: self._speaks("documents", text))
+
+    def _speaks(self, stream: str, text: Text) -> bool:
+        """Whether a text of a stream is in one of the languages that are kept."""
+        return stream not in self._languages or text.language in self._languages[stream]
+
+    @functools.cached_property
+    def _foreign(self) -> dict[str, frozenset[str]]:
+        """The ids of each stream that are in no language that is kept."""
+        return {
+            stream: frozenset(
+                text.id
+                for text in getattr(self._source, stream)()
+                if not self._speaks(stream, text)
+            )
+            for stream in ("queries", "documents")
+            if stream in self._languages
+        }
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        """Yields (index in the whole set, judgment)."""
+        return (pair for pair in self._of_languages() if self._keeps_query(pair[1].query_id))
+
+    def _of_languages(self) -> Iterator[tuple[int, Judgment]]:
+        foreign = [self._foreign.get(stream, ()) for stream in ("queries", "documents")]
+        return _where(
+            self._source.judgments(),
+            lambda one: one.query_id not in foreign[0] and one.document_id not in foreign[1],
+        )
+
+    def _splits(self) -> Iterator[tuple[str, str]]:
+        return (pair for pair in self._splits_before.items() if self._keeps_query(pair[0]))
+
+    def _keeps_query(self, query_id: str) -> bool:
+        if query_id in self._foreign.get("queries", ()):
+            return False
+        if self._max_queries and query_id not in self._first_queries:
+            return False
+        return not self._max_train_queries or query_id not in self._unused_training_queries
+
+    @functools.cached_property
+    def _first_queries(self) -> frozenset[str]:
+        judged: dict[str, None] = {}  # a set in order
+        for _, judgment in self._of_languages():
+            judged.setdefault(judgment.query_id)
+            if len(judged) == self._max_queries:
+                break
+        return frozenset(judged)
+
+    @functools.cached_property
+    def _judged(self) -> frozenset[str]:
+        """The judged queries that `max_queries` leaves."""
+        if self._max_queries:
+            return self._first_queries
+        return frozenset(judgment.query_id for _, judgment in self._of_languages())
+
+    @functools.cached_property
+    def _splits_before(self) -> dict[str, str]:
+        """The splits before training queries are left out."""
+        if (given := self._source.splits()) is not None or not self._max_train_queries:
+            return given or {}
+        queries = [text for text in self._source.queries() if text.id in self._judged]
+        splits = drawn_splits(queries, self._seed)
+        return {text.id: SPLITS[split] for text, split in zip(queries, splits)}
+
+    @functools.cached_property
+    def _unused_training_queries(self) -> frozenset[str]:
+        splits, judged = self._splits_before, self._judged
+        training = [id_ for id_ in splits if splits[id_] == "train" and id_ in judged]
+        order = np.argsort(hash_ids(training, f"training {self._seed}"), kind="stable")
+        return frozenset(training[row] for row in order[self._max_train_queries :])
+
+
+def _where(records: Iterator, is_kept: Callable) -> Iterator[tuple[int, object]]:
+    return (pair for pair in enumerate(records) if is_kept(pair[1]))
