@@ -115,8 +115,7 @@ class Cell:
         """Computes what is missing, and marks the cell as finished."""
         self.compute()
         write_json(
-            self.path / "cell.json",
-            {"set": self.study.name, "fingerprint": self.study.fingerprint},
+            self.path / "cell.json", {"set": self.study.name, "fingerprint": self.study.fingerprint}
         )
 
     def measure(

@@ -70,12 +70,7 @@ class NetworkScorer:
 
 
 def scorer_of(
-    system: Matching,
-    data: MatchingData,
-    options: MatchingOptions,
-    *,
-    negatives: int,
-    seed: int,
+    system: Matching, data: MatchingData, options: MatchingOptions, *, negatives: int, seed: int
 ) -> tuple[Scorer, Learned | None]:
     """What ranks, trained if it has anything to learn, and how learning went."""
     if system.model == "random":

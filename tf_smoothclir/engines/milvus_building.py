@@ -99,10 +99,7 @@ def _checked_size(collection: Collection) -> int:
 
 
 def _write(
-    target: MilvusCollection,
-    documents: Iterator[Text],
-    halves: Sequence[Half],
-    count: int,
+    target: MilvusCollection, documents: Iterator[Text], halves: Sequence[Half], count: int
 ) -> None:
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], dict]:
         return batch, {half.name: field_values(half.name, half.encode(batch)) for half in halves}

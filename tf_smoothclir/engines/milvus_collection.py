@@ -55,10 +55,7 @@ class MilvusCollection:
         schema, indexes = schema_and_indexes(milvus, note, dim)
         with milvus.explained(f"--engine_collection={name}"):
             client.create_collection(
-                name,
-                schema=schema,
-                properties=milvus.properties(note),
-                consistency_level="Bounded",
+                name, schema=schema, properties=milvus.properties(note), consistency_level="Bounded"
             )
             client.create_index(name, indexes, sync=False)  # there is nothing to wait for
         return cls(milvus, name)

@@ -23,10 +23,7 @@ from tf_smoothclir.protocols.text_search import CutPoints
 PROBABLE = 0.55  # so that about four of five first hits of three words called relevant are
 
 
-def calibrated(
-    validation: Evaluation,
-    of_short: Hits | None = None,
-) -> CutPoints:
+def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoints:
     """Cut points for candidate lists and, where there are `of_short` queries' hits, for hits."""
     lists = best_cut_points(validation.scores_by_grade)
     scores, shares = lists, ()

@@ -30,10 +30,7 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 
 def write_list_run(
-    path: str | os.PathLike,
-    retrieval_set: RetrievalSet,
-    lists: CandidateLists,
-    scores: np.ndarray,
+    path: str | os.PathLike, retrieval_set: RetrievalSet, lists: CandidateLists, scores: np.ndarray
 ) -> None:
     """Writes candidate lists in the order of their `[pairs]` scores."""
     list_of_pair = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
@@ -59,8 +56,7 @@ def _write_rows(path, retrieval_set, query_rows, document_rows, scores) -> None:
 
 
 def write_run(
-    path: str | os.PathLike,
-    rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]],
+    path: str | os.PathLike, rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]
 ) -> None:
     """Writes rankings of any system, all of them or, after an error, none."""
     lines = []

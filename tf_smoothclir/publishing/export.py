@@ -19,19 +19,10 @@ from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
-from tf_smoothclir.publishing.version_writer import (
-    Part,
-    manifest_in_memory,
-    publish_version,
-)
+from tf_smoothclir.publishing.version_writer import Part, manifest_in_memory, publish_version
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import (
-    ModelsOverSet,
-    RunModels,
-    load_cut_points,
-    load_models,
-)
+from tf_smoothclir.training.run_models import ModelsOverSet, RunModels, load_cut_points, load_models
 from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.utils.errors import InputError
 

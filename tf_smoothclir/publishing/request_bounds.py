@@ -28,9 +28,7 @@ def bounded(rows: tf.Tensor, width: int) -> tf.Tensor:
 
 
 def in_pieces(
-    compute: Callable[..., dict[str, tf.Tensor]],
-    *texts: tf.Tensor,
-    at_once: int = TEXTS_AT_ONCE,
+    compute: Callable[..., dict[str, tf.Tensor]], *texts: tf.Tensor, at_once: int = TEXTS_AT_ONCE
 ) -> dict[str, tf.Tensor]:
     """What `compute` makes of texts, some rows at a time: memory does not grow with the request."""
     # Texts are `[rows]` string each, or `[1]` for all; the last one is `[rows]`.

@@ -218,9 +218,7 @@ def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
 
 
 def text_parts(
-    text: str,
-    shares: Mapping[str, float],
-    longest: int = _LONGEST_TEXT,
+    text: str, shares: Mapping[str, float], longest: int = _LONGEST_TEXT
 ) -> list[tuple[str, float | None]]:
     """Cuts a text into pieces at the words that carry its score."""
     if len(text) > longest:

@@ -61,11 +61,7 @@ def digit_form(word: str) -> str:
 
 
 def load_embeddings(
-    path: str | os.PathLike,
-    vocabulary_tokens: Sequence[str],
-    *,
-    dim: int,
-    seed: int,
+    path: str | os.PathLike, vocabulary_tokens: Sequence[str], *, dim: int, seed: int
 ) -> EmbeddingInit:
     """Reads the rows of a vocabulary from a file of pre-trained embeddings."""
     # A token takes the row of the first equal token in the file, else of the first that the

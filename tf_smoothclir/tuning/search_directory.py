@@ -28,11 +28,7 @@ from tf_smoothclir.storage.files import (
     write_text,
 )
 from tf_smoothclir.tuning.oracles import trial_values
-from tf_smoothclir.tuning.search_space import (
-    parse_thresholds,
-    threshold_tuples,
-    with_values,
-)
+from tf_smoothclir.tuning.search_space import parse_thresholds, threshold_tuples, with_values
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.printing import csv_table, markdown_table
 
