@@ -67,8 +67,12 @@ def _values_of(name: str, names: Sequence[str], settings: RunSettings) -> list:
     values = searchable()[name]
     if not isinstance(values, Registry):
         return list(values)
-    offered = (one for one in values if values.plugin(one).fact("is_searched", True))
-    return [value for value in offered if _is_usable(name, value, names, settings)]
+    return [
+        value
+        for value in values
+        if values.plugin(value).fact("is_searched", True)
+        and _is_usable(name, value, names, settings)
+    ]
 
 
 def _is_usable(name: str, value: str, names: Sequence[str], settings: RunSettings) -> bool:
@@ -106,7 +110,7 @@ def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
 
 
 def threshold_tuples(count: int) -> list[tuple[float, ...]]:
-    """The searched thresholds: all rising choices of `number` levels."""
+    """The searched thresholds: all rising choices of `count` levels."""
     # The levels are those of the setting, with more, evenly spaced, for more than six thresholds.
     # None is below 0: untrained towers score about 0.
     levels, steps = searchable()["thresholds"], count + 4
