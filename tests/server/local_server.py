@@ -13,7 +13,8 @@ import urllib.request
 
 import pytest
 
-from tf_smoothclir.server.application import application, bound_socket, http_server
+from tf_smoothclir.server.application import application
+from tf_smoothclir.server.http_server import bound_socket, http_server
 from tf_smoothclir.server.served_models import load_models
 
 

@@ -17,7 +17,7 @@ from tests.published import NoVerifier, encode, publish_small
 from tests.server.local_server import connected
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.server.application import bound_socket
+from tf_smoothclir.server.http_server import bound_socket
 from tf_smoothclir.server.served_models import load_models
 from tf_smoothclir.utils.errors import InputError
 

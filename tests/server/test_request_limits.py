@@ -16,7 +16,7 @@ import pytest
 
 from tests.server.local_server import connected, local_server, raw, rest, wait_for
 from tf_smoothclir.publishing import request_bounds
-from tf_smoothclir.server import application, served_models
+from tf_smoothclir.server import application, http_server, served_models
 from tf_smoothclir.server.served_models import MAX_VALUES, ServedModel, check_size, parse_request
 from tf_smoothclir.utils.errors import InputError
 
@@ -106,9 +106,9 @@ def test_a_body_that_trickles_in_is_cut_off(server, monkeypatch):
 
 
 def test_connections_beyond_the_limit_are_refused_and_the_next_are_answered(server):
-    assert application.http_server(None).config.timeout_keep_alive == 5  # seconds, if idle
+    assert http_server.http_server(None).config.timeout_keep_alive == 5  # seconds, if idle
     with ExitStack() as stack:
-        for _ in range(application.MAX_CONNECTIONS):
+        for _ in range(http_server.MAX_CONNECTIONS):
             stack.enter_context(connected(server))
         assert raw(server, get("here"))[0] == 503
     end = time.monotonic() + 10
@@ -188,8 +188,8 @@ def test_bodies_together_take_limited_memory_and_small_ones_are_read(server, mon
 
 def test_slow_headers_and_unread_answers_end_a_connection(server, monkeypatch):
     """Otherwise a few clients that wait hold all connections, and the memory of their answers."""
-    monkeypatch.setattr(application, "HEADER_SECONDS", 0.5)
-    monkeypatch.setattr(application, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.5)
     for begin in (b"", b"GET / HT", get("here") + b"GET"):
         with connected(server) as one:
             one.sendall(begin)
@@ -203,7 +203,7 @@ def test_slow_headers_and_unread_answers_end_a_connection(server, monkeypatch):
     # The answer has the unknown words; the kernel takes megabytes of it.
     body = json.dumps({"inputs": ["x" * 900_000] * 12, "signature_name": "evidence"})
     request = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body.encode())
-    monkeypatch.setattr(application, "MAX_UNREAD_BYTES", 300_000)
+    monkeypatch.setattr(http_server, "MAX_UNREAD_BYTES", 300_000)
     with ExitStack() as stack:
         held = [stack.enter_context(connected(server)) for _ in range(3)]
         for one in held:

@@ -127,10 +127,12 @@ def define_verify() -> flags.FlagHolder:
     )
 
 
-def define_index_flags() -> None:
+def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     """Defines --export_dir and --index_dir, for commands that search or write an index."""
-    define_path("export_dir", "runs/train", "Directory that smoothclir-export wrote to.")
-    define_path("index_dir", "", "Directory of the index; empty: index/ in --export_dir.")
+    return (
+        define_path("export_dir", "runs/train", "Directory that smoothclir-export wrote to."),
+        define_path("index_dir", "", "Directory of the index; empty: index/ in --export_dir."),
+    )
 
 
 def check_export_dir() -> None:
