@@ -54,11 +54,11 @@ def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor
     return tf.minimum(tf.scatter_nd(places, ones, tf.stack([bags, vocabulary_size])), 1.0)
 
 
-def correlation(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+def correlation(query: tf.Tensor, document: tf.Tensor) -> tf.Tensor:
     """The sum over columns of the correlation of two `[bags, dim]`."""
-    one, other = (of - tf.reduce_mean(of, axis=0) for of in (one, other))
-    products = tf.reduce_sum(one * other, axis=0)
-    squares = [tf.reduce_sum(of**2, axis=0) for of in (one, other)]
+    query, document = (of - tf.reduce_mean(of, axis=0) for of in (query, document))
+    products = tf.reduce_sum(query * document, axis=0)
+    squares = [tf.reduce_sum(of**2, axis=0) for of in (query, document)]
     return tf.reduce_sum(products / tf.sqrt(squares[0] * squares[1] + _SMALLEST))
 
 

@@ -153,12 +153,12 @@ def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
     """System -> marks: of tests in the asked direction, and in brackets after Holm."""
     # `asked_of`: of a system, the others that it is tested against, the mark, and the sign that has
     # it.
-    by_name = {one.system.name: one for one in systems if MAP in one.per_query}
-    asked = [(name, *one) for name in by_name for one in asked_of(name) if one[0] in by_name]
+    by_name = {measured.system.name: measured for measured in systems if MAP in measured.per_query}
+    asked = [(name, *row) for name in by_name for row in asked_of(name) if row[0] in by_name]
     pairs = list(dict.fromkeys((name, rival) for name, rival, _, _ in asked))
     by_query = [differences(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
-    tests = (stats.ttest_1samp(one, 0).pvalue if one.any() else 1.0 for one in by_query)
-    p = [float(np.nan_to_num(one, nan=1.0)) for one in tests]  # NaN for a single query
+    tests = (stats.ttest_1samp(values, 0).pvalue if values.any() else 1.0 for values in by_query)
+    p = [float(np.nan_to_num(value, nan=1.0)) for value in tests]  # NaN for a single query
     marks_of: dict[str, tuple[list[str], list[str]]] = {}
     for place, tested in enumerate((p, holm(p) if p else [])):
         for name, rival, mark, sign in asked:

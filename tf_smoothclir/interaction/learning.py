@@ -172,7 +172,7 @@ class PairFeatures:
         """Inputs of some pairs, by their places in the lists."""
         if self._features is None:
             return self._ids(pairs)
-        return tf.nest.map_structure(lambda one: tf.constant(one[pairs]), self._features)
+        return tf.nest.map_structure(lambda feature: tf.constant(feature[pairs]), self._features)
 
     def _ids(self, pairs) -> tuple[tf.Tensor, tf.Tensor]:
         queries, documents = (rows[pairs] for rows in self._rows)
@@ -205,10 +205,10 @@ class _Triples:
         """Steps of an epoch."""
         return -(-len(self._relevant) // self._settings.batch_size)
 
-    def epoch(self, number: int) -> Iterator[np.ndarray]:
+    def epoch(self, epoch: int) -> Iterator[np.ndarray]:
         """Yields `[batch * (1 + negatives)]` places of pairs, each relevant one before its own."""
         # Seeded by the epoch, not carried over, so that a later epoch needs no earlier one.
-        generator = np.random.default_rng([self._seed, number])
+        generator = np.random.default_rng([self._seed, epoch])
         wanted = self._settings.negatives
         # The n negatives of a list form a circle of `wanted` arcs, n // wanted long each, that
         # begins at a random place: `[relevant, 1]`.

@@ -147,15 +147,15 @@ def training_lists(
     queries = np.unique(rows[wanted])
     hashes = hash_ids([retrieval_set.query_ids[row] for row in queries], f"rerank {seed}")
     queries = np.sort(queries[np.argsort(hashes, kind="stable")[:_MOST_QUERIES]])
-    highest, found = int(grades[wanted[0]]), ([], [])
+    highest, kept, documents_of = int(grades[wanted[0]]), [], []
     for ranking in first_stage.rank(queries, _NEGATIVE_RANKS):
         for row, documents in zip(ranking.query_rows, ranking.document_rows):
             judged = slice(*np.searchsorted(rows, [row, row + 1]))
             mates = retrieval_set.document_rows[judged][grades[judged] == highest]
             others = documents[~np.isin(documents, retrieval_set.document_rows[judged])]
-            found[0].append(row)
-            found[1].append((mates, others))
-    return _lists(*found, grade=highest)
+            kept.append(row)
+            documents_of.append((mates, others))
+    return _lists(kept, documents_of, grade=highest)
 
 
 def _lists(queries, documents, grade: int = 0) -> CandidateLists:

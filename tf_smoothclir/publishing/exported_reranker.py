@@ -72,9 +72,9 @@ class SecondStage:
         for role, texts in zip(ROLES, (source.queries, source.documents)):
             batches = text_batches(text.text for text in texts())
             read = [_padded(self.encoders[role](tf.constant(batch))).numpy() for batch in batches]
-            longest = max(one.shape[1] for one in read)
+            longest = max(ids.shape[1] for ids in read)
             padded.append(
-                np.concatenate([np.pad(one, [(0, 0), (0, longest - one.shape[1])]) for one in read])
+                np.concatenate([np.pad(ids, [(0, 0), (0, longest - ids.shape[1])]) for ids in read])
             )
         return self.reranker.scorer(InteractionTexts(*padded))
 

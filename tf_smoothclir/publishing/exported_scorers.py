@@ -108,15 +108,12 @@ _POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
 
 def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array, np.ndarray]:
     """Impacts of query words on the scores of passages, and how many each document has."""
-    number = len(words.offsets) - 1
-    rows = [
-        np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))
-        for begin in range(0, number, _DOCUMENTS_PER_STEP)
-    ]
-    passages = [parts.model.passages(words.of(of_step)) for of_step in rows]
-    some = [parts.model.impacts(of_step, parts.spelling) for of_step in passages]
-    number = np.concatenate([of_step.number_of_each() for of_step in passages])
-    return sp.csr_array(sp.vstack(some, format="csr")), number
+    documents = np.arange(len(words.offsets) - 1)
+    steps = np.split(documents, range(_DOCUMENTS_PER_STEP, len(documents), _DOCUMENTS_PER_STEP))
+    passages = [parts.model.passages(words.of(rows)) for rows in steps]
+    impacts = [parts.model.impacts(of_step, parts.spelling) for of_step in passages]
+    of_each = np.concatenate([of_step.number_of_each() for of_step in passages])
+    return sp.csr_array(sp.vstack(impacts, format="csr")), of_each
 
 
 class ExportedFeedback(tf.Module):

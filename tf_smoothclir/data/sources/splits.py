@@ -183,10 +183,10 @@ class SelectedJudgments(Source):
         return (pair for pair in self._of_languages() if self._keeps_query(pair[1].query_id))
 
     def _of_languages(self) -> Iterator[tuple[int, Judgment]]:
-        foreign = [self._foreign.get(stream, ()) for stream in ("queries", "documents")]
+        queries, documents = (self._foreign.get(name, ()) for name in ("queries", "documents"))
         return _where(
             self._source.judgments(),
-            lambda one: one.query_id not in foreign[0] and one.document_id not in foreign[1],
+            lambda pair: pair.query_id not in queries and pair.document_id not in documents,
         )
 
     def _splits(self) -> Iterator[tuple[str, str]]:
