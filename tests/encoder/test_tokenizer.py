@@ -30,7 +30,7 @@ SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
 # Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
 # letters whose lower case is special.
 _TRAPS = (
-    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻｶﾞ\u0307\u064eـ"
+    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
     "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K"
 )
 # Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.

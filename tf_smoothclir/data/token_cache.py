@@ -27,7 +27,7 @@ from tf_smoothclir.text.given_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.paths import local_path
 
 _CACHED = "cached"  # the kind of its folders
-_FORMAT = 5  # part of every digest; increase it when the tokeniser or the files change
+_FORMAT = 6  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 

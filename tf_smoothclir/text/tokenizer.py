@@ -5,8 +5,8 @@ the same tokens everywhere, and a stock model server needs no custom op.
 
 Tokens, in any script:
 
-* A letter and the accents after it are one character where Unicode has one, and forms for print,
-  such as full width and ligatures, are plain characters (`utils.composition`).
+* A letter and the accents after it are one character where Unicode has one. Forms for print, such
+  as full width and ligatures, and digits of other scripts are plain ones (`utils.composition`).
 * Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
   Turkish. A word is a run of letters, marks, digits and underscores.
 * Every other visible character (punctuation, symbols) is a token of its own.

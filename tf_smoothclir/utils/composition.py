@@ -1,9 +1,9 @@
-"""One form of letters that Unicode writes in several: accents, full and half width, ligatures.
+"""One form of characters that Unicode has several of: accents, widths, ligatures, digits.
 
 `é` may be written as one character or as `e` and an accent, `A` and `カ` in full or half width,
-`fi` and Arabic letters as they look in print. These are the same letters, so texts are
-composed before they are split into words: here, and in the same way in graphs
-(`text.tokenizer.compose`).
+`fi` and Arabic letters as they look in print, `7` as ٧ or ७. These are the same letters and
+numbers, so texts are composed before they are split into words: here, and in the same way in
+graphs (`text.tokenizer.compose`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import unicodedata
 _RANGES = range(0xC0, 0x3100), range(0x11000, 0x11A00)
 # Forms for print and for other encodings: CJK, Latin, Hebrew, Arabic, full and half width.
 _FORMS = range(0xF900, 0xFFF0), range(0x2F800, 0x2FA20)
+# Decimal digits of other scripts; every Unicode since 2010 has the same ones there.
+_DIGITS = range(0x660, 0xAC00)
 MOST_MARKS = 3  # that one character takes up, as Greek vowels do
 # What is one letter, whatever the locale of the process and the letters around it.
 FOLDED = (("Iİı", "i"), ("Σς", "σ"), ("ßẞ", "ss"))
@@ -52,7 +54,8 @@ def forms() -> dict[int, str]:
 
     Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
     """
-    found = {}
+    digits = {code: unicodedata.decimal(chr(code), None) for code in _DIGITS}
+    found = {code: str(digit) for code, digit in digits.items() if digit is not None}
     for kind, ranges in (("NFC", _RANGES), ("NFKC", _FORMS)):
         for character in (chr(code) for codes in ranges for code in codes):
             text = unicodedata.normalize(kind, character).lower()
