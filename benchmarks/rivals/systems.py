@@ -27,8 +27,8 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.storage.folder import file_digest
-from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.memory import peak_memory
 
 
 @dataclasses.dataclass(frozen=True)

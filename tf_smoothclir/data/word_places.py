@@ -36,6 +36,10 @@ class Occurrences:
         # occurring in the same places.
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
 
+    def of_rows(self, rows: slice) -> Occurrences:
+        """Those of some tokens."""
+        return Occurrences(self.sums[rows], self.counts[rows])
+
     def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
         """Yields those of n-grams, where words with them occur, some buckets at a time."""
         size = len(self.counts)
@@ -74,7 +78,7 @@ def occurrences(
         keys.append(np.unique(np.concatenate([*keys[:1], *of_chunk])))
     tokens, places = np.divmod(np.sort(np.concatenate(keys)), places_in_all)
     sums = tf.sparse.segment_sum(random, places, tokens, num_segments=size)  # copies no rows
-    return Occurrences(sums.numpy(), np.bincount(tokens, minlength=size))
+    return Occurrences(np.asarray(sums), np.bincount(tokens, minlength=size))  # a view
 
 
 def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:

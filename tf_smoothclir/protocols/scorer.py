@@ -20,7 +20,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 # From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
 ScoreRows = Callable[[np.ndarray], np.ndarray]
 _SCORES_AT_ONCE = 1 << 24  # 64 MB of float32, of which feedback needs two more
-_MOST_QUERIES_AT_ONCE = 256
+_MOST_QUERIES_AT_ONCE = 64
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,6 @@ from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
-from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
 from tf_smoothclir.training.short_queries import (
@@ -30,6 +29,7 @@ from tf_smoothclir.training.short_queries import (
     hits_of_texts,
     texts_to_cut,
 )
+from tf_smoothclir.utils.memory import peak_memory
 from tf_smoothclir.utils.printing import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
