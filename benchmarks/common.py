@@ -22,7 +22,7 @@ from absl import app, flags
 
 from tf_smoothclir.ops.intraop_threads import intraop_threads
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.utils.memory import peak_memory
 
 _PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
 PROCESSES = multiprocessing.get_context("spawn")

@@ -118,8 +118,8 @@ def _encode(part: list[str]) -> float:
 
 def _tower(directory: Path, known: list[str], dim: int):
     from tf_smoothclir.publishing.exported_tower import ExportedTower
+    from tf_smoothclir.text.tokens import TextEncoder
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-    from tf_smoothclir.text.word_encoder import TextEncoder
 
     workload = Workload(vocabulary=len(known) + 3, dim=dim)
     model = two_tower(workload, workload.settings())
@@ -253,7 +253,7 @@ def _batches(texts: list[str], threads: int):
     """A dataset of batches. One of single texts, then batched, takes 0.9 µs a text."""
     import tensorflow as tf
 
-    from tf_smoothclir.data.dataset_options import plain_options
+    from tf_smoothclir.data.pipeline import plain_options
 
     all_texts = tf.constant(texts)
     begins = tf.data.Dataset.range(0, len(texts), _BATCH)

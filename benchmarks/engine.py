@@ -31,8 +31,8 @@ from benchmarks.index import vectors
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.document_collections import Collection
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.export_directory import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
 FLAT, HNSW, MILVUS, MILVUS_WORDS = "on disk, flat", "on disk, hnsw", "Milvus", "Milvus, words too"

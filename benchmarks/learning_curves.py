@@ -18,7 +18,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 METRIC = "full/MRR@10"
 _TITLES = {"lexical": "table", "best": "table and towers"}

@@ -31,7 +31,7 @@ def rerank(
     from tf_smoothclir.data.sources.source import SPLITS
     from tf_smoothclir.interaction.reranker import Reranker
     from tf_smoothclir.papers import yu2020 as yu2020  # registers its networks
-    from tf_smoothclir.protocols.cut_points import CutPoints
+    from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.exported_reranker import SecondStage, StageSettings
     from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory

@@ -39,15 +39,15 @@ def export(
     directory: str, retriever: str, documents: int, dim: int, vocabulary: int
 ) -> dict[str, float]:
     """Exports random models and a search model over random vectors and texts of random words."""
-    from tf_smoothclir.protocols.cut_points import CutPoints
-    from tf_smoothclir.publishing.export_search import Collection, build_search_model
+    from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.exported_lexical import ExportedLexical
+    from tf_smoothclir.publishing.exported_search import Collection, build_search_model
     from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.version_writer import publish_version
     from tf_smoothclir.settings.data import DataSettings
     from tf_smoothclir.text.evidence import WordEvidence
+    from tf_smoothclir.text.tokens import TextEncoder
     from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-    from tf_smoothclir.text.word_encoder import TextEncoder
 
     known = words(vocabulary)
     for role in ROLES:
@@ -111,7 +111,8 @@ def _lexical_parts(directory: str, size: int, *, with_towers: bool):
     weights = generator.uniform(0.1, 0.4, (2, 2 * size)).astype(np.float32)
     table = sp.csr_array((shares.astype(np.float32), (rows, columns)), shape=(size, 2 * size))
     fields = (PositionProfile(100.0, 15.0), FLAT)
-    arrays = {"table": table, "background": background, "weights": weights}
+    none = sp.csr_array(table.shape, dtype=np.float32)
+    arrays = {"table": table, "lookalikes": none, "background": background, "weights": weights}
     model = LexicalModel(fields, feedback=_FEEDBACK, **arrays)
     fusion = Fusion(0.3, 5.0, 0.1, _FEEDBACK) if with_towers else None
     text = TextSettings(max_query_tokens=_MAX_TOKENS, max_document_tokens=_MAX_TOKENS)

@@ -9,10 +9,9 @@ import numpy as np
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import PIPELINES
-from tf_smoothclir.data.ragged_store import RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import RaggedWriter, TokenizedSet
 from tf_smoothclir.protocols.task import PAIRS, Batches
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tf_smoothclir.command_line import command, index_flags, setting_flags
+from tf_smoothclir.command_line import command, setting_flags, shipping_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.utils.terminal import visible_lines
+from tf_smoothclir.utils.printing import visible_lines
 
-index_flags.define_building_flags()
+shipping_flags.define_building_flags()
 
 
 def main(argv) -> None:

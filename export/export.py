@@ -10,10 +10,10 @@ what was trained on what, how good it is, and how to load it.
 
 from __future__ import annotations
 
-from tf_smoothclir.command_line import command, export_flags
+from tf_smoothclir.command_line import command, shipping_flags
 from tf_smoothclir.command_line.setting_flags import FLAGS
 
-export_flags.define_export_flags()
+shipping_flags.define_export_flags()
 
 
 def main(argv) -> None:
@@ -21,7 +21,7 @@ def main(argv) -> None:
     del argv
     from tf_smoothclir.publishing.verified_export import export_verified
 
-    options = export_flags.export_options()
+    options = shipping_flags.export_options()
     for path in export_verified(FLAGS.run_dir, FLAGS.export_dir, verify=FLAGS.verify, **options):
         print(path)
 

@@ -6,15 +6,15 @@ is indexed first. Queries come from --query, from --queries, or from standard in
 
 from __future__ import annotations
 
-from tf_smoothclir.command_line import command, search_flags
+from tf_smoothclir.command_line import command, shipping_flags
 
-search_flags.define_search_flags()
+shipping_flags.define_search_flags()
 
 
 def main(argv) -> None:
     """Answers the queries."""
     del argv
-    search_flags.check_search_flags()
+    shipping_flags.check_search_flags()
     # This import takes seconds: report a wrong flag first.
     from tf_smoothclir.command_line.searching import answer_queries
 

@@ -9,7 +9,7 @@ import gc
 
 from absl import flags
 
-from tf_smoothclir.command_line import command, engine_flags, setting_flags
+from tf_smoothclir.command_line import command, setting_flags, shipping_flags
 
 _OURS = {"module_name": command.COMMAND}
 _EXPORT_DIR, _INDEX_DIR = setting_flags.define_index_flags()
@@ -22,7 +22,7 @@ _ALLOWED_HOSTS_HELP = (
 )
 _ALLOWED_HOSTS = flags.DEFINE_list("allowed_hosts", [], _ALLOWED_HOSTS_HELP, **_OURS)
 _UI = flags.DEFINE_boolean("ui", False, "Serve a web page that searches --index_dir.", **_OURS)
-engine_flags.define_engine_flags(searches=True)
+shipping_flags.define_engine_flags(searches=True)
 _RETRIEVER = setting_flags.define_retriever()
 setting_flags.define_settings(["data"])
 
@@ -42,7 +42,7 @@ def main(_argv) -> None:
 
     def opened(retriever: str):
         places = _EXPORT_DIR.value, _INDEX_DIR.value, setting_flags.data_like
-        return open_search(*places, retriever=retriever, **engine_flags.where_to_search())
+        return open_search(*places, retriever=retriever, **shipping_flags.where_to_search())
 
     tf.config.threading.set_intra_op_parallelism_threads(1)  # others wait less on a busy machine
     models = load_models(_EXPORT_DIR.value, _VERSION.value)

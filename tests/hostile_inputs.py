@@ -14,7 +14,7 @@ from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.evaluation.trec_files import read_qrels, read_run
+from tf_smoothclir.evaluation.trec import read_qrels, read_run
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
@@ -22,15 +22,19 @@ from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.losses.listwise import SoftmaxLoss
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
-from tf_smoothclir.publishing.export_directory import checked_part, exported_versions, part_dir
-from tf_smoothclir.publishing.manifest import EXPORTED_ROLES, ExportManifest
+from tf_smoothclir.publishing.export_directory import (
+    EXPORTED_ROLES,
+    ExportManifest,
+    checked_part,
+    exported_versions,
+    part_dir,
+)
 from tf_smoothclir.search.query_files import read_queries
-from tf_smoothclir.server.json_tensors import inputs_of, parse_request
+from tf_smoothclir.server.served_models import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.digests import files_below
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.storage.folder import MANIFEST
-from tf_smoothclir.text.given_vocabulary import given_vocabulary
+from tf_smoothclir.storage.folder import MANIFEST, files_below
+from tf_smoothclir.text.new_vocabulary import given_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
 
 

@@ -40,11 +40,12 @@ CORE = {  # modules -> their tests
     " tests/two_tower/test_strings.py",
     "two_tower/similarity.py two_tower/batches.py": "tests/two_tower tests/losses/test_contract.py",
     "evaluation/metrics.py evaluation/calibration.py": "tests/evaluation tests/test_choices.py",
-    "evaluation/significance.py": "tests/evaluation/test_compare.py",
+    "evaluation/compare.py": "tests/evaluation/test_compare.py",
     "lexical/ibm_model_1.py lexical/psq.py lexical/feedback.py": "tests/lexical",
     "lexical/learning.py": "tests/lexical",
     "hybrid/*.py": "tests/hybrid",
-    "data/hashing.py data/candidate_lists.py data/judgments.py": "tests/data tests/test_golden.py",
+    "data/hashing.py data/candidate_lists.py data/retrieval_set.py": "tests/data"
+    " tests/test_golden.py",
     "data/sources/splits.py": "tests/data",
     "training/batches.py training/checkpoints.py": "tests/training/test_mining.py"
     " tests/training/test_monitor.py tests/training/test_checkpoints.py"

@@ -14,15 +14,15 @@ from tensorflow.python.framework import op_def_registry
 
 from tests.graphs import operations_in
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.publishing.export_search import Collection, build_search_model
+from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.evidence import WordEvidence
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models

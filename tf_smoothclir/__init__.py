@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.api.model import Model as Model
     from tf_smoothclir.api.model import load as load
     from tf_smoothclir.api.mteb import MtebEncoder as MtebEncoder
-    from tf_smoothclir.api.teaching import teach as teach
+    from tf_smoothclir.api.training import teach as teach
     from tf_smoothclir.api.training import train as train
     from tf_smoothclir.api.tuning import HyperModel as HyperModel
     from tf_smoothclir.api.tuning import tune as tune
@@ -81,7 +81,7 @@ _PUBLIC = {
     "load": "api.model",
     "setting": "settings.base",
     "smooth_normalize": "two_tower.similarity",
-    "teach": "api.teaching",
+    "teach": "api.training",
     "train": "api.training",
     "tune": "api.tuning",
 }

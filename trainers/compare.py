@@ -32,8 +32,7 @@ def main(argv) -> None:
     """Compares the given runs."""
     from tf_smoothclir.api.comparison import compare
     from tf_smoothclir.evaluation.comparison_report import HEADER, table_rows
-    from tf_smoothclir.utils.tables import print_table
-    from tf_smoothclir.utils.terminal import visible_lines
+    from tf_smoothclir.utils.printing import print_table, visible_lines
 
     names = ("measures", "baseline", "split", "full", "qrels", "samples", "seed")
     given = {name: flags.FLAGS[name].value for name in names}

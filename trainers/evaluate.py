@@ -16,7 +16,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 
 _OWN = {"module_name": command.COMMAND}
 _OUTPUT_DIR = "Where all files go; empty: evaluation/ in the run, or a directory in it."
@@ -36,7 +36,7 @@ setting_flags.define_settings(["data"])
 def main(argv) -> None:
     """Evaluates the run, or a foreign encoder."""
     del argv
-    from tf_smoothclir.command_line.evaluating import evaluate_by_flags
+    from tf_smoothclir.command_line.training import evaluate_by_flags
 
     evaluate_by_flags()
 

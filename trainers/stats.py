@@ -25,7 +25,7 @@ def main(argv) -> None:
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
     from tf_smoothclir.training.grades import highest_grade
-    from tf_smoothclir.utils.tables import print_table
+    from tf_smoothclir.utils.printing import print_table
 
     data = setting_flags.settings_from_flags().data
     source = source_of(data)

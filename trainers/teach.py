@@ -24,7 +24,7 @@ setting_flags.define_run_settings()
 def main(argv) -> None:
     """Makes the set."""
     del argv
-    from tf_smoothclir.command_line.teaching import teach_by_flags
+    from tf_smoothclir.command_line.training import teach_by_flags
 
     teach_by_flags()
 

@@ -35,16 +35,16 @@ def main(argv) -> None:
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
     if not Path(output_dir).exists():  # a search that is finished needs no set
         setting_flags.check_data(settings.data)
-    from tf_smoothclir.tuning.trial_results import trial_table
+    from tf_smoothclir.tuning.search_directory import trial_table
     from tf_smoothclir.tuning.tune import tune
-    from tf_smoothclir.utils.tables import print_table
+    from tf_smoothclir.utils.printing import print_table
 
     trials = tune(
         settings, search, output_dir, num_workers=_WORKERS.value, overwrite=_OVERWRITE.value
     )
     if trials:  # else this is a worker
         header, rows = trial_table(trials, settings.training.select_metric)
-        print_table(header, rows[:5], keys=1 + len(search.tune))
+        print_table(header, rows[:5])
         print(f"All {len(trials)} trials: {output_dir}/trials.md. Train with the best:")
         command_line = f"--flagfile={output_dir}/best.flags --output_dir={output_dir}-best"
         print(f"  smoothclir-train {command_line}")

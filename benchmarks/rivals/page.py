@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rivals.measured import Measured
-from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
+from tf_smoothclir.evaluation.compare import Difference, bootstrap_interval, compare, read_systems
 from tf_smoothclir.evaluation.metrics import mean_metrics
-from tf_smoothclir.evaluation.significance import bootstrap_interval
-from tf_smoothclir.evaluation.trec_files import (
+from tf_smoothclir.evaluation.trec import (
     RunMetrics,
     highest_grade,
     read_qrels,
     read_run,
 )
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 FULL_MRR = "full/MRR@10"
 METRICS = ("NDCG@5", "P_mr@1", "MAP", FULL_MRR)

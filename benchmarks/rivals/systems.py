@@ -25,10 +25,10 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.memory import peak_memory
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.dataset_options import prefetched
 from tf_smoothclir.data.hashing import permutation
+from tf_smoothclir.data.pipeline import prefetched
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed.reading import (
     READ_BUFFER_BYTES,

@@ -19,10 +19,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tf_smoothclir.data.dataset_options import traced_once
 from tf_smoothclir.data.model_inputs import ListInputs, SeparateTexts
-from tf_smoothclir.data.pipeline import list_inputs
-from tf_smoothclir.data.ragged_tensors import row_numbers
+from tf_smoothclir.data.pipeline import list_inputs, row_numbers, traced_once
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.parallel import map_in_threads

@@ -22,8 +22,8 @@ from tf_smoothclir.extras.distributed.reading import (
     Shards,
 )
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.storage.files import copy_file, make_directory, new_directory, write_json
+from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import Bar, progress_bar
 

@@ -19,12 +19,9 @@ from tf_smoothclir.utils.progress import progress_bar
 
 
 def run_cells(cells: Sequence[Cell], processes: int) -> list[Cell]:
-    """Completes cells, several at a time, each with its share of the cores; those that failed.
-
-    Every cell has a process of its own, so that neither the memory it leaves behind nor its crash
-    affects the others. SIGINT and SIGTERM stop the running cells after they have saved their state.
-    The output of a cell goes to its log.
-    """
+    """Completes cells, several at a time, each with its share of the cores; those that failed."""
+    # Each has a process of its own: neither the memory it leaves behind nor its crash affects
+    # others. SIGINT and SIGTERM stop them after they have saved their state.
     by_name = {cell.name: cell for cell in cells}
     todo = [cell for cell in by_name.values() if not cell.finished]
     if not todo:
@@ -57,11 +54,8 @@ def _report(cell: Cell, exit_code: int) -> None:
 
 
 def _complete(cell: Cell, threads: int) -> None:
-    """The main function of a cell's process.
-
-    A cell belongs to the process that holds the lock of its log: after a SIGKILL of their parent,
-    an earlier process may still be running for a moment.
-    """
+    """The main function of a cell's process, which holds the lock of its log."""
+    # After a SIGKILL of their parent, an earlier process may still be running for a moment.
     with open(cell.log, "a", encoding="utf-8") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
         for stream in (sys.stdout, sys.stderr):

@@ -1,15 +1,44 @@
-"""Experiments and their rows, as far as the flags are checked by them: without TensorFlow."""
+"""Experiments, their rows and the set they run on, as far as flags need them: no TensorFlow."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
 
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.yu2020.options import MatchingOptions
+from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
-if TYPE_CHECKING:
-    from tf_smoothclir.papers.laboratory.cells import Cell
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A set, and how experiments run on it."""
+
+    name: str  # of the set; unique in a command, used in file names
+    settings: RunSettings  # the base settings, which systems change
+    fingerprint: str  # of the set's content
+    output_dir: Path  # where all files go
+    # each system is trained once with each seed; thresholds are tuned with the first
+    seeds: tuple[int, ...]
+    # setting -> values to choose from; empty: no tuning, the base settings' values hold
+    grids: Mapping[str, tuple[tuple[float, ...], ...]] = dataclasses.field(default_factory=dict)
+    tune_epochs: int = 0  # epochs of a tuning run
+    # how the systems of Yu and Allan 2020 are trained and measured
+    matching: MatchingOptions = dataclasses.field(default_factory=MatchingOptions)
+    published: str = ""  # document language, such as "fr", if the set is the paper's own; else ""
+
+    @property
+    def seeds_note(self) -> str:
+        """What the figures of a page are: those of a seed, or means over several."""
+        if len(self.seeds) == 1:
+            return f"Seed {self.seeds[0]}"
+        return f"Mean over the seeds {', '.join(map(str, self.seeds))}"
+
+    def with_seed(self, seed: int) -> RunSettings:
+        """The base settings with one of the seeds."""
+        return changed(self.settings, {"seed": seed})
 
 
 class Row(Protocol):
@@ -20,11 +49,11 @@ class Row(Protocol):
     def check(self, base: RunSettings, tune_epochs: int) -> None:
         """Checks what its runs will be trained with, before the first one is."""
 
-    def tuning_cells(self, study: Study) -> list[Cell]:
-        """The runs that choose its thresholds, as far as it is known by now."""
+    def tuning_cells(self, study: Study) -> list:
+        """The `Cell`s that choose its thresholds, as far as it is known by now."""
 
-    def cells(self, study: Study) -> list[Cell]:
-        """Its runs, one for each seed, once the tuning runs are finished."""
+    def cells(self, study: Study) -> list:
+        """Its `Cell`s, one for each seed, once the tuning runs are finished."""
 
 
 class FixedRow:
@@ -33,7 +62,7 @@ class FixedRow:
     def check(self, base: RunSettings, tune_epochs: int) -> None:
         """Nothing: the settings of the command are checked already."""
 
-    def tuning_cells(self, study: Study) -> list[Cell]:
+    def tuning_cells(self, study: Study) -> list:
         """None."""
         return []
 

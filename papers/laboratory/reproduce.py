@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import Cell
-from tf_smoothclir.papers.laboratory.pages import write_page
+from tf_smoothclir.papers.laboratory.experiment import Study
 from tf_smoothclir.papers.laboratory.sets import studies_of
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.tables import write_page
 from tf_smoothclir.papers.li2018 import tables as li2018
 from tf_smoothclir.papers.liu2020 import tables as liu2020
 from tf_smoothclir.papers.yu2020 import tables as yu2020
@@ -42,7 +42,9 @@ def reproduce(
     """Runs the cells that are missing, then writes tables, plots and `report.md`."""
     make_directory(output_dir, "--output_dir")
     experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names)]
-    rows = [(row, study) for study in studies for one in experiments for row in one.rows]
+    rows = [
+        (row, study) for study in studies for experiment in experiments for row in experiment.rows
+    ]
     failed: list[Cell] = []
     while True:
         tried = {cell.path for cell in failed}

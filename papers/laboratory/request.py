@@ -171,7 +171,7 @@ class Request:
         if len(base.model.thresholds) != 2:
             reason = "the experiments of the paper use grades 0, 1 and 2"
             raise input_error("--thresholds", reason, "Give two")
-        for name, row in [(one, row) for one in names for row in EXPERIMENTS[one].rows]:
+        for name, row in ((n, row) for n in names for row in EXPERIMENTS[n].rows):
             try:
                 row.check(base, _TUNE_EPOCHS.value)  # before the first run
             except InputError as error:

@@ -13,8 +13,8 @@ import numpy as np
 from tf_smoothclir.data.folds import check_folds
 from tf_smoothclir.data.sources.wikiclir_files import document_languages
 from tf_smoothclir.papers.laboratory.cells import opened_set
-from tf_smoothclir.papers.laboratory.grids import threshold_grids
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Study
+from tf_smoothclir.papers.laboratory.systems import threshold_grids
 from tf_smoothclir.papers.liu2020.paper_numbers import is_published
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
@@ -31,14 +31,14 @@ def data_settings(
     languages: Sequence[str] = (),
 ) -> list[DataSettings]:
     """The data settings of each set that the flags name."""
-    found = []
+    of_each_set = []
     for directory in data_dirs:
         for language in _languages_in(directory, languages, base.document_language):
             changes = {"data_dir": directory, "document_language": language}
-            found.append(dataclasses.replace(base, **changes))
-    found += [dataclasses.replace(base, tfds_name=name) for name in tfds_names]
+            of_each_set.append(dataclasses.replace(base, **changes))
+    of_each_set += [dataclasses.replace(base, tfds_name=name) for name in tfds_names]
     toys = languages or [base.document_language]
-    return found or [dataclasses.replace(base, document_language=code) for code in toys]
+    return of_each_set or [dataclasses.replace(base, document_language=code) for code in toys]
 
 
 def _languages_in(directory: str, wanted: Sequence[str], default: str) -> list[str]:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.evaluation.compare import Difference, compare, read_systems
+from tf_smoothclir.evaluation.compare import SAMPLES, Difference, compare, read_systems
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
-from tf_smoothclir.evaluation.significance import SAMPLES
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.settings.training import METRICS
 
@@ -90,7 +89,8 @@ def save_differences(
 
 def significant(differences: Sequence[Difference]) -> set[tuple[str, str]]:
     """Each (system, metric) whose difference from the baseline is marked."""
-    return {(one.system, one.metric) for one in differences if one.holm_p < ALPHA}
+    marked = (difference for difference in differences if difference.holm_p < ALPHA)
+    return {(difference.system, difference.metric) for difference in marked}
 
 
 def test_note(baseline: str) -> str:

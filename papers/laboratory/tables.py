@@ -1,13 +1,17 @@
-"""Tables of experiments, as Markdown, LaTeX and CSV."""
+"""Tables of experiments, as Markdown, LaTeX and CSV, and the page of an experiment."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 
-from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.utils.tables import csv_table, markdown_table
+from tf_smoothclir.papers.laboratory.code_version import code_note
+from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
+from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics, read_system_metrics
+from tf_smoothclir.storage.files import write_text
+from tf_smoothclir.utils.printing import csv_table, markdown_table
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -88,14 +92,9 @@ def system_table(
     facts: Mapping[str, Mapping[str, str]] | None = None,
     rivals: Sequence[SystemMetrics] | None = None,
 ) -> Table:
-    """A table with a row for each system: the mean of each metric, empty for one it lacks.
-
-    Args:
-        column: Heading of the names of the systems.
-        marked: (system, metric) of each value with a mark.
-        facts: Heading of a further column -> system -> text.
-        rivals: Those of which the best value of a column is bold; None for all.
-    """
+    """A row for each system: the mean of each metric, empty for one it lacks, the best in bold."""
+    # `marked`: (system, metric). `facts`: heading of a further column -> system -> text. `rivals`:
+    # the best of them is bold; None for all.
     rivals, facts = systems if rivals is None else rivals, facts or {}
     best = {
         m: max((s.values[m].mean() for s in rivals if m in s.values), default=0) for m in metrics
@@ -125,3 +124,46 @@ def system_csv(
             differs = "yes" if (system.name, metric) in marked else "no"
             lines.append((set_name, system.name, thresholds, metric, *spread, differs))
     return csv_table(_CSV_COLUMNS, lines)
+
+
+@dataclasses.dataclass
+class Written:
+    """What an experiment shows of a set."""
+
+    tables: list[Table]
+    plots: list[Path] = dataclasses.field(default_factory=list)  # PNG files
+    # the conditions of the measurement, one sentence or two each
+    notes: list[str] = dataclasses.field(default_factory=list)
+    csv: str = ""  # the unrounded values
+
+
+# From an experiment, a set (None for one that needs none) and a directory for plots.
+Writer = Callable[[Experiment, Study | None, Path], Written]
+
+
+def finished_systems(experiment: Experiment, study: Study) -> list[SystemMetrics]:
+    """The figures of the systems that have finished with some seed, in their order."""
+    read = (read_system_metrics(row.name, row.cells(study)) for row in experiment.rows)
+    return [system for system in read if system is not None]
+
+
+def write_page(
+    write: Writer, experiment: Experiment, study: Study | None, directory: Path, command: str
+) -> None:
+    """Writes `<set>.md`, `.csv` and `.png`, and the tables as `.tex`."""
+    written = write(experiment, study, directory)
+    notes, heading, name = [*written.notes], experiment.title, experiment.name
+    if study is not None:
+        rows = experiment.rows
+        unfinished = [row.name for row in rows if not all(c.finished for c in row.cells(study))]
+        notes += [f"Not finished with all seeds: {'; '.join(unfinished)}."] * bool(unfinished)
+        heading, name = f"{heading}, {study.name}", study.name
+    parts = [f"# {heading}\n", f"{experiment.claim}\n"]
+    parts += [table.markdown() for table in written.tables]
+    parts += [f"![{experiment.title}]({plot.name})\n" for plot in written.plots]
+    parts += ["".join(f"* {note}\n" for note in (*notes, code_note()))]
+    texts = {"md": "\n".join([*parts, f"```\n{command}\n```\n"]), "csv": written.csv}
+    if written.tables:
+        texts["tex"] = "\n".join(table.latex() for table in written.tables)
+    for kind, text in texts.items():
+        write_text(directory / f"{name}.{kind}", text)

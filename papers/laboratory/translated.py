@@ -61,16 +61,10 @@ def by_nearest(
     occurring: np.ndarray,
     spelling: sp.csr_array,
 ) -> sp.csr_array:
-    """The one document word nearest to each query word, by the cosine of their vectors.
-
-    TbT-QT of Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual
-    Data Only", SIGIR 2018.
-
-    Args:
-        query_vectors: `[query vocabulary, dim]`; zeros for words without a vector.
-        document_vectors: `[document words, dim]`, the same.
-        occurring: `[document words]` bool, the words that the collection has.
-    """
+    """The one document word nearest to each query word, by the cosine of their vectors."""
+    # TbT-QT of Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual
+    # Data Only", SIGIR 2018. Rows of zeros are no vectors; `occurring`: the collection has these
+    # words.
     candidates = np.flatnonzero(occurring & document_vectors.any(axis=1))
     asked = np.flatnonzero(query_vectors.any(axis=1)) if len(candidates) else candidates
     units = _units(document_vectors[candidates]).T
@@ -80,8 +74,8 @@ def by_nearest(
         part = slice(begin, begin + step)
         nearest[part] = candidates[(_units(query_vectors[asked[part]]) @ units).argmax(axis=1)]
     shape = spelling.shape[1], spelling.shape[0]
-    found = sp.csr_array((np.ones(len(asked), np.float32), (asked, nearest)), shape=shape)
-    return or_literal(found, spelling)
+    table = sp.csr_array((np.ones(len(asked), np.float32), (asked, nearest)), shape=shape)
+    return or_literal(table, spelling)
 
 
 def or_literal(translation: sp.csr_array, spelling: sp.csr_array) -> sp.csr_array:
@@ -152,9 +146,9 @@ class Bm25:
     def __call__(self, collection: Collection) -> TermWeights:
         """Impacts: what each word adds to the score of each document."""
         counts, lengths = collection.counts, collection.lengths
-        number, mean = counts.shape[0], max(lengths.mean(), 1)
+        documents, mean = counts.shape[0], max(lengths.mean(), 1)
         frequency = np.bincount(counts.indices, minlength=counts.shape[1])
-        rarity = np.log1p((number - frequency + 0.5) / (frequency + 0.5))
+        rarity = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
         saturation = self.k1 * (1 - self.b + self.b * lengths / mean)
         saturation = np.repeat(saturation, np.diff(counts.indptr))
         impacts = counts.copy()

@@ -6,8 +6,7 @@ adversarial model and of the earlier models that it is compared with.
 
 from __future__ import annotations
 
-from tf_smoothclir.papers.li2018.rules import OBJECTIVE_RULES
-from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.settings import OBJECTIVE_RULES, AdversarialSettings
 from tf_smoothclir.plugins import register
 
 _HERE = "tf_smoothclir.papers.li2018"
@@ -33,7 +32,7 @@ for _name, _make, _help in (
 register(
     "tower",
     "max_lstm",
-    f"{_HERE}.max_lstm:MaxLSTMTower",
+    f"{_HERE}.towers:MaxLSTMTower",
     help="the largest states of an LSTM (Li and Cheng 2018).",
     facts={"is_recurrent": True},
 )
@@ -42,14 +41,14 @@ _BAGS = {"accepted_token_weights": ("none", "idf"), "is_searched": False}
 register(
     "tower",
     "linear",
-    f"{_HERE}.bag_towers:LinearTower",
+    f"{_HERE}.towers:LinearTower",
     help="the sum of word vectors, for --objective=s2net and bae.",
     facts={**_BAGS, "trains_words_alone": True},
 )
 register(
     "tower",
     "word_tanh",
-    f"{_HERE}.bag_towers:WordTanhTower",
+    f"{_HERE}.towers:WordTanhTower",
     help="the sum of tanh over words, for --objective=xcnn.",
     facts=_BAGS,
 )

@@ -45,10 +45,7 @@ class Biases(keras.layers.Layer):
 
 
 def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor:
-    """Which words some texts have, `[bags, vocabulary_size]` float32, 0 or 1.
-
-    Padding and unknown words do not count, nor words outside the vocabulary.
-    """
+    """`[bags, vocabulary_size]` float32, 1 for each known word that some texts have, else 0."""
     known = (tokens.ids > UNKNOWN_ID) & (tokens.ids < vocabulary_size)
     ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
     bags = (tf.size(tokens.lengths) + merged - 1) // merged
@@ -57,11 +54,11 @@ def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor
     return tf.minimum(tf.scatter_nd(places, ones, tf.stack([bags, vocabulary_size])), 1.0)
 
 
-def correlation(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+def correlation(query: tf.Tensor, document: tf.Tensor) -> tf.Tensor:
     """The sum over columns of the correlation of two `[bags, dim]`."""
-    one, other = (of - tf.reduce_mean(of, axis=0) for of in (one, other))
-    products = tf.reduce_sum(one * other, axis=0)
-    squares = [tf.reduce_sum(of**2, axis=0) for of in (one, other)]
+    query, document = (of - tf.reduce_mean(of, axis=0) for of in (query, document))
+    products = tf.reduce_sum(query * document, axis=0)
+    squares = [tf.reduce_sum(of**2, axis=0) for of in (query, document)]
     return tf.reduce_sum(products / tf.sqrt(squares[0] * squares[1] + _SMALLEST))
 
 
@@ -98,8 +95,8 @@ class BaeTask(HelpedTask):
             merged_bags(tokens, tower.vocabulary_size)
             for tokens, tower in zip((batch.query, relevant), towers)
         ]
-        own = self._biases
-        code, *biases = map(tf.convert_to_tensor, (own.code, own.query, own.document))
+        start = self._biases
+        code, *biases = map(tf.convert_to_tensor, (start.code, start.query, start.document))
         return bae_loss(bags, tables, code, biases)
 
 
@@ -107,16 +104,16 @@ def bae_loss(bags, tables, code: tf.Tensor, biases) -> tuple[tf.Tensor, dict[str
     """L, and its parts by name; both sides' bags `[bags, words]`, tables W, biases b, and c."""
     sums = [tf.matmul(bag, table) for bag, table in zip(bags, tables)]
     codes = [sums[0] + code, sums[1] + code, sums[0] + sums[1] + code]
-    rebuilding = tf.add_n([_rebuilt(one, bags, tables, biases) for one in codes])
+    rebuilding = tf.add_n([_rebuilt(of_bags, bags, tables, biases) for of_bags in codes])
     correlated = correlation(codes[0], codes[1])
     parts = {"rebuilding_loss": rebuilding, "correlation": correlated}
     return rebuilding - CORRELATION * correlated, parts
 
 
-def first_texts(tokens, number: tf.Tensor):
+def first_texts(tokens, count: tf.Tensor):
     """The first texts of tokens, as `merged_bags` reads them."""
-    end = tf.reduce_sum(tokens.lengths[:number])
-    return Tokens(tokens.ids[:end], tokens.lengths[:number], tokens.texts[:end])
+    end = tf.reduce_sum(tokens.lengths[:count])
+    return Tokens(tokens.ids[:end], tokens.lengths[:count], tokens.texts[:end])
 
 
 def _rebuilt(code: tf.Tensor, bags, tables, biases) -> tf.Tensor:

@@ -1,18 +1,17 @@
-"""The losses of Li and Cheng 2018, all of them means over a batch.
-
-"Learning Neural Representation for CLIR with Adversarial Framework", EMNLP 2018, section 3. The
-paper has sums over its training sets; with means, weights do not depend on the size of a batch.
-z_s, z_t and z_d are the vectors of a query, its translation and a document.
-"""
+"""The losses of Li and Cheng 2018, all of them means over a batch, and the discriminator."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
+from tensorflow import keras
 
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.two_tower.similarity import stable_norm
+
+SOURCES = ("query", "translation", "document")
+_UNITS = 128
 
 
 def matching_loss(margins: tf.Tensor, beta: float) -> tf.Tensor:
@@ -59,26 +58,38 @@ def source_accuracies(logits: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 def encoder_loss(
     parts: Mapping[str, tf.Tensor],
-    own: AdversarialSettings,
+    adversarial: AdversarialSettings,
     training_queries: int,
     first_stage: tf.Tensor,
 ) -> tf.Tensor:
-    """What the encoders go down besides the likelihood (section 3.4).
-
-    Args:
-        parts: The means over a batch, by name; the norms stand beside sums over all queries.
-        first_stage: 1 where the constraints of translations count too, else 0.
-    """
-    loss = own.gamma2 * parts["matching_loss"]
-    loss += own.regularization / training_queries * parts["norms"]
-    loss += first_stage * own.gamma1 * parts["translation_loss"]
-    return loss + first_stage * own.gamma3 * parts["monolingual_loss"]
+    """What the encoders go down besides the likelihood (section 3.4), by means over a batch."""
+    # The norms stand beside sums over all queries. `first_stage`: 1 where translations count too,
+    # else 0.
+    loss = adversarial.gamma2 * parts["matching_loss"]
+    loss += adversarial.regularization / training_queries * parts["norms"]
+    loss += first_stage * adversarial.gamma1 * parts["translation_loss"]
+    return loss + first_stage * adversarial.gamma3 * parts["monolingual_loss"]
 
 
 def norms(matrices: Sequence[tf.Variable]) -> tf.Tensor:
-    """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3).
+    """The sum of the Frobenius norms, not squared, of matrices (section 3.2.3); gradient 0 at 0."""
+    of_each = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
+    return tf.add_n(of_each) if of_each else tf.zeros([])
 
-    Its gradient is W / ‖W‖, and 0 at W = 0.
+
+def discriminator(dim: int, seed: int = 0) -> keras.Model:
+    """Three fully connected layers: logits `[batch, 3]` of the sources of vectors `[batch, dim]`.
+
+    The paper (3.3) gives neither widths nor activations: 128 and 128 with ReLU here. The last layer
+    begins with zeros, so that all sources are alike to it at first.
     """
-    found = [stable_norm(tf.reshape(matrix, [-1]))[0] for matrix in matrices]
-    return tf.add_n(found) if found else tf.zeros([])
+    start, dense = keras.initializers.GlorotUniform, keras.layers.Dense
+    model = keras.Sequential(
+        [
+            dense(_UNITS, "relu", kernel_initializer=start(seed=seed)),
+            dense(_UNITS, "relu", kernel_initializer=start(seed=seed + 1)),
+            dense(len(SOURCES), kernel_initializer="zeros"),
+        ]
+    )
+    model.build((None, dim))
+    return model

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tf_smoothclir.papers.laboratory.experiment import Experiment, FixedRow
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Experiment, FixedRow, Study
 from tf_smoothclir.papers.laboratory.systems import System
 
 if TYPE_CHECKING:

@@ -74,10 +74,10 @@ class HelpedTask(TwoTowerTask):
         norm = tf.linalg.global_norm(gradients) / scale
         if self._training.clip_norm:
             gradients = clipped(gradients, norm, self._training.clip_norm)
-        own = len(self.model.trainable_variables)
+        of_towers = len(self.model.trainable_variables)
         for optimizer, part in (
-            (self.model.optimizer, slice(own)),
-            (self._helper_optimizer, slice(own, None)),
+            (self.model.optimizer, slice(of_towers)),
+            (self._helper_optimizer, slice(of_towers, None)),
         ):
             if trained[part]:
                 optimizer.apply_gradients(zip(gradients[part], trained[part]))

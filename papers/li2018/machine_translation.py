@@ -59,11 +59,13 @@ def chosen(texts: LexicalTexts, table: sp.csr_array) -> tuple[ScoreRows, dict[st
         return ranker(collection).rows(sp.csr_array(texts.queries @ translation))
 
     def best(candidates: Sequence, rows_of: Callable[..., ScoreRows]):
-        return candidates[int(np.argmax([validation(rows_of(one)) for one in candidates]))]
+        return candidates[
+            int(np.argmax([validation(rows_of(candidate)) for candidate in candidates]))
+        ]
 
     ranker = Bm25()
-    most = best(TRANSLATIONS, lambda one: rows(one, ranker))
+    most = best(TRANSLATIONS, lambda candidate: rows(candidate, ranker))
     for name, values in PARAMETERS.items():
         candidates = [dataclasses.replace(ranker, **{name: value}) for value in values]
-        ranker = best(candidates, lambda one: rows(most, one))
+        ranker = best(candidates, lambda candidate: rows(most, candidate))
     return rows(most, ranker), {"translations": most, **dataclasses.asdict(ranker)}

@@ -18,11 +18,11 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.tables import TITLED_TEXTS, read_table
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.evaluation.metrics import DEPTH
-from tf_smoothclir.evaluation.trec_files import read_qrels, read_run, run_metrics
+from tf_smoothclir.evaluation.trec import read_qrels, read_run, run_metrics
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.cells import opened_set
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SPLIT, SystemMetrics
 from tf_smoothclir.papers.laboratory.translated import Bm25, collection_of
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
@@ -49,7 +49,9 @@ def measured(system: SystemMetrics) -> Measured:
 
 
 def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Measured:
-    seeds = {measure: np.stack([one[measure] for one in of_seeds]) for measure in of_seeds[0]}
+    seeds = {
+        measure: np.stack([of_seed[measure] for of_seed in of_seeds]) for measure in of_seeds[0]
+    }
     means = {measure: np.nanmean(of, axis=1) for measure, of in seeds.items()}
     queries = {measure: int(np.isfinite(of[0]).sum()) for measure, of in seeds.items()}
     per_query = {measure: np.mean(of, axis=0) for measure, of in seeds.items()}
@@ -57,12 +59,8 @@ def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Me
 
 
 def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
-    """What BM25 with k1 = 1.2 and b = 0.75 reaches in the language of the documents.
-
-    Returns:
-        The measures, and whether the queries are those that people translated. Where there are
-        none, they are the mates, and there is nothing but `GRADE_1`.
-    """
+    """BM25 (k1 = 1.2, b = 0.75) in the documents' language, and whether people translated."""
+    # Else the queries are the mates, and there is nothing but `GRADE_1`.
     settings, tokenized_set = study.settings, opened_set(study.settings)
     retrieval_set = tokenized_set.retrieval_set
     texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
@@ -81,11 +79,11 @@ def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
         }
         for row, documents in zip(ranking.query_rows, ranking.document_rows)
     }
-    found = {GRADE_1: _without_mates(run, grades)}
+    measured = {GRADE_1: _without_mates(run, grades)}
     if translated is not None:
         cut = {query: dict(list(of.items())[:DEPTH]) for query, of in run.items()}
-        found |= _of_collection(cut, grades)
-    return _measured(name, (), [found]), translated is not None
+        measured |= _of_collection(cut, grades)
+    return _measured(name, (), [measured]), translated is not None
 
 
 def _of_files(trec_files) -> dict[str, np.ndarray]:
@@ -126,29 +124,26 @@ def _without_mates(run: Mapping, qrels: Mapping) -> np.ndarray:
 
 
 def _judgments(retrieval_set: RetrievalSet, rows: np.ndarray) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {retrieval_set.query_ids[row]: {} for row in rows}
+    grades: dict[str, dict[str, int]] = {retrieval_set.query_ids[row]: {} for row in rows}
     for query, document, grade in zip(
         retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades
     ):
-        judged = found.get(retrieval_set.query_ids[query])
+        judged = grades.get(retrieval_set.query_ids[query])
         if judged is not None:
             judged[retrieval_set.document_ids[document]] = int(grade)
-    return found
+    return grades
 
 
 def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
     """`[queries]`, a document of the highest grade of each query; the first without one."""
-    found = np.zeros(len(retrieval_set.query_ids), np.int64)
+    mates = np.zeros(len(retrieval_set.query_ids), np.int64)
     best = retrieval_set.grades == retrieval_set.num_grades - 1
-    found[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
-    return found
+    mates[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
+    return mates
 
 
 def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:
-    """The set's own translations, `[queries, document words]`; None where there are none.
-
-    They are in `wiki_<language of the documents>.queries`, and nothing is trained on them.
-    """
+    """The set's own translations, `[queries, document words]`, on which nothing is trained."""
     source, ids = texts.retrieval_set.source, texts.retrieval_set.query_ids
     if not isinstance(source, WikiClirDirectory):
         return None

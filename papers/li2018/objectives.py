@@ -9,12 +9,11 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.li2018.bae import BaeTask
-from tf_smoothclir.papers.li2018.encoders import Encoders
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.opening_queries import OpeningQueries
 from tf_smoothclir.papers.li2018.pair_tasks import S2NetTask, XcnnTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
-from tf_smoothclir.papers.li2018.task import AdversarialTask
+from tf_smoothclir.papers.li2018.task import AdversarialTask, Encoders
 from tf_smoothclir.papers.li2018.translations import (
     TokenRows,
     WordTranslations,
@@ -27,7 +26,7 @@ from tf_smoothclir.training.tasks import ObjectiveInputs
 def adversarial_task(inputs: ObjectiveInputs) -> AdversarialTask:
     """Builds the task of encoders and a discriminator."""
     model, settings, tokenized_set = inputs.model, inputs.settings, inputs.tokenized_set
-    training, own = settings.training, settings.of(AdversarialSettings)
+    training = settings.training
     translations, openings = _prepared_texts(inputs, translates=True)
     encoders = Encoders(model, training.seed + len(ROLES))
     batches = TripletBatches(
@@ -35,7 +34,7 @@ def adversarial_task(inputs: ObjectiveInputs) -> AdversarialTask:
         translations,
         training,
         openings=openings,
-        opening_epochs=own.opening_epochs,
+        opening_epochs=settings.of(AdversarialSettings).opening_epochs,
     )
     return AdversarialTask(
         model,

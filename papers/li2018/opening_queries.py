@@ -35,7 +35,7 @@ class OpeningQueries:
     queries: TokenRows  # in the language of the queries
     translations: TokenRows  # the same in the language of the documents: openings of documents
     # `[queries, POSITIVES]` int32, document rows, never that of the query's own; `NONE_FOUND`
-    # behind the last document that shares a word with the query
+    # after the last document that shares a word with the query
     relevant: np.ndarray
 
     @classmethod
@@ -67,34 +67,34 @@ def _openings(
     store, vocabulary = tokenized_set.tokens("document"), tokenized_set.vocabulary("document")
     places = {word: place for place, word in enumerate(vocabulary)}
     ends = [places[mark] for mark in _SENTENCE_ENDS if mark in places]
-    found, kept = [], []
+    openings, kept = [], []
     for row in rows:
         tokens = store[row][:most]
         stops = np.flatnonzero(np.isin(tokens, ends)) + 1
         stops = stops[stops >= _FEWEST_WORDS]
         opening = tokens[: stops[0]] if len(stops) else tokens
         if np.sum(opening > UNKNOWN_ID) >= _FEWEST_WORDS:
-            found.append(np.asarray(opening, np.int32))
+            openings.append(np.asarray(opening, np.int32))
             kept.append(row)
-    offsets = np.append(0, np.cumsum([len(opening) for opening in found])).astype(np.int64)
-    values = np.concatenate(found) if found else np.zeros(0, np.int32)
+    offsets = np.append(0, np.cumsum([len(opening) for opening in openings])).astype(np.int64)
+    values = np.concatenate(openings) if openings else np.zeros(0, np.int32)
     return TokenRows(values, offsets), np.array(kept, np.int64)
 
 
-def _found_by_bm25(texts: LexicalTexts, queries: TokenRows, own: np.ndarray) -> np.ndarray:
+def _found_by_bm25(texts: LexicalTexts, queries: TokenRows, excluded: np.ndarray) -> np.ndarray:
     """`[queries, POSITIVES]`, what BM25 ranks first besides the query's own document."""
     size = texts.documents.size
     known = np.where((queries.values > UNKNOWN_ID) & (queries.values < size), queries.values, 0)
     bags: sp.csr_array = Words(known.astype(np.int32), queries.offsets, size).matrix()
     scores_of = Bm25()(collection_of(texts)).rows(bags)
-    found = np.full((len(own), POSITIVES), NONE_FOUND, np.int32)
-    for begin, rows in query_chunks(np.arange(len(own)), texts.documents.offsets.size - 1):
+    positives = np.full((len(excluded), POSITIVES), NONE_FOUND, np.int32)
+    for begin, rows in query_chunks(np.arange(len(excluded)), texts.documents.offsets.size - 1):
         scores = scores_of(rows)
-        scores[np.arange(len(rows)), own[rows]] = -np.inf
-        number = min(POSITIVES, scores.shape[1])
-        best = np.argpartition(-scores, number - 1, axis=1)[:, :number]
+        scores[np.arange(len(rows)), excluded[rows]] = -np.inf
+        most = min(POSITIVES, scores.shape[1])
+        best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
         order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
         best = np.take_along_axis(best, order, axis=1)
         shares_words = np.take_along_axis(scores, best, axis=1) > 0
-        found[begin : begin + len(rows), :number] = np.where(shares_words, best, NONE_FOUND)
-    return found
+        positives[begin : begin + len(rows), :most] = np.where(shares_words, best, NONE_FOUND)
+    return positives

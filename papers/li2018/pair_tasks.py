@@ -34,18 +34,14 @@ from tf_smoothclir.two_tower.similarity import smooth_normalize
 
 
 def s2net_loss(similarities: tf.Tensor, beta: float) -> tf.Tensor:
-    """The loss; 0 for a single pair.
-
-    Args:
-        similarities: `[pairs, pairs]`, of every query with the document of every pair.
-    """
-    number = tf.shape(similarities)[0]
-    own = tf.linalg.diag_part(similarities)
-    losses = tf.nn.softplus(-beta * (own[:, tf.newaxis] - similarities))
-    losses += tf.nn.softplus(-beta * (own[tf.newaxis, :] - similarities))
-    losses = tf.linalg.set_diag(losses, tf.zeros_like(own))
+    """The loss of `[pairs, pairs]`, every query with the document of every pair; 0 for one."""
+    pairs = tf.shape(similarities)[0]
+    matched = tf.linalg.diag_part(similarities)
+    losses = tf.nn.softplus(-beta * (matched[:, tf.newaxis] - similarities))
+    losses += tf.nn.softplus(-beta * (matched[tf.newaxis, :] - similarities))
+    losses = tf.linalg.set_diag(losses, tf.zeros_like(matched))
     return tf.math.divide_no_nan(
-        tf.reduce_sum(losses), tf.cast(2 * number * (number - 1), losses.dtype)
+        tf.reduce_sum(losses), tf.cast(2 * pairs * (pairs - 1), losses.dtype)
     )
 
 

@@ -11,14 +11,18 @@ from scipy import stats
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
-from tf_smoothclir.evaluation.significance import differences, holm
+from tf_smoothclir.evaluation.compare import differences, holm
 from tf_smoothclir.optimizers import learning_rate
-from tf_smoothclir.papers.laboratory.experiment import Experiment
-from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics
 from tf_smoothclir.papers.laboratory.systems import System
-from tf_smoothclir.papers.laboratory.tables import Table, system_csv, system_table
+from tf_smoothclir.papers.laboratory.tables import (
+    Table,
+    Written,
+    finished_systems,
+    system_csv,
+    system_table,
+)
 from tf_smoothclir.papers.li2018.experiments import (
     BAE,
     MON,
@@ -53,13 +57,13 @@ _MEASURES = (
 def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Counts the set as the paper counts its own."""
     del experiment, directory
-    found = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
+    counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     row = (
         study.name,
-        f"{found.documents:,}",
-        f"{found.document_vocabulary:,}",
-        f"{found.document_length_mean:.1f}",
-        f"{found.queries:,}",
+        f"{counted.documents:,}",
+        f"{counted.document_vocabulary:,}",
+        f"{counted.document_length_mean:.1f}",
+        f"{counted.queries:,}",
     )
     columns = ("collection", "N_d", "N_w", "DL_avg", "N_q")
     theirs = tuple((name, *counts) for name, counts in PAPER_COLLECTIONS.items())
@@ -74,7 +78,9 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
     upper, translated = monolingual(MON, study)
     systems = [upper, *map(measured, finished_systems(experiment, study))]
     shared = MAP if translated else GRADE_1
-    shares = {one.system.name: f"{one.mean(shared) / upper.mean(shared):.1%}" for one in systems}
+    shares = {
+        system.system.name: f"{system.mean(shared) / upper.mean(shared):.1%}" for system in systems
+    }
     theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
@@ -95,7 +101,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     systems = list(map(measured, trained))
     facts = {
         "marks": marks(systems, _asked_of_table_3),
-        "discriminator": {one.name: _discriminator(one) for one in trained},
+        "discriminator": {system.name: _discriminator(system) for system in trained},
     }
     theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
     notes = [
@@ -108,7 +114,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
 
 
 def _written(experiment, study, systems, facts, paper: Table, notes: list[str]) -> Written:
-    rows = [one.system for one in systems]
+    rows = [system.system for system in systems]
     ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
     settings = [_settings_note(experiment, study), _MEASURES]
     return Written([ours, paper], [], [*settings, *notes], system_csv(study.name, rows))
@@ -144,37 +150,34 @@ def _asked_of_table_3(name: str) -> list[tuple[str, str, int]]:
 
 
 def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
-    """System -> marks: of tests in the asked direction, and in brackets after Holm.
-
-    Args:
-        asked_of: Name of a system -> the others that it is tested against, the mark, and the sign
-            of the difference that has it.
-    """
-    by_name = {one.system.name: one for one in systems if MAP in one.per_query}
-    asked = [(name, *one) for name in by_name for one in asked_of(name) if one[0] in by_name]
-    pairs = list(dict.fromkeys((name, other) for name, other, _, _ in asked))
+    """System -> marks: of tests in the asked direction, and in brackets after Holm."""
+    # `asked_of`: of a system, the others that it is tested against, the mark, and the sign that has
+    # it.
+    by_name = {measured.system.name: measured for measured in systems if MAP in measured.per_query}
+    asked = [(name, *row) for name in by_name for row in asked_of(name) if row[0] in by_name]
+    pairs = list(dict.fromkeys((name, rival) for name, rival, _, _ in asked))
     by_query = [differences(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
-    tests = (stats.ttest_1samp(one, 0).pvalue if one.any() else 1.0 for one in by_query)
-    p = [float(np.nan_to_num(one, nan=1.0)) for one in tests]  # NaN for a single query
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    tests = (stats.ttest_1samp(values, 0).pvalue if values.any() else 1.0 for values in by_query)
+    p = [float(np.nan_to_num(value, nan=1.0)) for value in tests]  # NaN for a single query
+    marks_of: dict[str, tuple[list[str], list[str]]] = {}
     for place, tested in enumerate((p, holm(p) if p else [])):
-        for name, other, mark, sign in asked:
-            difference = by_name[name].mean(MAP) - by_name[other].mean(MAP)
-            if tested[pairs.index((name, other))] < ALPHA and np.sign(difference) == sign:
-                found.setdefault(name, ([], []))[place].append(mark)
+        for name, rival, mark, sign in asked:
+            difference = by_name[name].mean(MAP) - by_name[rival].mean(MAP)
+            if tested[pairs.index((name, rival))] < ALPHA and np.sign(difference) == sign:
+                marks_of.setdefault(name, ([], []))[place].append(mark)
     return {
         name: " ".join(plain) + (f" [{' '.join(left)}]" if left else "")
-        for name, (plain, left) in found.items()
+        for name, (plain, left) in marks_of.items()
     }
 
 
 def _discriminator(system: SystemMetrics) -> str:
     """The accuracy of the discriminator in the last epoch, each source alike."""
-    found = [
+    accuracies = [
         [v for name, v in cell.metrics()["history"][-1].items() if name.startswith("accuracy_")]
         for cell in system.cells
     ]
-    return f"{np.mean(found):.3f}" if all(found) else ""
+    return f"{np.mean(accuracies):.3f}" if all(accuracies) else ""
 
 
 WRITERS = {

@@ -16,16 +16,17 @@ import dataclasses
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_variable, tf_weights
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.papers.li2018 import constraints
-from tf_smoothclir.papers.li2018.discriminator import SOURCES, discriminator
-from tf_smoothclir.papers.li2018.encoders import Encoders
+from tf_smoothclir.papers.li2018.constraints import SOURCES, discriminator
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.triplets import TripletBatch
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.two_tower.model import TwoTower
 
 _PARTS = ("translation_loss", "matching_loss", "monolingual_loss", "norms", "vector_length")
@@ -34,12 +35,7 @@ _SEED_OF_DISCRIMINATOR = 1000  # apart from the seeds of the towers
 
 
 class AdversarialTask(HelpedTask):
-    """The `Task` of a `TwoTower` and its adversary.
-
-    Attributes:
-        encoders: The towers of the model, and one for translations.
-        discriminator: None where --discriminator_steps is 0.
-    """
+    """The `Task` of a `TwoTower`, a tower for translations, and perhaps a discriminator."""
 
     remedy = "Lower --learning_rate, --beta or --adversarial_weight"
 
@@ -53,7 +49,7 @@ class AdversarialTask(HelpedTask):
         *,
         training_queries: int = 1,
     ):
-        own = settings.of(AdversarialSettings)
+        adversarial = settings.of(AdversarialSettings)
         super().__init__(
             model,
             settings,
@@ -61,15 +57,15 @@ class AdversarialTask(HelpedTask):
             tokenized_set,
             helpers=encoders.borrower_weights,
             helper_state=encoders.borrower_state,
-            parts=(*_PARTS, *_GAME * (own.discriminator_steps > 0)),
+            parts=(*_PARTS, *_GAME * (adversarial.discriminator_steps > 0)),
         )
         self.encoders = encoders
         self._training_queries = training_queries
         self.discriminator: keras.Model | None = None
-        if own.discriminator_steps:
+        if adversarial.discriminator_steps:
             seed = settings.training.seed + _SEED_OF_DISCRIMINATOR
             self.discriminator = discriminator(model.query_tower.dim, seed)
-            self._discriminator_optimizer = make_optimizer("adam", own.discriminator_rate)
+            self._discriminator_optimizer = make_optimizer("adam", adversarial.discriminator_rate)
             self._discriminator_optimizer.build(self.discriminator.trainable_variables)
             more = optimizer_variables(self._discriminator_optimizer)
             self.variables = dataclasses.replace(
@@ -99,11 +95,11 @@ class AdversarialTask(HelpedTask):
 
     def total(self, parts: dict[str, tf.Tensor], vectors: dict[str, tf.Tensor]) -> tf.Tensor:
         """The loss of the encoders: their own, and what the discriminator adds to it."""
-        own, first = self._own, self._first_stage
-        loss = constraints.encoder_loss(parts, own, self._training_queries, first)
-        if own.adversarial_weight:
+        adversarial, first = self._own, self._first_stage
+        loss = constraints.encoder_loss(parts, adversarial, self._training_queries, first)
+        if adversarial.adversarial_weight:
             likelihood = constraints.source_log_likelihood(self.logits(vectors))
-            loss += first * own.adversarial_weight * likelihood
+            loss += first * adversarial.adversarial_weight * likelihood
         return loss
 
     def logits(self, vectors: dict[str, tf.Tensor]) -> list[tf.Tensor]:
@@ -120,7 +116,7 @@ class AdversarialTask(HelpedTask):
         """Steps the discriminator k times on fixed vectors."""
         if self.discriminator is None:
             return {}
-        found = {}
+        first = {}
         fixed = {source: tf.stop_gradient(of) for source, of in vectors.items()}
         trained = self.discriminator.trainable_variables
         for _ in range(self._own.discriminator_steps):
@@ -130,6 +126,46 @@ class AdversarialTask(HelpedTask):
                 loss = -likelihood
             gradients = tape.gradient(loss, trained)
             measured = (likelihood, *constraints.source_accuracies(logits))
-            found = found or dict(zip(_GAME, measured))
+            first = first or dict(zip(_GAME, measured))
             self._discriminator_optimizer.apply_gradients(zip(gradients, trained))
-        return found
+        return first
+
+
+class Encoders:
+    """Three towers, one for each source. Queries and documents are what a trained model keeps."""
+
+    # Translated queries share the table of words of documents, and begin with the same layers
+    # after it: other random layers would make the same words strangers. `matrices` are those of
+    # all layers; `borrower_weights`, the trained ones of the tower of translations, without its
+    # tables.
+
+    def __init__(self, model: TwoTower, seed: int):
+        lender = model.document_tower
+        config = {**lender.get_config(), "name": "translation_tower"}
+        if "seed" in config:
+            config["seed"] = seed
+        borrower: WordTableTower = type(lender)(**config)
+        borrower.borrow_tables(lender)
+        borrower.build()
+        borrower.start_like(lender)
+        borrower.gradient_policy = lender.gradient_policy
+        self.towers = {"query": model.query_tower, "translation": borrower, "document": lender}
+        self.matrices = [m for tower in self.towers.values() for m in tower.matrices()]
+        lent = {id(table) for table in lender.tables().values()}
+        self.borrower_weights = [
+            weight for weight in borrower.trainable_weights if id(tf_variable(weight)) not in lent
+        ]
+        self.borrower_state = [  # such as counters of dropout
+            tf_variable(weight)
+            for weight in borrower.weights
+            if id(tf_variable(weight)) not in lent
+        ]
+
+    def __call__(self, batch: TripletBatch) -> dict[str, tf.Tensor]:
+        """Source -> vectors; of both documents of all triplets in one pass."""
+        texts = {
+            "query": batch.query,
+            "translation": batch.translation,
+            "document": batch.documents,
+        }
+        return {name: tower(texts[name], training=True) for name, tower in self.towers.items()}

@@ -28,9 +28,9 @@ class TokenRows:
     offsets: np.ndarray  # `[texts + 1]` int64, where each text begins and ends
 
     @classmethod
-    def empty(cls, number: int) -> TokenRows:
+    def empty(cls, texts: int) -> TokenRows:
         """Texts without tokens."""
-        return cls(np.zeros(0, np.int32), np.zeros(number + 1, np.int64))
+        return cls(np.zeros(0, np.int32), np.zeros(texts + 1, np.int64))
 
     @classmethod
     def of_words(cls, words: Words) -> TokenRows:
@@ -77,7 +77,7 @@ def translated_by_table(
 
 def _best(translation: sp.csr_array) -> np.ndarray:
     """The column of the one entry of each row, `NO_WORD` for an empty row."""
-    found = np.full(translation.shape[0], NO_WORD, np.int32)
+    columns = np.full(translation.shape[0], NO_WORD, np.int32)
     rows = np.repeat(np.arange(translation.shape[0]), np.diff(translation.indptr))
-    found[rows] = translation.indices
-    return found
+    columns[rows] = translation.indices
+    return columns

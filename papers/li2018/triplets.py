@@ -9,13 +9,17 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import is_among, pair_key
-from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import mix, permutation
-from tf_smoothclir.data.pipeline import stored_tokens, tower_tokens
-from tf_smoothclir.data.ragged_store import RaggedStore
-from tf_smoothclir.data.ragged_tensors import mapped_tensors
+from tf_smoothclir.data.pipeline import (
+    mapped_tensors,
+    ngram_tensors,
+    prefetched,
+    stored_tokens,
+    tower_tokens,
+    traced_once,
+)
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, OpeningQueries
 from tf_smoothclir.papers.li2018.translations import TokenRows
 from tf_smoothclir.protocols.task import Batches, Epoch
@@ -39,7 +43,7 @@ class TripletBatch(NamedTuple):
 class Triplets:
     """The triplets of an epoch, in its order; all fields `[triplets]`."""
 
-    queries: np.ndarray  # rows of queries, those made of documents behind those of the set
+    queries: np.ndarray  # rows of queries, those made of documents after those of the set
     relevant: np.ndarray  # rows of the relevant documents
     others: np.ndarray  # rows of the other documents
     grades: np.ndarray  # int32, of the relevant documents
@@ -49,12 +53,10 @@ class Triplets:
 
 
 class TripletBatches(Batches):
-    """Every judged pair of a training query and a relevant document once an epoch.
+    """Every judged pair of a training query and a relevant document once an epoch."""
 
-    The other document of a triplet is drawn anew in each epoch, from all that are not judged for
-    the query; the paper draws at random too. With `opening_epochs`, the first epochs have queries
-    made of documents.
-    """
+    # The other document of a triplet is drawn again in each epoch, from all that are not judged for
+    # the query, as in the paper. The first `opening_epochs` have queries made of documents.
 
     def __init__(
         self,
@@ -84,8 +86,7 @@ class TripletBatches(Batches):
             "translation": _constants(translations),
             "documents": mapped_tensors(documents),
         }
-        ngrams = {role: tokenized_set.ngrams(role) for role in ("query", "document")}
-        self._ngrams = {role: _tensors(store) for role, store in ngrams.items()}
+        self._ngrams = {role: ngram_tensors(tokenized_set, role) for role in ROLES}
         rows = np.sort(pair_key(self._set.query_rows, self._set.document_rows))
         self._known_pairs = rows
         self._latest: tuple[int, Triplets | None] = -1, None
@@ -132,12 +133,12 @@ class TripletBatches(Batches):
 
     def _judged_pairs(self, best_only: bool) -> Triplets:
         """All pairs of training queries and relevant documents, without other documents."""
-        found = self._set
-        of_training = found.splits[found.query_rows] == SPLITS.index("train")
-        least = found.num_grades - 1 if best_only else 1
-        chosen = np.flatnonzero(of_training & (found.grades >= least))
+        judged = self._set
+        of_training = judged.splits[judged.query_rows] == SPLITS.index("train")
+        least = judged.num_grades - 1 if best_only else 1
+        chosen = np.flatnonzero(of_training & (judged.grades >= least))
         return _without_others(
-            found.query_rows[chosen], found.document_rows[chosen], found.grades[chosen]
+            judged.query_rows[chosen], judged.document_rows[chosen], judged.grades[chosen]
         )
 
     def _opening_pairs(self) -> Triplets:
@@ -211,7 +212,3 @@ def _without_others(queries: np.ndarray, relevant: np.ndarray, grades: np.ndarra
 
 def _constants(rows: TokenRows) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.constant(rows.values, tf.int32), tf.constant(rows.offsets, tf.int64)
-
-
-def _tensors(store: RaggedStore | None) -> tuple[tf.Tensor, tf.Tensor] | None:
-    return None if store is None else mapped_tensors(store)

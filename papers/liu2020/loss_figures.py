@@ -16,9 +16,9 @@ from matplotlib.colors import SymLogNorm
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.losses.ordinal import SegmentMeanSquaredError, SmoothOrdinalSearchLoss
 from tf_smoothclir.papers.laboratory.experiment import Experiment
-from tf_smoothclir.papers.laboratory.pages import Written
+from tf_smoothclir.papers.laboratory.tables import Written
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
-from tf_smoothclir.utils.tables import csv_table
+from tf_smoothclir.utils.printing import csv_table
 
 EPSILONS = (0.05, 0.2, 0.5)
 DOCUMENT = (1.0, 1.0)

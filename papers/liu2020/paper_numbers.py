@@ -109,11 +109,9 @@ def paper_tables(experiment: str, comparable: bool) -> list[Table]:
 
 
 def is_published(language: str, *, layout: bool, queries: int, documents: int) -> bool:
-    """Whether a set is the one of the paper in one of its languages.
-
-    Other sets share its file layout, and the published archive has more queries than the paper
-    used, so both counts must be those of Table 1; that of documents is rounded to thousands there.
-    """
+    """Whether a set is the paper's, in one of its languages, by the counts of Table 1."""
+    # Others share its layout, and the published archive has more queries. Documents are in
+    # thousands there.
     if not layout or language not in TABLE_1:
         return False
     paper_queries, _, paper_documents = TABLE_1[language]
@@ -121,10 +119,7 @@ def is_published(language: str, *, layout: bool, queries: int, documents: int) -
 
 
 def differences_from_paper(settings: RunSettings) -> list[str]:
-    """How settings differ from the paper's, beside what its tables vary.
-
-    Metrics compare with the paper's only if there is no difference, and the set `is_published`.
-    """
+    """How settings differ from the paper's, besides what its tables vary."""
     model, training, text = settings.model, settings.training, settings.text
     negatives = training.negatives if training.train_negatives < 0 else training.train_negatives
     ours_and_theirs = {

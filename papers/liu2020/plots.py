@@ -62,10 +62,7 @@ def _score_counts(system: SystemMetrics) -> np.ndarray:
 
 
 def grade_overlaps(system: SystemMetrics) -> dict[str, float]:
-    """How far the score distributions of two grades overlap, from 0 to 1.
-
-    This is the overlapping coefficient, ∫ min(p, q), of the two histograms.
-    """
+    """The overlapping coefficient, ∫ min(p, q), of the score histograms of two grades."""
     counts = _score_counts(system)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     pairs = {"NR and SR": (0, 1), "SR and MR": (1, 2), "NR and MR": (0, 2)}

@@ -37,15 +37,9 @@ def convert_polyglot(
     vectors_path: str | os.PathLike,
     words_path: str | os.PathLike | None = None,
 ) -> tuple[int, int]:
-    """Writes the embeddings of a Polyglot pickle as text for `load_embeddings`.
-
-    Words become UTF-8; those with a space or a line break, which no vocabulary has, are left out.
-    `<UNK>` becomes `[UNK]`, the vocabulary's unknown token; `<S>`, `</S>` and `<PAD>` are dropped.
-    Each output is written whole or not at all.
-
-    Args:
-        pkl_path: Pickle of `(words, embeddings)`, embeddings `[len(words), dim]`.
-    """
+    """Writes the embeddings of a Polyglot pickle, `(words, [words, dim])`, as text."""
+    # Words with a space or a line break, which no vocabulary has, are left out. `<UNK>` becomes
+    # `[UNK]`; `<S>`, `</S>` and `<PAD>` are dropped. Each output is written whole or not at all.
     try:
         pkl_path = local_path(pkl_path)
         size = os.path.getsize(pkl_path)
@@ -73,7 +67,7 @@ def convert_polyglot(
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         raise input_error(pkl_path, f"the embedding of word {bad[0] + 1} is not finite", REMEDY)
-    tokens = [_text(pkl_path, number, word) for number, word in enumerate(words, start=1)]
+    tokens = [_text(pkl_path, place, word) for place, word in enumerate(words, start=1)]
     keep = [
         row
         for row, token in enumerate(tokens)
@@ -90,14 +84,14 @@ def convert_polyglot(
     return len(keep), dim
 
 
-def _text(path: str | os.PathLike, number: int, word) -> str:
+def _text(path: str | os.PathLike, place: int, word) -> str:
     """A word as text; a Python 2 `str` comes as bytes, `unicode` as str."""
     try:
         text = word.decode("utf-8") if isinstance(word, bytes) else word
         text.encode()
         return text
     except (UnicodeError, AttributeError) as error:
-        raise input_error(path, f"word {number} is not text ({error})", REMEDY) from error
+        raise input_error(path, f"word {place} is not text ({error})", REMEDY) from error
 
 
 class _Dtype:
@@ -165,10 +159,9 @@ def _refuse(_) -> None:
 
 # The Python version: in the C version, a few bytes of a pickle reserve gigabytes for its memo.
 class _Unpickler(pickle._Unpickler):
-    """Refuses every global except the stand-ins, and dictionaries and sets.
+    """Refuses every global except the stand-ins, and dictionaries and sets."""
 
-    Their keys are hashed, which takes for ever for tuples that contain each other many times.
-    """
+    # Their keys are hashed, which takes for ever for tuples that contain each other many times.
 
     dispatch: ClassVar = {
         code: _refuse if bytes([code]) in _HASHING else method

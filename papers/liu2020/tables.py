@@ -10,9 +10,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.report import RULE_NAMES
-from tf_smoothclir.papers.laboratory.experiment import Experiment
-from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import (
     SystemMetrics,
     save_differences,
@@ -20,7 +18,13 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
     test_note,
 )
 from tf_smoothclir.papers.laboratory.systems import TUNED_ON
-from tf_smoothclir.papers.laboratory.tables import Table, system_csv, system_table
+from tf_smoothclir.papers.laboratory.tables import (
+    Table,
+    Written,
+    finished_systems,
+    system_csv,
+    system_table,
+)
 from tf_smoothclir.papers.liu2020 import loss_figures, plots
 from tf_smoothclir.papers.liu2020.paper_numbers import (
     FIGURE_5,

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.networks.base import unit_rows
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors
 from tf_smoothclir.papers.yu2020.mean_vectors import word_counts
 from tf_smoothclir.utils.errors import input_error
@@ -23,14 +23,9 @@ LEAST_COUNT = 5  # pairs that have both words of an entry
 def mined_dictionary(
     retrieval_set: RetrievalSet, texts: InteractionTexts, sizes: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Words that translate each other, from the training pairs of the highest grade.
-
-    Two words are an entry if they occur together in at least `LEAST_COUNT` pairs, and each is the
-    other's best by the correlation (φ) of occurring in the same pairs.
-
-    Returns:
-        `[entries]` int each: query ids, and document ids.
-    """
+    """`[entries]` query and document ids of words that translate each other, by training pairs."""
+    # Two words are an entry if they occur together in at least `LEAST_COUNT` pairs of the highest
+    # grade, and each is the other's best by the correlation (φ) of occurring in the same pairs.
     lists = candidate_lists(retrieval_set, "train", negatives=0, seed=0)
     best = lists.grades == retrieval_set.num_grades - 1
     pairs = (
@@ -43,22 +38,22 @@ def mined_dictionary(
     both = sp.coo_array(queries.T @ documents)
     enough = both.data >= LEAST_COUNT
     rows, columns = both.row[enough], both.col[enough]
-    joint, number = both.data[enough].astype(np.float64), queries.shape[0]
+    joint, pairs_in_all = both.data[enough].astype(np.float64), queries.shape[0]
     of_query, of_document = (np.asarray(m.sum(axis=0), np.float64) for m in (queries, documents))
-    one, other = of_query[rows], of_document[columns]
-    spread = np.sqrt(one * (number - one) * other * (number - other))
-    phi = np.divide(joint * number - one * other, spread, out=np.zeros(len(rows)), where=spread > 0)
+    of_row, of_column = of_query[rows], of_document[columns]
+    spread = np.sqrt(of_row * (pairs_in_all - of_row) * of_column * (pairs_in_all - of_column))
+    phi = np.divide(
+        joint * pairs_in_all - of_row * of_column, spread, out=np.zeros(len(rows)), where=spread > 0
+    )
     mutual = (phi > 0) & (phi == _best(phi, rows, sizes[0]))
     mutual &= phi == _best(phi, columns, sizes[1])
     return rows[mutual], columns[mutual]
 
 
 def aligned(vectors: WordVectors, dictionary: tuple[np.ndarray, np.ndarray]) -> WordVectors:
-    """Maps the vectors of query words into the space of document words, by a rotation.
-
-    Both are brought to length 1, centred and brought to length 1 again. With X and Y for the
-    vectors of the dictionary, the rotation is U Vᵀ for U S Vᵀ = XᵀY.
-    """
+    """Maps the vectors of query words into the space of document words, by a rotation."""
+    # Both are brought to length 1, centred and brought to length 1 again. With X and Y for the
+    # vectors of the dictionary, the rotation is U Vᵀ for U S Vᵀ = XᵀY.
     queries, documents = _centred(vectors.queries), _centred(vectors.documents)
     rows, columns = dictionary
     usable = queries[rows].any(axis=1) & documents[columns].any(axis=1)

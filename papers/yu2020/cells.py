@@ -53,10 +53,10 @@ class MatchingCell(Cell):
         if folds:
             rotations = rotated_sets(retrieval_set, folds, self.settings.data.split_seed)
             retrieval_set, splits = _all_for_testing(retrieval_set), ("test",)
-        scores, learned = zip(*(self._rotation(one, splits) for one in rotations))
+        scores, learned = zip(*(self._rotation(of_rotation, splits) for of_rotation in rotations))
         training = {
-            "seconds": round(sum(one["seconds"] for one in learned), 3),
-            "best_epochs": [one["best_epoch"] for one in learned],
+            "seconds": round(sum(of_rotation["seconds"] for of_rotation in learned), 3),
+            "best_epochs": [of_rotation["best_epoch"] for of_rotation in learned],
         }
         known = KnownScores(dict(item for of in scores for item in of.items()))
         self.measure(retrieval_set, known, training, splits=splits, history=learned)

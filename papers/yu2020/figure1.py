@@ -10,7 +10,7 @@ import numpy as np
 from tf_smoothclir.evaluation.plots import COLOURS, plt, save_png
 from tf_smoothclir.papers.laboratory.tables import Table
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.utils.tables import csv_table
+from tf_smoothclir.utils.printing import csv_table
 
 _BINS = 200  # of cosines from -1 to 1: 0.01 each
 _ROWS_AT_ONCE = 256
@@ -33,11 +33,7 @@ class Similarities:
 
 
 def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
-    """Counts the cosines of all pairs of two lists of words, each pair once.
-
-    Args:
-        rows: `[words, dim]` of length 1.
-    """
+    """Counts the cosines of all pairs of two lists of words, `[words, dim]` of length 1, once."""
     counts, sums = np.zeros(_BINS, np.int64), np.zeros(3)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         cosines = np.clip(rows[begin : begin + _ROWS_AT_ONCE] @ columns.T, -1, 1)
@@ -46,8 +42,8 @@ def similarities(rows: np.ndarray, columns: np.ndarray) -> Similarities:
         counts += np.bincount(bins.ravel(), minlength=_BINS)
         powers = cosines.astype(np.float64)
         sums += [powers.sum(), (powers**2).sum(), (powers**3).sum()]
-    number = max(1, len(rows) * len(columns))
-    mean, square, cube = sums / number
+    pairs = max(1, len(rows) * len(columns))
+    mean, square, cube = sums / pairs
     deviation = float(np.sqrt(max(square - mean**2, 0)))
     third = cube - 3 * mean * square + 2 * mean**3
     return Similarities(counts, float(mean), deviation, float(third / max(deviation, 1e-12) ** 3))
@@ -89,9 +85,9 @@ def draw(
     left.set(xlabel="η", ylabel="pairs with a cosine of η or more (%)", yscale="symlog")
     left.set_yscale("symlog", linthresh=0.001)
     if measured:
-        other = left.twinx()
-        other.plot(list(measured), [of.mean() for of in measured.values()], "o-", color=COLOURS[0])
-        other.set_ylabel("MAP of MP-Exact", color=COLOURS[0])
+        axis = left.twinx()
+        axis.plot(list(measured), [of.mean() for of in measured.values()], "o-", color=COLOURS[0])
+        axis.set_ylabel("MAP of MP-Exact", color=COLOURS[0])
     left.yaxis.label.set_color(COLOURS[5])
     left.grid(alpha=0.3)
     middles = np.linspace(-1, 1, _BINS + 1)[:-1] + 1 / _BINS

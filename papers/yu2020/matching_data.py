@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.data.ragged_store import RaggedStore
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.data.word_places import occurrences
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
-from tf_smoothclir.interaction.texts import InteractionTexts, padded_ids
 from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
@@ -30,13 +29,7 @@ _LEAST_PAIRS = 2
 
 
 class MatchingData:
-    """A set, its content words and their vectors.
-
-    Attributes:
-        retrieval_set: The set.
-        vectors: Of both vocabularies.
-        content: Role -> `[vocabulary]` bool, the words that count.
-    """
+    """A set, its word vectors, and role -> `[vocabulary]` bool, the content words."""
 
     def __init__(
         self, tokenized_set: TokenizedSet, settings: RunSettings, options: MatchingOptions
@@ -68,10 +61,7 @@ class MatchingData:
 
     @functools.cached_property
     def translation(self) -> sp.csr_array:
-        """`[query words, document words]`, TbT-QT: the nearest content word of the collection.
-
-        A word without a vector stays as it is spelled.
-        """
+        """`[query words, document words]`: the nearest content word, else the same spelling."""
         occurring = (self.collection.occurrences > 0) & self.content["document"]
         return by_nearest(self.vectors.queries, self.vectors.documents, occurring, self.spelling)
 
@@ -131,17 +121,9 @@ class MatchingData:
 def content_words(
     vocabulary: Sequence[str], store: RaggedStore, rows: np.ndarray, most_common: float
 ) -> np.ndarray:
-    """Mask of the content words of a vocabulary.
-
-    Words that have a letter or a digit and more than one character, and that not too many texts
-    contain; of scripts without spaces, a character is a word.
-
-    Args:
-        rows: `[texts]` int, the texts that are counted.
-
-    Returns:
-        `[vocabulary]` bool; unknown words are kept.
-    """
+    """`[vocabulary]` bool, the content words, counted on `[texts]` rows; unknown words stay."""
+    # Those with a letter or a digit and more than one character (but of scripts without spaces)
+    # that not too many texts contain.
     values = np.asarray(store.values)
     owners = np.repeat(np.arange(len(store)), store.lengths)
     counted = np.isin(owners, rows) & (values < len(vocabulary))
@@ -161,10 +143,7 @@ def _is_word(text: str) -> bool:
 def _word_vectors(
     kind: str, settings: RunSettings, tokenized_set: TokenizedSet, texts: InteractionTexts
 ) -> WordVectors:
-    """The vectors of both vocabularies; zeros for words without one.
-
-    Only training queries and their judgments are used, and texts of documents.
-    """
+    """The vectors of both vocabularies, of what training may see; zeros for words without one."""
     if kind == PAIRS:
         return WordVectors(*(_of_pairs(settings, tokenized_set, role) for role in ROLES))
     vectors = given_vectors(settings, tokenized_set)
@@ -175,10 +154,8 @@ def _word_vectors(
 
 
 def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
-    """Random indexing of the training pairs; zeros for words that too few pairs have.
-
-    Two words that stand in one pair alone, and in the same, would be the same word.
-    """
+    """Random indexing of the training pairs; zeros for words that too few pairs have."""
+    # Two words that stand in one pair alone, and in the same, would be the same word.
     size, seed = len(tokenized_set.vocabulary(role)), settings.training.seed
-    found = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
-    return np.where(found.counts[:, np.newaxis] >= _LEAST_PAIRS, found.vectors(), 0)
+    places = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
+    return np.where(places.counts[:, np.newaxis] >= _LEAST_PAIRS, places.vectors(), 0)

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.networks.base import unit_rows
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _PAIRS_AT_ONCE = 1 << 16
@@ -28,12 +28,7 @@ class MeanVectors:
         *,
         by_rarity: bool,
     ):
-        """Computes the vectors of all texts.
-
-        Args:
-            query_vectors: `[query words, dim]`; zeros for words without a vector.
-            document_vectors: `[document words, dim]`, the same.
-        """
+        """Computes the vectors of all texts by `[words, dim]` vectors, zeros for none."""
         queries = word_counts(texts.queries, len(query_vectors))
         documents = word_counts(texts.documents, len(document_vectors))
         if by_rarity:
@@ -56,14 +51,7 @@ class MeanVectors:
 
 
 def word_counts(ids: np.ndarray, size: int) -> sp.csr_array:
-    """Counts the known words of texts.
-
-    Args:
-        ids: `[texts, longest]` int; padding and unknown words are not counted.
-
-    Returns:
-        `[texts, size]` float32.
-    """
+    """`[texts, size]` float32 counts of known words of `[texts, longest]` ids."""
     texts, places = np.nonzero((ids > UNKNOWN_ID) & (ids < size))
     ones = np.ones(len(texts), np.float32)
     counts = sp.csr_array((ones, (texts, ids[texts, places])), shape=(len(ids), size))

@@ -40,7 +40,7 @@ class Matching:
 
     @property
     def costly(self) -> bool:
-        """Whether each step of training reads the texts anew, which costs more than all else."""
+        """Whether each step of training reads the texts again, which costs more than all else."""
         return self.model in _COSTLY
 
 

@@ -8,6 +8,7 @@ from tensorflow import keras
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
 from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import (
     PAIRS_AT_ONCE,
     Learned,
@@ -15,18 +16,16 @@ from tf_smoothclir.interaction.learning import (
     features_graph,
     learn,
 )
-from tf_smoothclir.interaction.networks.base import InteractionNetwork
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
-from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import ListScores
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors
+from tf_smoothclir.papers.yu2020.networks.cosines import SumOfMaxima
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
 from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
 from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
-from tf_smoothclir.papers.yu2020.networks.sum_of_maxima import SumOfMaxima
 from tf_smoothclir.papers.yu2020.options import (
     DOCUMENT_WORDS,
     PATIENCE,
@@ -71,12 +70,7 @@ class NetworkScorer:
 
 
 def scorer_of(
-    system: Matching,
-    data: MatchingData,
-    options: MatchingOptions,
-    *,
-    negatives: int,
-    seed: int,
+    system: Matching, data: MatchingData, options: MatchingOptions, *, negatives: int, seed: int
 ) -> tuple[Scorer, Learned | None]:
     """What ranks, trained if it has anything to learn, and how learning went."""
     if system.model == "random":

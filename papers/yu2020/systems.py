@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tf_smoothclir.papers.laboratory.experiment import FixedRow
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import FixedRow, Study
 from tf_smoothclir.papers.laboratory.systems import System
 from tf_smoothclir.papers.yu2020.options import Matching
 from tf_smoothclir.settings.presets import PRESETS

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tf_smoothclir.evaluation.compare import Difference, compare
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import opened_set
-from tf_smoothclir.papers.laboratory.experiment import Experiment
-from tf_smoothclir.papers.laboratory.pages import Written, finished_systems
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import (
     TEST_SEED,
     SystemMetrics,
@@ -18,9 +18,15 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
     significant,
     test_note,
 )
-from tf_smoothclir.papers.laboratory.tables import Table, Value, system_csv, system_table
+from tf_smoothclir.papers.laboratory.tables import (
+    Table,
+    Value,
+    Written,
+    finished_systems,
+    system_csv,
+    system_table,
+)
 from tf_smoothclir.papers.yu2020 import figure1, systems
-from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.numbers import paper_tables
 from tf_smoothclir.papers.yu2020.options import (
@@ -36,6 +42,31 @@ _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
 # Table 1 shows the first of these that the set knows; "telephone" is the paper's.
 _WORDS = ("telephone", "event", "string", "width", "color", "water", "king", "bread", "mountain")
 _MOST_WORDS, _NEIGHBOURS = 5, 5
+METRIC = "MAP"
+SAMPLES = 10_000
+ALPHA = 0.05
+_UNSUPERVISED = ("BWE-Agg-Add", "BWE-Agg-IDF", "TbT-QT-BM25", "TbT-QT-QL")
+_NEURAL = ("MP", "DRMM", "KNRM")
+# What is said, the row that should be better, and the other one.
+_PAIRS = (
+    ("MP: cosine better than translated queries", "MP-Cosine", "MP-TbT-QT"),
+    ("DRMM: cosine better than translated queries", "DRMM-Cosine", "DRMM-TbT-QT"),
+    ("KNRM: cosine better than translated queries", "KNRM-Cosine", "KNRM-TbT-QT"),
+    ("MP: cosine better than Gaussian", "MP-Cosine", "MP-Gaussian"),
+    ("MP: cosine better than exact", "MP-Cosine", "MP-Exact"),
+    ("MP: hybrid better than exact", "MP-Hybrid", "MP-Exact"),
+    ("MP: cosine better than hybrid (3 of 4 pairs)", "MP-Cosine", "MP-Hybrid"),
+    ("DRMM better than KNRM", "DRMM-Cosine", "KNRM-Cosine"),
+    ("MP on a par with KNRM or better (2 of 4 pairs)", "MP-Cosine", "KNRM-Cosine"),
+    ("TbT-QT better than BWE-Agg (but for Finnish)", "TbT-QT-QL", "BWE-Agg-IDF"),
+    ("IDF helps BWE-Agg (not claimed, 4 of 4 pairs)", "BWE-Agg-IDF", "BWE-Agg-Add"),
+    ("QL better than BM25 (not claimed, 4 of 4 pairs)", "TbT-QT-QL", "TbT-QT-BM25"),
+    (
+        "not in the paper: DRMM better than the untrained sum of maxima",
+        "DRMM-Cosine",
+        "Sum of maxima, untrained (ours)",
+    ),
+)
 
 
 def _data_of(study: Study) -> MatchingData:
@@ -47,8 +78,8 @@ def _data_of(study: Study) -> MatchingData:
 def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Tabulates the words nearest to a few, in one language and across languages."""
     data = _data_of(study)
-    source, found = data.retrieval_set.source, data.tables(translates=False)
-    of_queries, of_documents = found.queries.numpy(), found.documents.numpy()
+    source, vectors = data.retrieval_set.source, data.tables(translates=False)
+    of_queries, of_documents = vectors.queries.numpy(), vectors.documents.numpy()
     names = {role: data.vocabulary(role) for role in ("query", "document")}
     places = {word: place for place, word in enumerate(names["query"])}
     known = [word for word in _WORDS if word in places and of_queries[places[word]].any()]
@@ -98,7 +129,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     if len(finished) < 2:
         return Written([], notes=["Fewer than two systems have finished."])
     names = {row.name for row in systems.PAPER}
-    of_paper = [one for one in finished if one.name in names] or finished
+    of_paper = [system for system in finished if system.name in names] or finished
     best = max(of_paper, key=_map)
     significance = directory / f"{study.name}-significance"
     differences, means = save_differences(finished, best.name, significance, study.seeds_note)
@@ -111,7 +142,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     shown = system_table(
         "system", finished, _METRICS, marked, facts=_facts(finished), rivals=of_paper
     )
-    claims = claims_table(means, {one.name: _map(one) for one in finished}, TEST_SEED)
+    claims = claims_table(means, {system.name: _map(system) for system in finished}, TEST_SEED)
     tables = [shown, claims, *paper_tables(experiment.name)]
     return Written(tables, notes=notes, csv=system_csv(study.name, finished, marked))
 
@@ -123,11 +154,11 @@ def _map(system: SystemMetrics) -> float:
 def _facts(finished: Sequence[SystemMetrics]) -> dict[str, dict[str, str]]:
     """How long systems learned."""
     epochs, seconds = {}, {}
-    for one in finished:
-        facts = [cell.metrics()["training"] for cell in one.cells]
+    for system in finished:
+        facts = [cell.metrics()["training"] for cell in system.cells]
         best = {n for of in facts for n in of.get("best_epochs", [of.get("best_epoch", 0)])}
-        epochs[one.name] = _listed(sorted(best)) if any(best) else ""
-        seconds[one.name] = f"{np.mean([of['seconds'] for of in facts]):.0f}"
+        epochs[system.name] = _listed(sorted(best)) if any(best) else ""
+        seconds[system.name] = f"{np.mean([of['seconds'] for of in facts]):.0f}"
     return {"best epoch": epochs, "seconds": seconds}
 
 
@@ -135,7 +166,7 @@ def _figure_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Draws and tabulates the similarities of words, and MAP by the one that is a match."""
     data, finished = _data_of(study), finished_systems(experiment, study)
     kinds = figure1.similarities_of(data)
-    measured = {one.cells[0].system.eta: one.values["MAP"] for one in finished}
+    measured = {system.cells[0].system.eta: system.values["MAP"] for system in finished}
     plot, best = directory / f"{study.name}.png", max(map(_map, finished), default=0)
     figure1.draw(plot, f"{experiment.title}, {study.name}", kinds, measured)
     rows = []
@@ -205,3 +236,43 @@ WRITERS = {
     "yu2020_table3": _table_3,
     "yu2020_figure1": _figure_1,
 }
+
+
+def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float], seed: int) -> Table:
+    """Each claim with the difference in MAP, its interval and whether it holds."""
+    pairs = [*_extremes(means), *_PAIRS]
+    rows = []
+    for text, better, other in pairs:
+        if better in systems and other in systems:
+            measured = _difference(systems, better, other, seed)
+            interval = f"{measured.low:+.3f} to {measured.high:+.3f}"
+            names = f"{better} - {other}"
+            rows.append((text, names, f"{measured.difference:+.3f}", interval, _verdict(measured)))
+    columns = ("claim", "rows", "difference in MAP", "95% interval", "here")
+    return Table("Claims of the paper", columns, tuple(rows))
+
+
+def _extremes(means: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    """The claims about many rows, as the closest pair of each."""
+    unsupervised = [name for name in _UNSUPERVISED if name in means]
+    neural = [n for n in means if n.partition("-")[0] in _NEURAL and not n.endswith("(ours)")]
+    if not unsupervised or len(neural) < 2:
+        return []
+    worst, best = min(neural, key=means.get), max(unsupervised, key=means.get)
+    closest = [
+        ("every neural row better than every unsupervised one: the closest two", worst, best)
+    ]
+    others = [name for name in (*neural, *unsupervised) if name != "DRMM-Cosine"]
+    second = max(others, key=means.get)
+    return [*closest, ("DRMM-Cosine best of all: against the next", "DRMM-Cosine", second)]
+
+
+def _difference(systems: Mapping[str, RunMetrics], better: str, other: str, seed) -> Difference:
+    two = {other: systems[other], better: systems[better]}
+    return compare(two, metrics=(METRIC,), seed=seed, samples=SAMPLES)[0]
+
+
+def _verdict(measured: Difference) -> str:
+    if measured.randomization_p >= ALPHA:
+        return f"no difference beyond chance (p = {measured.randomization_p:.2g})"
+    return "holds" if measured.difference > 0 else "the reverse"

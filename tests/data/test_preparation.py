@@ -23,8 +23,7 @@ from tf_smoothclir.data.tokenized_set import ROLES, WHOLE
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text import batches
-from tf_smoothclir.text.subword_encoder import text_encoder
-from tf_smoothclir.text.subwords import ngrams
+from tf_smoothclir.text.subwords import ngrams, text_encoder
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from tests.full_disk import room_for
-from tf_smoothclir.data import ragged_store
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter, copy_mapped
-from tf_smoothclir.data.ragged_tensors import gather_rows, mapped_tensors
+from tf_smoothclir.data import tokenized_set
+from tf_smoothclir.data.pipeline import gather_rows, mapped_tensors
+from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter, copy_mapped
 
 ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
 
@@ -73,7 +73,7 @@ def test_a_store_without_values_is_read_although_it_cannot_be_mapped(tmp_path, r
 @pytest.mark.parametrize("piece", [1, 4, 100])
 @pytest.mark.parametrize("rows", [ROWS, [[], []], []])
 def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
-    monkeypatch.setattr(ragged_store, "_VALUES_PER_PIECE", piece)
+    monkeypatch.setattr(tokenized_set, "_VALUES_PER_PIECE", piece)
     write(tmp_path, rows)
     (tmp_path / "copy").mkdir()
     copy_mapped(tmp_path, tmp_path / "copy", "rows", np.arange(10, dtype=np.int32) ** 2)

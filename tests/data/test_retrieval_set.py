@@ -7,8 +7,7 @@ import pytest
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_documents
-from tf_smoothclir.data.judgments import known_judgments
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
 from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.utils.errors import InputError

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.text.test_tokenizer import tokens
-from tf_smoothclir.encoder.ngram_buckets import fingerprints, ngram_buckets
 from tf_smoothclir.encoder.tokenizer import (
     _class,
     _lower_case,
@@ -19,6 +18,7 @@ from tf_smoothclir.encoder.tokenizer import (
     passage_text,
     tokens_of,
 )
+from tf_smoothclir.encoder.word_evidence import fingerprints, ngram_buckets
 from tf_smoothclir.text.evidence import _WORD
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
@@ -30,7 +30,7 @@ SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
 # Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
 # letters whose lower case is special.
 _TRAPS = (
-    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻｶﾞ\u0307\u064eـ"
+    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
     "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K"
 )
 # Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.

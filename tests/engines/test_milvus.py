@@ -25,7 +25,7 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.plugins import family
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 

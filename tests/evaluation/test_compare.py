@@ -14,16 +14,18 @@ from scipy import stats
 
 import tf_smoothclir as sc
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.evaluation import comparison_report, significance
-from tf_smoothclir.evaluation.compare import compare, read_systems, system_names
-from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.evaluation.significance import (
+from tf_smoothclir.evaluation import comparison_report
+from tf_smoothclir.evaluation.compare import (
     bootstrap_interval,
+    compare,
     differences,
     holm,
     randomization_test,
+    read_systems,
+    system_names,
 )
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.evaluate import evaluate_split
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -63,8 +65,8 @@ def test_differences_by_hand():
     # P-values and interval are those of the significance tests.
     a, b = np.random.default_rng(1).uniform(size=(2, 40))
     (row,) = compare({"a": system(a), "b": system(b)}, metrics=["MAP"], seed=5, samples=3000)
-    assert row.randomization_p == significance.randomization_test(b, a, seed=5, samples=3000)
-    interval = significance.bootstrap_interval(b - a, seed=5, samples=10_000)
+    assert row.randomization_p == randomization_test(b, a, seed=5, samples=3000)
+    interval = bootstrap_interval(b - a, seed=5, samples=10_000)
     assert (row.low, row.high) == interval
 
 
@@ -386,7 +388,7 @@ def test_an_interval_is_about_the_normal_one_whatever_the_batch(monkeypatch):
     assert low == pytest.approx(values.mean() - half, abs=0.1 * half)
     assert high == pytest.approx(values.mean() + half, abs=0.1 * half)
     assert bootstrap_interval(values, seed=4, samples=4000) != expected
-    monkeypatch.setattr(significance, "_VALUES_PER_BATCH", 7 * len(values))
+    monkeypatch.setattr("tf_smoothclir.evaluation.compare._VALUES_PER_BATCH", 7 * len(values))
     assert bootstrap_interval(values, seed=3, samples=4000) == expected
     # It leaves out queries without a value.
     with_gaps = np.insert(values[:50], [0, 20, 50], np.nan)

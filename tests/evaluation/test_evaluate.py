@@ -32,10 +32,10 @@ from tf_smoothclir.evaluation.evaluate import (
     metrics_content,
     rules,
 )
-from tf_smoothclir.evaluation.examples import examples
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS, RULES, grade_metrics
 from tf_smoothclir.evaluation.report import (
     components_table,
+    examples,
     language_cells,
     metrics_cells,
     print_results,
@@ -43,7 +43,7 @@ from tf_smoothclir.evaluation.report import (
     write_report,
 )
 from tf_smoothclir.losses.grades import predicted_grades
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 

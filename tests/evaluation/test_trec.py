@@ -16,7 +16,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.evaluation import trec
 from tf_smoothclir.evaluation.metrics import DEPTH, list_metrics, retrieval_metrics
-from tf_smoothclir.evaluation.trec_files import highest_grade, read_qrels, read_run, run_metrics
+from tf_smoothclir.evaluation.trec import highest_grade, read_qrels, read_run, run_metrics
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import COMPARED, METRICS
 from tf_smoothclir.two_tower.scorer import DenseRetriever

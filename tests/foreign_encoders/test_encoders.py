@@ -13,7 +13,7 @@ from tf_smoothclir.foreign_encoders.opening import encoder_of
 from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
 from tf_smoothclir.foreign_encoders.vector_files import VectorFile
 from tf_smoothclir.foreign_encoders.vector_store import VectorStore
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["aab", "", "bcd", "αβγ", "a" * 5000]

@@ -18,7 +18,7 @@ from tf_smoothclir.hybrid.fusion import SUM, Fusion
 from tf_smoothclir.plugins import with_parts
 from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory

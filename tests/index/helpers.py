@@ -15,8 +15,8 @@ from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.ops.top_k import recall
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.export_directory import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 
 DIM = 8

@@ -63,8 +63,9 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
 
 def search(index):
     for words in np.arange(1, len(index.half("lexical").postings.rare))[:, np.newaxis]:
-        scores = index.half("lexical").scores(words)
-        index.half("lexical").feedback(5.0).added_to(scores[np.newaxis])
+        half = index.half("lexical")
+        scores = half.postings.best(half.of_passages(words))
+        half.feedback(5.0).added_to(scores[np.newaxis])
     return [index.documents[place] for place in range(len(index))]
 
 

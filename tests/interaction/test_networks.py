@@ -8,12 +8,11 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import HINGE, SOFTMAX, LearningSettings, learn, loss_of
-from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordPair
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordPair, WordTables
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
-from tf_smoothclir.interaction.networks.word_tables import WordTables
 from tf_smoothclir.interaction.reranker import ListScores
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.towers.positions import part_of_position
 
 

@@ -19,7 +19,7 @@ from tf_smoothclir.losses.grades import hit_grades, hit_shares
 from tf_smoothclir.losses.listwise import OrdinalSoftmaxLoss, SoftmaxLoss
 from tf_smoothclir.losses.ordinal import CumulativeLogits, SmoothOrdinalSearchLoss, ThreePartL2
 from tf_smoothclir.plugins import LOSSES
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]

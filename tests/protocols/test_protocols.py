@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points, write_cut_points
 from tf_smoothclir.protocols.scorer import Ranking, TwoStageRetriever, ordered
+from tf_smoothclir.protocols.text_search import CutPoints, read_cut_points, write_cut_points
 from tf_smoothclir.utils.errors import InputError
 
 CUT_POINTS = {

@@ -14,7 +14,7 @@ from tests.published import DEPTH, EPSILON, FACTS, encode, grades_of_hits
 from tests.training.fixtures import tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
 from tf_smoothclir.plugins import with_parts
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
@@ -25,8 +25,7 @@ from tf_smoothclir.publishing.export_directory import (
 )
 from tf_smoothclir.publishing.exported_lexical import ExportedLexical, load_lexical
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.publishing.version_writer import publish_version
-from tf_smoothclir.publishing.warm_up import BATCH_SIZES, warm_up_batches
+from tf_smoothclir.publishing.version_writer import BATCH_SIZES, publish_version, warm_up_batches
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory

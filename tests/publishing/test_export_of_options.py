@@ -13,7 +13,7 @@ from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models

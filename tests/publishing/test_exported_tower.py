@@ -20,9 +20,9 @@ from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import MAX_ANSWER, MAX_TOKENS
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
+from tf_smoothclir.text.subwords import SubwordTextEncoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.export_directory import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError

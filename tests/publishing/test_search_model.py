@@ -27,9 +27,9 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.protocols.scorer import RowRetriever
-from tf_smoothclir.publishing import exported_postings, exported_scorers, search_model
-from tf_smoothclir.publishing.export_search import Collection, build_search_model
+from tf_smoothclir.publishing import exported_scorers, exported_search
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.settings.text import TextSettings
 
 QUERY_WORDS = [f"q{number}" for number in range(40)]
@@ -84,6 +84,7 @@ def model():
     table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
     return LexicalModel(
         table=table,
+        lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
         background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
         fields=(PositionProfile(20.0, 8.0), FLAT),
         weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
@@ -276,9 +277,9 @@ def test_any_bytes_have_finite_scores(loaded):
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (search_model, "_SCORES_PER_STEP", 4 * len(DOCUMENTS)),
-        (search_model, "_MOST_QUERIES_PER_STEP", 4),
-        (exported_postings, "_POSTINGS_PER_STEP", 1),
+        (exported_search, "_SCORES_PER_STEP", 4 * len(DOCUMENTS)),
+        (exported_search, "_MOST_QUERIES_PER_STEP", 4),
+        (exported_scorers, "_POSTINGS_PER_STEP", 1),
         (postings, "COMMON", 0.0),
         (postings, "COMMON", 1.0),
         (exported_scorers, "_DOCUMENTS_PER_STEP", 50),

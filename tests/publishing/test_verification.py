@@ -9,8 +9,8 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.publishing import verification
 from tf_smoothclir.publishing.export_directory import exported_versions
+from tf_smoothclir.publishing.exported_search import SearchModel
 from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.search_model import SearchModel
 from tf_smoothclir.publishing.verification import Verifier, _compare
 
 TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}

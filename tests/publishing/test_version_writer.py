@@ -16,12 +16,12 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
+    check_pair,
     exported_versions,
     latest_manifest,
     load_part,
     part_dir,
 )
-from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.publishing.version_writer import publish_version
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError

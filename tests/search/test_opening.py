@@ -22,7 +22,7 @@ from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.text.word_encoder import TextEncoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
 

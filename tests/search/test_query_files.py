@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tf_smoothclir.evaluation.trec_files import read_run
+from tf_smoothclir.evaluation.trec import read_run
 from tf_smoothclir.protocols.text_search import SearchHit
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.utils.errors import InputError

@@ -17,8 +17,7 @@ import pytest
 from tests.server.local_server import connected, local_server, raw, rest, wait_for
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.server import application, http_server, served_models
-from tf_smoothclir.server.json_tensors import MAX_VALUES, parse_request
-from tf_smoothclir.server.served_models import ServedModel, check_size
+from tf_smoothclir.server.served_models import MAX_VALUES, ServedModel, check_size, parse_request
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from tf_smoothclir.publishing.export_directory import MODELS
-from tf_smoothclir.publishing.warm_up import BATCH_SIZES
+from tf_smoothclir.publishing.version_writer import BATCH_SIZES
 
 # Those of every export with towers; most exports have no re-ranker.
 SERVED = [name for role, name in MODELS.items() if role != "reranker"]

@@ -3,10 +3,10 @@
 import dataclasses
 import shlex
 
-from tf_smoothclir.command_line.flag_rules import FLAG_RULES
+from tf_smoothclir.command_line.command import FLAG_RULES
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
-from tf_smoothclir.papers.li2018.rules import OBJECTIVE_RULES
+from tf_smoothclir.papers.li2018.settings import OBJECTIVE_RULES
 from tf_smoothclir.settings import presets
 from tf_smoothclir.settings.base import Rule
 from tf_smoothclir.settings.run import RunSettings

@@ -9,10 +9,9 @@ import tensorflow as tf
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.evidence import word_evidence
 from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, WORDS
-from tf_smoothclir.text.subword_encoder import SubwordTextEncoder, text_encoder
-from tf_smoothclir.text.subwords import MAX_CHARACTERS, ngrams
+from tf_smoothclir.text.subwords import MAX_CHARACTERS, SubwordTextEncoder, ngrams, text_encoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 
 SETTINGS = TextSettings(max_document_tokens=4, ngram_buckets=1000, min_ngram=3, max_ngram=4)
 TEXTS = ["the sea, the", "", "unseen sea ünseen unseen cut", "\xff"]

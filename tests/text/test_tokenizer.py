@@ -37,6 +37,7 @@ SCRIPTS = {
     "full width": ("ＡＢ１２！ Ｉ\u3000カ", ["ab12", "！", "i", "カ"]),
     "half width": ("ｶﾞｲﾄﾞ ﾡￂ", ["ガ", "ガイ", "イ", "イド", "ド", "가"]),
     "ligatures": ("ﬁn ﬀ ﬆ ﬓ", ["fin", "ff", "st", "մն"]),
+    "digits of other scripts": ("٢٠٢٤ ۱۲ १२३ ๗ป 7", ["2024", "12", "123", "7", "ป", "7"]),
     "characters that are others": (
         "Ωm K \u1f71 \uf900 \u0958",
         ["ωm", "k", "ά", "豈", "\u0915\u093c"],
@@ -73,7 +74,7 @@ SCRIPTS = {
     "hangul, by syllables": ("한국어 위키", ["한", "한국", "국", "국어", "어", "위", "위키", "키"]),
     "emoji": ("ok👍🏽!", ["ok", "👍", "🏽", "!"]),
     "emoji joined into a family": ("👩\u200d👧", ["👩", "👧"]),
-    "digits and underscores": ("3,14 and ٣ ² _x_", ["3", ",", "14", "and", "٣", "²", "_x_"]),
+    "digits and underscores": ("3,14 and ٣ ² _x_", ["3", ",", "14", "and", "3", "²", "_x_"]),
 }
 
 
@@ -159,7 +160,7 @@ def plain_tokens(text: str) -> list[str]:
     if any(unicodedata.combining(character) for character in text):
         text = "".join(c for c in text if c not in INVISIBLE)
         text = "".join(functools.reduce(with_next, text, []))
-    for character in text.lower().replace("ß", "ss"):
+    for character in text.lower().replace("ß", "ss").replace("٣", "3"):
         category = unicodedata.category(character)
         if category[0] == "Z" or category == "Cc" or character == "\u200b":
             open_word = None

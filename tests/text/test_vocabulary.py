@@ -11,8 +11,8 @@ from tests.text.test_tokenizer import SCRIPTS, tokens
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import batches
 from tf_smoothclir.text.batches import in_batches, text_batches
-from tf_smoothclir.text.given_vocabulary import given_vocabulary
-from tf_smoothclir.text.token_counter import TokenCounter
+from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import (
     PADDING,
     UNKNOWN,
@@ -20,7 +20,6 @@ from tf_smoothclir.text.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.errors import InputError
 
 VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]

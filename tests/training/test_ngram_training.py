@@ -9,7 +9,7 @@ from tests.training.test_trainer import start
 from tests.training.tiny_set import write_tiny_set
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.text.subword_encoder import text_encoder
+from tf_smoothclir.text.subwords import text_encoder
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 

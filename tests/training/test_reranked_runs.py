@@ -11,11 +11,15 @@ import pytest
 
 from tests.training.fixtures import no_plots, run_of, tokenized_by
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.interaction import choosing, reranker_learning
-from tf_smoothclir.interaction.choosing import FirstStageValidation
+from tf_smoothclir.interaction import reranker_learning
 from tf_smoothclir.interaction.learning import Learned
 from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.interaction.reranker_learning import learn_reranker, training_lists, with_related
+from tf_smoothclir.interaction.reranker_learning import (
+    FirstStageValidation,
+    learn_reranker,
+    training_lists,
+    with_related,
+)
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import RunModels, load_models, load_retriever
@@ -128,7 +132,7 @@ def test_validation_decides_about_related_ones(models, first_stage, tokenized, m
 def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
     validation = FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
-    of_lists, calls = choosing.per_query_metrics, []
+    of_lists, calls = reranker_learning.per_query_metrics, []
 
     def measured(*args):
         """NDCG@5 rises with each share that is tried, and MAP falls."""
@@ -136,7 +140,7 @@ def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch,
         found, rises = of_lists(*args), 0.01 * len(calls)
         return {"NDCG@5": found["NDCG@5"] + rises, "MAP": found["MAP"] - falls * rises}
 
-    monkeypatch.setattr(choosing, "per_query_metrics", measured)
+    monkeypatch.setattr(reranker_learning, "per_query_metrics", measured)
     silent = SimpleNamespace(score=lambda lists: np.zeros(len(lists.document_rows), np.float32))
     _, share, values = validation.best(silent)
     # MRR@10 stays: each share adds 0.01 / 2 to the mean of NDCG@5 and MRR@10.

@@ -16,9 +16,9 @@ from tf_smoothclir.families import hybrid as hybrid_family
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import learning as lexical_learning
-from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training import run_report
+from tf_smoothclir.training import run_report, trainer
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import check_retriever, load_models, load_retriever
 from tf_smoothclir.training.train import train
@@ -119,17 +119,24 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
 
 
 @pytest.mark.usefixtures("without_plots")
-@pytest.mark.parametrize("looks", [[False], [True, False], []], ids=["first", "later", "never"])
-def test_towers_that_count_for_nothing_are_not_kept(runs, tiny, tmp_path, monkeypatch, looks):
+@pytest.mark.parametrize(
+    ("early", "looks"),
+    [([False], []), ([True], [False]), ([], [False]), ([], [True, False]), ([], [])],
+    ids=["at once", "not at once", "first", "later", "never"],
+)
+def test_towers_that_count_for_nothing_are_not_kept(
+    runs, tiny, tmp_path, monkeypatch, early, looks
+):
     """They are trained no further once validation says so, be it only the fusion in the end."""
     monkeypatch.setattr(hybrid_family, "_ENOUGH_QUERIES", 1)
-    look = mock.Mock(side_effect=looks)
+    look = mock.Mock(side_effect=early + looks)
     monkeypatch.setattr(hybrid_learning, "may_count", look)
     monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: Fusion(0.0, 1.0, 1.0))
+    monkeypatch.setattr(trainer, "_FIRST_LOOK", 1 if early else 999)
     epochs = len(looks) + 1  # there is no look after the last one
     settings, path = tiny(retriever="hybrid", epochs=epochs), tmp_path / "run"
     result = train(settings, path)
-    assert look.call_count == len(looks)
+    assert [call.args[-1] for call in look.mock_calls] == [True] * len(early) + [False] * len(looks)
     run, lexical = RunDirectory.load(path), runs["lexical"]
     found = {"query_language": "en", "document_language": "fr"}  # by the names of the files
     assert run.settings() == tiny(retriever="lexical", epochs=epochs, **found)

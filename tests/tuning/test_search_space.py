@@ -36,8 +36,7 @@ def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
 
 
 @given(
-    st.sets(st.sampled_from(list(searchable())), min_size=1, max_size=3),
-    st.sampled_from([1, 2, 3]),
+    st.sets(st.sampled_from(list(searchable())), min_size=1, max_size=3), st.sampled_from([1, 2, 3])
 )
 def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):
     rising = tuple(round((i + 1) / (number + 1), 6) for i in range(number))

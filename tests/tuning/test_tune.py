@@ -1,11 +1,13 @@
-"""Searches on the tiny set in this process: trials, tables, disk, memory, mistakes."""
+"""Searches on the tiny set: trials, tables, disk, memory, mistakes; workers in processes."""
 
 import csv
 import dataclasses
 import gc
 import itertools
+import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,20 +17,24 @@ import pytest
 
 from tests.training.test_run_directory import READ_FLAGS, snapshot
 from tests.training.test_trainer import Killed
+from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search, searchable
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.tuning import search_space, trial, tune, tuner
+from tf_smoothclir.tuning import tune, tuner
+from tf_smoothclir.tuning.oracles import GridOracle
 from tf_smoothclir.tuning.search_directory import only_search
-from tf_smoothclir.tuning.search_space import with_values
-from tf_smoothclir.tuning.workers import ENVIRONMENT
+from tf_smoothclir.tuning.search_space import search_space, with_values
+from tf_smoothclir.tuning.tune import ENVIRONMENT, role, run_local_workers
+from tf_smoothclir.tuning.tuner import TrialTuner
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS = 3
+RANDOM = Search(search="random")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +95,7 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
 
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, results = searched
-    monkeypatch.setattr(trial, "trainer_of", None)
+    monkeypatch.setattr(tuner, "trainer_of", None)
     before, search = snapshot(output_dir / "trials"), Search(search="random", max_trials=TRIALS)
     assert tune.tune(settings, search, output_dir) == results
     assert snapshot(output_dir / "trials") == before
@@ -101,7 +107,7 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
 @pytest.mark.parametrize("call", [1, 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
-    write, calls = trial.write_json, itertools.count(1)
+    write, calls = tuner.write_json, itertools.count(1)
 
     def die_at_a_call(*arguments):
         if next(calls) == call:
@@ -109,7 +115,7 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
         write(*arguments)
 
     search = Search(search="random", max_trials=TRIALS)
-    monkeypatch.setattr(trial, "write_json", die_at_a_call)
+    monkeypatch.setattr(tuner, "write_json", die_at_a_call)
     with pytest.raises(Killed):
         tune.tune(settings, search, tmp_path)
     results = tune.tune(settings, search, tmp_path)
@@ -120,9 +126,6 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     assert (tmp_path / "best.flags").read_text() == best
     models = [path.parent.name for path in (tmp_path / "trials").glob("*/checkpoints")]
     assert models == [results[0].id]
-
-
-RANDOM = Search(search="random")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +187,7 @@ def test_hyperband_trains_for_the_epochs_of_the_bracket(tiny, tmp_path):
 
 def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path, monkeypatch):
     values = {**searchable(), "learning_rate": (3e38, 0.1)}
-    monkeypatch.setattr(search_space, "searchable", lambda: values)
+    monkeypatch.setattr("tf_smoothclir.tuning.search_space.searchable", lambda: values)
     results = tune.tune(tiny(clip_norm=0.0), Search(("learning_rate",), "grid"), tmp_path / "out")
     assert [result.diverged for result in results] == [False, True]
     assert results[1].metrics == dict.fromkeys(METRICS, 0.0)
@@ -192,7 +195,7 @@ def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
     error = OSError("no space left on device")
-    monkeypatch.setattr(trial, "trainer_of", mock.Mock(side_effect=error))
+    monkeypatch.setattr(tuner, "trainer_of", mock.Mock(side_effect=error))
     with pytest.raises(OSError, match="no space left"):
         tune.tune(settings, Search(), tmp_path / "out")
     assert not (tmp_path / "out" / "trials.csv").exists()
@@ -231,3 +234,43 @@ def test_trials_of_another_retriever_have_its_metrics(retriever, tiny, tmp_path)
     kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
     assert kept == {results[0].id}
     load_models(RunDirectory.load(tmp_path / "out" / "trials" / results[0].id))  # does not raise
+
+
+def die(directory):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(directory):
+    raise InputError("no data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(die, "worker0 was killed 3 times"), (fail, "worker0 failed with exit code 1")],
+)
+def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
+    space = search_space(["thresholds"], RunSettings())
+    oracle = GridOracle(space, tmp_path / "state", objective="MAP", max_trials=3, seed=1)
+
+    def make_tuner():
+        assert role() == "chief"
+        return TrialTuner(oracle, None, [], tmp_path)
+
+    with pytest.raises(InputError, match=message):
+        run_local_workers(make_tuner, 1, function, tmp_path)
+    assert role() == ""
+
+
+def test_the_environment_of_keras_tuner_gives_the_role(monkeypatch):
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    assert role() == ""
+    for name, value in zip(ENVIRONMENT, ("chief", "127.0.0.1", "8000")):
+        monkeypatch.setenv(name, value)
+    assert role() == "chief"
+    monkeypatch.setenv(ENVIRONMENT[0], "tuner0")
+    assert role() == "worker"
+    monkeypatch.delenv(ENVIRONMENT[2])
+    with pytest.raises(InputError, match="KERASTUNER_ORACLE_PORT is missing"):
+        role()

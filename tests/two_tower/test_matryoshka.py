@@ -11,7 +11,7 @@ from tests.training.fixtures import run_of, tokenized_by
 from tests.two_tower.small_model import FORMS, apart, make_model, tensors
 from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir.losses.listwise import SoftmaxLoss
-from tf_smoothclir.protocols.cut_points import read_cut_points
+from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_cut_points, load_models, load_retriever

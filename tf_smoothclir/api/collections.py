@@ -14,9 +14,8 @@ from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.index.builder import build_index, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.halves import Half, halves_of
-from tf_smoothclir.publishing.export_directory import latest_manifest
+from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
-from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.search.opening import search_in
 from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
@@ -84,9 +83,9 @@ class Searches:
             return DocumentIndex(index)
         manifest = self._models.manifest
         if source is None and self._own_index.is_dir():
-            own = DocumentIndex(self._own_index)
-            if own.manifest.pair_id == manifest.pair_id and own.manifest.data is not None:
-                return own
+            built = DocumentIndex(self._own_index)
+            if built.manifest.pair_id == manifest.pair_id and built.manifest.data is not None:
+                return built
         return index_in_memory(*self._indexed(source))
 
     def _indexed(

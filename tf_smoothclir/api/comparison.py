@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tf_smoothclir.evaluation import compare as comparing
+from tf_smoothclir.evaluation.compare import SAMPLES
 from tf_smoothclir.evaluation.comparison_report import Comparison, legend
-from tf_smoothclir.evaluation.significance import SAMPLES
 from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error

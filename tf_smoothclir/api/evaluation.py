@@ -53,16 +53,18 @@ def evaluate_on(
         warn_of_figures(trained_on, num_grades, retrieval_set, split)
     *_, last = models
     retriever = family(last).retriever_over(models, retrieval_set)
-    found = evaluate_split(retrieval_set, retriever, split, negatives=negatives, measures=measures)
+    measured = evaluate_split(
+        retrieval_set, retriever, split, negatives=negatives, measures=measures
+    )
     same_grades = num_grades == retrieval_set.num_grades
-    return found.graded(manifest.cut_points) if same_grades else found
+    return measured.graded(manifest.cut_points) if same_grades else measured
 
 
 def _loaded(source: Source, splits: dict[str, str] | None, seed: int) -> RetrievalSet:
     """Loads a set whose grades are those that its judgments have."""
-    found = set_of_other_grades(source, seed)
+    loaded = set_of_other_grades(source, seed)
     if splits is None:
-        return found
+        return loaded
     places = {name: place for place, name in enumerate(SPLITS)}
-    rows = [places.get(splits.get(id_, ""), -1) for id_ in found.query_ids]
-    return dataclasses.replace(found, splits=np.array(rows, np.int8))
+    rows = [places.get(splits.get(id_, ""), -1) for id_ in loaded.query_ids]
+    return dataclasses.replace(loaded, splits=np.array(rows, np.int8))

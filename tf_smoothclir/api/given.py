@@ -60,7 +60,7 @@ def texts_of(given: Texts, argument: str, columns: Mapping[str, str] | None = No
         given = list(given.items())  # a series of pandas too
     elif not _is_frame(given):
         given = _listed(given, argument, _REMEDIES[TEXTS])
-        if not any(isinstance(one, (Mapping, tuple, list)) for one in given):
+        if not any(isinstance(record, (Mapping, tuple, list)) for record in given):
             given = list(enumerate(given))
     records = [text for _, text in texts_in(*rows_of(given, TEXTS, argument, columns))]
     if not records:
@@ -96,25 +96,25 @@ def rows_of(
         values = {
             name: _values(given[name]) for name in (_names(given) if role.others else names) if name
         }
-        records = [dict(zip(values, row)) for row in zip(*values.values())]
-        rows = [(number, values_of(role, record, names)) for number, record in enumerate(records)]
+        records = [dict(zip(values, cells)) for cells in zip(*values.values())]
+        rows = [(row, values_of(role, record, names)) for row, record in enumerate(records)]
     else:
         rows = [
-            (number, _row(one, role, f"{argument}[{number}]", columns, remedy))
-            for number, one in enumerate(_listed(given, argument, remedy))
+            (row, _row(listed, role, f"{argument}[{row}]", columns, remedy))
+            for row, listed in enumerate(_listed(given, argument, remedy))
         ]
-    return rows, lambda number: f"{argument}[{number}]"
+    return rows, lambda row: f"{argument}[{row}]"
 
 
-def _row(one: Any, role: Role, place: str, columns: Mapping | None, remedy: str) -> list[Any]:
-    if isinstance(one, Mapping):
-        names = chosen_columns(one, role, columns, place)
-        return values_of(role, one, names)
-    is_row = hasattr(one, "__len__") and not isinstance(one, (str, bytes))
-    if not is_row or not role.needed <= len(one) <= len(role.columns):
+def _row(given: Any, role: Role, place: str, columns: Mapping | None, remedy: str) -> list[Any]:
+    if isinstance(given, Mapping):
+        names = chosen_columns(given, role, columns, place)
+        return values_of(role, given, names)
+    is_row = hasattr(given, "__len__") and not isinstance(given, (str, bytes))
+    if not is_row or not role.needed <= len(given) <= len(role.columns):
         wanted = " or ".join(map(str, sorted({role.needed, len(role.columns)})))
-        raise input_error(place, f"it is {shown(one)}, not {wanted} values", remedy)
-    return [*one, *[ABSENT] * (len(role.names) - len(one))]
+        raise input_error(place, f"it is {shown(given)}, not {wanted} values", remedy)
+    return [*given, *[ABSENT] * (len(role.names) - len(given))]
 
 
 def strings(given: Sequence[str], argument: str) -> list[str]:
@@ -136,11 +136,11 @@ def one_string(given: str, argument: str) -> str:
 
 def whole_number(given: int, argument: str, least: int = 1) -> int:
     """A whole number."""
-    number = None if isinstance(given, (str, bool, float)) else whole(given)
-    if number is None or number < least:
+    value = None if isinstance(given, (str, bool, float)) else whole(given)
+    if value is None or value < least:
         remedy = f"Give a whole number from {least} on"
         raise input_error(argument, f"it is {shown(given)}", remedy)
-    return number
+    return value
 
 
 def _is_frame(given: object) -> TypeGuard[Frame]:

@@ -262,15 +262,15 @@ class Model:
         trained_on = self._models.manifest.data
         parts = {"queries": queries, "documents": documents, "judgments": judgments}
         parts |= {"clicks": clicks, "pairs": pairs}
-        found = given_set("evaluate", data, parts, trained_on)
-        if found != GivenSet():
-            found = found.read_by(self._tokenizer, trained_on.of_another_set())
+        given = given_set("evaluate", data, parts, trained_on)
+        if given != GivenSet():
+            given = given.read_by(self._tokenizer, trained_on.of_another_set())
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
-        if data is None and found.source is not None:
+        if data is None and given.source is not None:
             split = ""
         negatives = whole_number(negatives, "negatives", 0)
-        return evaluate_on(self._models, found, split, negatives, strings(measures, "measures"))
+        return evaluate_on(self._models, given, split, negatives, strings(measures, "measures"))
 
     @without_retracing_warnings()
     def export(

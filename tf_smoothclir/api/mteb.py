@@ -54,11 +54,7 @@ class MtebEncoder:
         self.model, self._name, self._revision = model, name, revision
 
     def encode(
-        self,
-        inputs: Iterable[Mapping[str, Any] | str],
-        *,
-        prompt_type: Any = None,
-        **kwargs: Any,
+        self, inputs: Iterable[Mapping[str, Any] | str], *, prompt_type: Any = None, **kwargs: Any
     ) -> np.ndarray:
         """Returns vectors, `[texts, dim]` float32.
 

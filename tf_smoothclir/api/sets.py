@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
-from tf_smoothclir.data.judgments import known_judgments
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
 from tf_smoothclir.data.sources.cells import text_of
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set, write_set
 from tf_smoothclir.data.sources.opening import columns_of, source_of
@@ -46,13 +45,7 @@ _REMEDY = (
 
 @dataclasses.dataclass(frozen=True)
 class GivenSet:
-    """A set that a caller gave, one of two.
-
-    Attributes:
-        directory: Of a set in files; None for one in memory, or for none.
-        source: A set in memory; None for one in files, or for none.
-        splits: Query id -> split, of a set in memory; None where none are given.
-    """
+    """A set that a caller gave: in a directory, or in memory with its splits, by query id."""
 
     directory: str | None = None
     source: Source | None = None
@@ -75,12 +68,7 @@ class GivenSet:
 def given_set(
     where: str, data: Data | None, parts: Mapping[str, Any], settings: DataSettings
 ) -> GivenSet:
-    """The set that arguments give.
-
-    Args:
-        parts: Name -> argument, of those of `PARTS` that are given.
-        settings: The languages, the names of columns, and what may be skipped.
-    """
+    """The set that arguments give; `parts`: those of `PARTS` that are given, by name."""
     parts = {name: part for name, part in parts.items() if part is not None}
     splits = parts.pop("splits", None)
     if data is not None and (parts or splits is not None):
@@ -143,7 +131,7 @@ def set_in_memory(
         names = {"query": settings.query_language, "document": settings.document_language}
         rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
         source.parallel = [
-            [text_of(text, "the sentence", place, number) for text in pair] for number, pair in rows
+            [text_of(text, "the sentence", place, row) for text in pair] for row, pair in rows
         ]
     if "clicks" in parts:
         source.max_skipped = settings.max_skipped

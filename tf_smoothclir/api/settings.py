@@ -66,8 +66,8 @@ def run_settings(preset: str, given: Mapping[str, Any], **beside: Any) -> RunSet
 
 
 def _unknown(place: str, reason: str, known: Collection[str], near: str = "") -> None:
-    found = difflib.get_close_matches(near or place, list(known), n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(found)}? " if found else ""
+    similar = difflib.get_close_matches(near or place, list(known), n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(similar)}? " if similar else ""
     listed = "Presets are " if near else "Settings have the names of the flags: "
     shown = ", ".join(known) if near else "smoothclir-train --help lists them"
     raise input_error(place, reason, f"{hint}{listed}{shown}")
@@ -76,7 +76,7 @@ def _unknown(place: str, reason: str, known: Collection[str], near: str = "") ->
 def _typed(name: str, field: dataclasses.Field, value: Any) -> Any:
     """A value in the type of its setting; no text in place of a number."""
     if isinstance(value, Mapping) and name == "columns":
-        value = ",".join(f"{column}={own}" for column, own in value.items())
+        value = ",".join(f"{column}={header}" for column, header in value.items())
     try:
         if isinstance(value, (str, bytes)) and not isinstance(field.default, str):
             raise TypeError
@@ -97,13 +97,9 @@ def settings_with_data(
     check: Callable[[RunSettings], object] = bool,
     **beside: Any,
 ) -> RunSettings:
-    """The settings of a training or search; keeps a set that is in memory in its directory.
-
-    Args:
-        keywords: All that `train` takes, by name.
-        check: What else may refuse the settings before anything is written.
-        **beside: As for `settings.presets.changed`.
-    """
+    """The settings of a training or search; keeps a set that is in memory in its directory."""
+    # `keywords` are all that `train` takes. `check` may refuse the settings before anything is
+    # written.
     given = with_objects(where, keywords)
     tokenizer = given.pop("tokenizer", None)
     if tokenizer is not None:
@@ -115,30 +111,30 @@ def settings_with_data(
         parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
     chosen = run_settings(preset, given, **beside)
     check(chosen)
-    found = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
-    source = found.source
-    if found.directory is not None and os.path.exists(found.directory):
+    in_call = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
+    source = in_call.source
+    if in_call.directory is not None and os.path.exists(in_call.directory):
         source = source_of(
-            dataclasses.replace(chosen.data, data_dir=found.directory, parallel=parallel)
+            dataclasses.replace(chosen.data, data_dir=in_call.directory, parallel=parallel)
         )
     if source is not None and needs_table_alone(source, preset, given):
         chosen = run_settings("lexical", given, **beside)
-    if found.source is not None or found.directory is not None:
+    if in_call.source is not None or in_call.directory is not None:
         named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
     by_data = not ({"thresholds", "init_from"} & given.keys())
     by_data = by_data and chosen.training.distribution == "none"
-    if found.source is not None:
+    if in_call.source is not None:
         if by_data:
-            thresholds = thresholds_for(highest_grade(found.source))
+            thresholds = thresholds_for(highest_grade(in_call.source))
             if len(thresholds) != len(chosen.model.thresholds):
                 chosen = changed(chosen, {"thresholds": thresholds}, **beside)
-        kept = kept_set(found.source, found.splits, chosen, output_dir, overwrite)
+        kept = kept_set(in_call.source, in_call.splits, chosen, output_dir, overwrite)
         return changed(chosen, {"data_dir": str(kept), "parallel": parallel}, **beside)
-    if found.directory is not None:
-        chosen = changed(chosen, {"data_dir": found.directory, "parallel": parallel}, **beside)
+    if in_call.directory is not None:
+        chosen = changed(chosen, {"data_dir": in_call.directory, "parallel": parallel}, **beside)
     return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
 
 

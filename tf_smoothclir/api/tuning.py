@@ -21,8 +21,8 @@ from tf_smoothclir.settings.search import Search
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model, untrained_model
 from tf_smoothclir.training.trainer import Interrupted
+from tf_smoothclir.tuning.search_directory import Tuning
 from tf_smoothclir.tuning.search_space import declare, search_space, setting_values, with_values
-from tf_smoothclir.tuning.trial_results import Tuning
 from tf_smoothclir.tuning.tune import tune as run_search
 from tf_smoothclir.tuning.tuner import tokenized_sets, train_trial
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -173,7 +173,7 @@ class HyperModel(keras_tuner.HyperModel):
             model: The model.
             callbacks: Of the tuner; they see one epoch, the best one.
             epochs: 0 for those of the settings; a Hyperband tuner decides them.
-            initial_epoch: Has no effect: training begins anew.
+            initial_epoch: Has no effect: training begins from the start.
             verbose: Has no effect.
 
         Returns:

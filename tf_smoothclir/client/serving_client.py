@@ -136,10 +136,10 @@ class ServingClient:
         Raises:
             InputError: The request failed; names the server, the model, the cause and a remedy.
         """
-        found = []
+        hits = []
         for output in self._batches(SEARCH_MODEL, "serving_default", {"text": texts}):
             names = ("ids", "scores", "grades", "evidence")
-            found += [
+            hits += [
                 [
                     FoundDocument(id.decode("utf-8", "replace"), float(s), int(g), known.decode())
                     for id, s, g in zip(ids, scores, grades)
@@ -147,7 +147,7 @@ class ServingClient:
                 ]
                 for ids, scores, grades, known in zip(*(self._output(output, n) for n in names))
             ]
-        return found
+        return hits
 
     def rerank(self, query: str | bytes, documents: Sequence[str | bytes]) -> np.ndarray:
         """Returns the score of each document for a query by the re-ranker, `[documents]` float32.
@@ -276,7 +276,7 @@ def _tower(role: str) -> str:
 def _as_bytes(argument: str, texts: Sequence[str | bytes]) -> list[bytes]:
     if isinstance(texts, (str, bytes)):
         raise input_error(argument, f"it is a single text, {texts!r}", "Give a list of texts")
-    found = []
+    encoded = []
     for text in texts:
         if not isinstance(text, (str, bytes)):
             raise input_error(argument, f"{text!r} is no text", "Give strings or bytes")
@@ -285,5 +285,5 @@ def _as_bytes(argument: str, texts: Sequence[str | bytes]) -> list[bytes]:
                 text = text.encode("utf-8", "surrogateescape")  # arguments that are not UTF-8
             except UnicodeEncodeError:
                 text = text.encode("utf-8", "replace")
-        found.append(text)
-    return found
+        encoded.append(text)
+    return encoded

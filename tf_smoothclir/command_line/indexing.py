@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.command_line.engine_flags import engine_address
 from tf_smoothclir.command_line.setting_flags import FLAGS
+from tf_smoothclir.command_line.shipping_flags import engine_address
 from tf_smoothclir.engines.milvus import Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.index.builder import build_index

@@ -16,7 +16,7 @@ from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.tables import print_table
+from tf_smoothclir.utils.printing import print_table
 
 
 def train_export_search(settings: RunSettings, output_dir: str, *, overwrite: bool) -> None:

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 
 from tf_smoothclir.command_line import setting_flags
-from tf_smoothclir.command_line.engine_flags import where_to_search
 from tf_smoothclir.command_line.setting_flags import FLAGS
+from tf_smoothclir.command_line.shipping_flags import where_to_search
 from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.search.display import print_hits
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.text.batches import in_batches
-from tf_smoothclir.utils.terminal import print_json
+from tf_smoothclir.utils.printing import print_json
 
 _BATCH = 256
 

@@ -87,14 +87,7 @@ def define_plugin() -> None:
 
 
 def load_plugins(arguments: Sequence[str], groups: Sequence[str]) -> list[str]:
-    """Imports what --plugin names, and defines the flags of their settings.
-
-    It has to happen before flags are parsed. A command that has all settings of a run has those of
-    plug-ins too.
-
-    Returns:
-        The groups of settings that `--help` shows.
-    """
+    """Imports what --plugin names, and defines the flags of their settings, to be parsed."""
     read = FLAGS.read_flags_from_files(list(arguments), force_gnu=True)
     named = [_plugin_flag(read, place) for place in range(len(read))]
     modules = [name for value in named for name in value.split(",") if name]
@@ -136,13 +129,10 @@ def define_verify() -> flags.FlagHolder:
 
 def define_index_flags() -> tuple[flags.FlagHolder, flags.FlagHolder]:
     """Defines --export_dir and --index_dir, for commands that search or write an index."""
-    export_dir = define_path(
-        "export_dir", "runs/train", "Directory that smoothclir-export wrote to."
+    return (
+        define_path("export_dir", "runs/train", "Directory that smoothclir-export wrote to."),
+        define_path("index_dir", "", "Directory of the index; empty: index/ in --export_dir."),
     )
-    index_dir = define_path(
-        "index_dir", "", "Directory of the index; empty: index/ in --export_dir."
-    )
-    return export_dir, index_dir
 
 
 def check_export_dir() -> None:
@@ -196,8 +186,12 @@ def group_from_flags(kind: type[SettingsT]) -> SettingsT:
 
 def run_settings_from_flags(**beside) -> RunSettings:
     """The settings that flags give; what they leave out is as --preset or --init_from say."""
-    preset = FLAGS.preset if FLAGS["preset"].present else ""
-    return preset_settings(preset, given_settings(), begin_with=_begin_with, **beside)
+    return preset_settings(given_preset(), given_settings(), begin_with=_begin_with, **beside)
+
+
+def given_preset() -> str:
+    """What --preset gives; "" for the best one that goes with the other flags."""
+    return FLAGS.preset if FLAGS["preset"].present else ""
 
 
 def given_settings() -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The work of smoothclir-train, by its flags: trains, begins again after a lost one, reports."""
+"""The work of smoothclir-train, smoothclir-evaluate and smoothclir-teach, by their flags."""
 
 from __future__ import annotations
 
@@ -9,14 +9,26 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.command_line import command
-from tf_smoothclir.command_line.setting_flags import FLAGS, check_data, given_settings
-from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.command_line.setting_flags import (
+    FLAGS,
+    check_data,
+    data_like,
+    given_preset,
+    given_settings,
+    group_from_flags,
+    settings_from_flags,
+)
+from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.opening import query_log_of, source_of
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.utils.errors import input_error
 
 _PRINTED = ("cross-validation", "test")
 _SECONDS_BEFORE_NEXT_TRY = 1.0  # if another process is lost again at once
+_RUN_FLAGS = ("retriever", "dim", "output_dir", "measures")
 
 
 def train_by_flags(settings: RunSettings) -> None:
@@ -31,8 +43,8 @@ def train_by_flags(settings: RunSettings) -> None:
     from tf_smoothclir.training.train import train
 
     if reads_set and os.path.exists(settings.data.data_dir) and not settings.training.init_from:
-        given, preset = given_settings(), FLAGS.preset if FLAGS["preset"].present else ""
-        if needs_table_alone(source_of(settings.data), preset, given):
+        given = given_settings()
+        if needs_table_alone(source_of(settings.data), given_preset(), given):
             settings = preset_settings("lexical", given)
     if reads_set and not (FLAGS["thresholds"].present or settings.training.init_from):
         settings = with_grades_of_set(settings, FLAGS.output_dir, overwrite=FLAGS.overwrite)
@@ -45,3 +57,74 @@ def train_by_flags(settings: RunSettings) -> None:
     if result:
         print_results(result, [split for split in _PRINTED if split in result])
         print(f"Report: {FLAGS.output_dir}/report.md")
+
+
+def evaluate_by_flags() -> None:
+    """Evaluates a run or a foreign encoder, and prints the metrics."""
+    content, path = _evaluate_encoder() if FLAGS.encoder else _evaluate_run()
+    from tf_smoothclir.evaluation.report import print_results
+
+    print_results(content, FLAGS.split)
+    print(f"Metrics: {path}/metrics.json; TREC files and per_query.tsv: {path}/<split>/")
+
+
+def _evaluate_run():
+    run = RunDirectory.load(FLAGS.run_dir, verify=FLAGS.verify)
+    # This import takes seconds: report a missing run first.
+    from tf_smoothclir.training.run_evaluation import evaluate_run
+
+    data = data_like(run.settings().data)
+    more = {name: FLAGS[name].value for name in _RUN_FLAGS}
+    return evaluate_run(run, data, FLAGS.split, **more)
+
+
+def _evaluate_encoder():
+    from tf_smoothclir.training.run_evaluation import evaluate_encoder
+
+    encoder = group_from_flags(EncoderSettings)
+    data = settings_from_flags().data
+    more = {"output_dir": FLAGS.output_dir, "measures": FLAGS.measures}
+    return evaluate_encoder(encoder, data, FLAGS.split, **more)
+
+
+def teach_by_flags() -> None:
+    """Writes a set with the judgments of an encoder; trains on it and exports, if so wanted."""
+    path = Path(FLAGS.output_dir)
+    if path.exists() and not FLAGS.overwrite:
+        remedy = "Give another --output_dir, or --overwrite"
+        raise input_error(f"--output_dir={path}", "it is there already", remedy)
+    if not FLAGS.encoder:
+        remedy = "Give one, such as http://localhost:8000/v1; --help lists the kinds"
+        raise input_error("--encoder", "there is no teacher", remedy)
+    given = given_settings()
+    of_data = {name: given.pop(name) for name in DataSettings().values() if name in given}
+    settings = preset_settings("lexical", of_data)
+    source = query_log_of(settings.data)
+    # These imports take seconds: report a missing set first.
+    from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
+    from tf_smoothclir.foreign_encoders.teaching import taught
+
+    encoder = encoder_of(group_from_flags(EncoderSettings))
+    judged = taught(source, EncodedSet.of(encoder, source, settings.data.cache_dir), settings)
+    write_set(judged, path, judged.splits(), replace=FLAGS.overwrite)
+    then = f" Train with smoothclir-train --data_dir={path}" if not FLAGS.run_dir else ""
+    print(f"{path}: {encoder.name} judged {judged.labelled:,} queries.{then}")
+    if FLAGS.run_dir:
+        beside = {name: of_data[name] for name in (*LANGUAGES, "cache_dir") if name in of_data}
+        given = {n: value for n, value in given.items() if n not in EncoderSettings().values()}
+        _train_and_export({**given, **beside, "data_dir": str(path)})
+
+
+def _train_and_export(given: dict[str, object]) -> None:
+    from tf_smoothclir.evaluation.report import print_results
+    from tf_smoothclir.publishing.verified_export import export_verified
+    from tf_smoothclir.training.grades import with_grades_of_set
+    from tf_smoothclir.training.train import train
+
+    settings = preset_settings(given_preset(), given)
+    if "thresholds" not in given:
+        settings = with_grades_of_set(settings, FLAGS.run_dir, overwrite=FLAGS.overwrite)
+    result = train(settings, FLAGS.run_dir, overwrite=FLAGS.overwrite)
+    print_results(result, ["test"])
+    for part in export_verified(FLAGS.run_dir, ""):
+        print(part)

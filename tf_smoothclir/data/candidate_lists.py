@@ -28,11 +28,9 @@ class CandidateLists:
 def candidate_lists(
     retrieval_set: RetrievalSet, split: str, *, negatives: int, seed: int, epoch: int = 0
 ) -> CandidateLists:
-    """The candidate lists of a split.
-
-    The sampled documents of a query depend on the seed, the epoch and the query's id alone. They
-    are distinct and never judged for the query. If fewer than `negatives` exist, all are taken.
-    """
+    """The candidate lists of a split; sampled documents are distinct and never judged."""
+    # They depend on the seed, the epoch and the query's id alone. Where there are fewer than
+    # `negatives`, all are taken.
     queries = retrieval_set.queries_in(split)
     begin = np.searchsorted(retrieval_set.query_rows, queries)
     end = np.searchsorted(retrieval_set.query_rows, queries, side="right")
@@ -40,8 +38,8 @@ def candidate_lists(
     sampled_list, sampled_document = _sample(retrieval_set, queries, negatives, seed, epoch)
 
     own_list = np.repeat(np.arange(len(queries)), end - begin)
-    own = retrieval_set.document_rows[judged], retrieval_set.grades[judged]
-    return _flat(queries, own_list, *own, sampled_list, sampled_document)
+    judged_pairs = retrieval_set.document_rows[judged], retrieval_set.grades[judged]
+    return _flat(queries, own_list, *judged_pairs, sampled_list, sampled_document)
 
 
 def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
@@ -50,8 +48,8 @@ def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLis
     new_list, column = np.nonzero(documents >= 0)
     new = documents[new_list, column]
     is_new = ~np.isin(pair_key(new_list, new), pair_key(own_list, lists.document_rows))
-    own = lists.document_rows, lists.grades
-    return _flat(lists.query_rows, own_list, *own, new_list[is_new], new[is_new])
+    there = lists.document_rows, lists.grades
+    return _flat(lists.query_rows, own_list, *there, new_list[is_new], new[is_new])
 
 
 def _flat(queries, own_list, own_documents, own_grades, new_list, new_documents) -> CandidateLists:

@@ -14,19 +14,16 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def fold_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
-    """The set once for each fold, with that fold for validation and the rest for training.
-
-    Every judged query of the training and validation splits is in one fold; fold sizes differ by
-    one at most, but for queries of the same text, which stay together. Test queries, and queries
-    without judgments, keep their split.
-    """
+    """The set once for each fold, with that fold for validation and the rest for training."""
+    # Every judged query of these two splits is in one fold, queries of one text in the same; other
+    # queries keep their split.
     if folds <= 1:
         return [retrieval_set]
     parts = [retrieval_set.queries_in(split) for split in ("train", "validation")]
     rows = np.sort(np.concatenate(parts))
     places = _places(retrieval_set, rows, seed)
-    if (number := places.max() + 1) < folds:
-        reason = f"there are only {number} training and validation queries"
+    if (places_dealt := places.max() + 1) < folds:
+        reason = f"there are only {places_dealt} training and validation queries"
         raise input_error(f"--folds={folds}", reason, "Use fewer folds")
     return [
         _with_splits(retrieval_set, retrieval_set.splits, {"train": rows, "validation": fold})
@@ -50,12 +47,9 @@ def check_folds(folds: int, queries: int, flag: str = "--folds") -> None:
 
 
 def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[RetrievalSet]:
-    """The set once for each fold, so that every judged query is a test query once.
-
-    One fold is for testing, the one before it for validation, all others for training: for five
-    folds 3:1:1, as in Yu and Allan 2020, section 3. The splits of the set have no effect. Fold
-    sizes differ by one at most.
-    """
+    """The set once for each fold: it tests, the one before it validates, all others train."""
+    # For five folds 3:1:1, as in Yu and Allan 2020, section 3. The splits of the set have no
+    # effect.
     rows = np.unique(retrieval_set.query_rows)
     places = _places(retrieval_set, rows, seed)
     check_folds(folds, places.max(initial=-1) + 1)
@@ -65,9 +59,9 @@ def rotated_sets(retrieval_set: RetrievalSet, folds: int, seed: int) -> list[Ret
         _with_splits(
             retrieval_set,
             nowhere,
-            {"train": rows, "validation": dealt[number - 2], "test": dealt[number - 1]},
+            {"train": rows, "validation": dealt[fold - 2], "test": dealt[fold - 1]},
         )
-        for number in range(folds)
+        for fold in range(folds)
     ]
 
 
@@ -76,8 +70,8 @@ def _with_splits(
 ) -> RetrievalSet:
     """The set with other splits of some query rows, the last of which count."""
     splits = splits.copy()
-    for split, own in rows.items():
-        splits[own] = SPLITS.index(split)
+    for split, of_split in rows.items():
+        splits[of_split] = SPLITS.index(split)
     return dataclasses.replace(retrieval_set, splits=splits)
 
 

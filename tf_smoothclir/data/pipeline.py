@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
-from tf_smoothclir.data.dataset_options import prefetched, traced_once
 from tf_smoothclir.data.hashing import permutation
 from tf_smoothclir.data.model_inputs import (
     InBatchInputs,
@@ -19,26 +19,26 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     Texts,
 )
-from tf_smoothclir.data.ragged_tensors import gather_rows, mapped_tensors, row_numbers
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 
 _BATCHES_SORTED = 32
+# For functions that make a batch: tracing takes most of the time that an epoch needs to start.
+traced_once = tf.function(autograph=False, reduce_retracing=True)
 
 
 class Pipeline(abc.ABC):
-    """Batches of query-document pairs for training.
+    """Batches of query-document pairs for training."""
 
-    The batches of an epoch are a function of seed and epoch alone, so that training can continue at
-    any step as if it had never stopped.
-    """
+    # The batches of an epoch are a function of seed and epoch alone, so training can continue at
+    # any step.
 
     def __init__(
         self, tokenized_set: TokenizedSet, *, batch_size: int, seed: int, both_at_once: bool = False
     ):
         self._both_at_once = both_at_once
         self._stores = {role: mapped_tensors(tokenized_set.tokens(role)) for role in ROLES}
-        self._ngrams = {role: _ngram_tensors(tokenized_set, role) for role in ROLES}
+        self._ngrams = {role: ngram_tensors(tokenized_set, role) for role in ROLES}
         self._batch_size = batch_size
         self._seed = seed
 
@@ -51,12 +51,7 @@ class Pipeline(abc.ABC):
         """`[steps]` int64, the number of pairs up to the end of each batch of an epoch."""
 
     def epoch(self, lists: CandidateLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
-        """The batches of an epoch, from `start_step` on.
-
-        Returns:
-            A dataset of `(inputs, grades)`: inputs as `TwoTower` takes them, with tokens as
-            `tower_tokens` returns them; int32 grades in the shape of its scores.
-        """
+        """`(inputs, grades)` from a step on: of `TwoTower`; int32 in the shape of its scores."""
         pairs = self._pairs(lists, epoch)
         steps = tf.data.Dataset.range(start_step, len(self.pair_ends(lists, epoch)))
         return prefetched(steps, lambda step: self._batch(step, *pairs), 8)
@@ -109,11 +104,7 @@ class PairPipeline(Pipeline):
 
 
 class BucketedPairPipeline(PairPipeline):
-    """Shuffled pairs, in batches whose documents have about the same length.
-
-    For towers that pad. It sorts the pairs of every few batches by length, cuts them into batches
-    again, and shuffles these batches.
-    """
+    """Shuffled pairs, in batches whose documents are about as long, for towers that pad."""
 
     def __init__(self, tokenized_set, **kwargs):
         super().__init__(tokenized_set, **kwargs)
@@ -134,11 +125,10 @@ class BucketedPairPipeline(PairPipeline):
 
 
 class ListPipeline(Pipeline):
-    """Whole candidate lists in shuffled order; each query is encoded once for all its documents.
+    """Whole candidate lists in shuffled order; each query is encoded once for all its documents."""
 
-    Batches have `batch_size` pairs on average: a list is in the batch that its last pair would be
-    in if every batch had exactly as many.
-    """
+    # Batches have `batch_size` pairs on average: a list is in the batch that its last pair would be
+    # in if all had as many.
 
     def batch_pairs(self, lists, epoch, step):
         order, ends, _ = self._order(lists, epoch)
@@ -186,11 +176,10 @@ class ListPipeline(Pipeline):
 
 
 class InBatchPipeline(ListPipeline):
-    """Whole candidate lists whose documents are negatives for all other queries of the batch.
+    """Whole candidate lists whose documents are negatives for all other queries of the batch."""
 
-    For a `TwoTower` with `in_batch`: each document comes once, and the grades are `[queries,
-    documents]`, 0 for a document outside the list of a query. Lists hold all judged documents.
-    """
+    # Each document comes once, and the grades are `[queries, documents]`, 0 outside the list of a
+    # query.
 
     def _list_batch(self, queries, list_lengths, documents, grades):
         # Grades of lists become a matrix: `[pairs, 2]`, the query and the document of each.
@@ -235,7 +224,8 @@ def _joined(query: Tokens, document: Tokens) -> Tokens:
     return Tokens(*(tf.concat(parts, axis=0) for parts in zip(query, document)))
 
 
-def _ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
+def ngram_tensors(tokenized_set: TokenizedSet, role: str) -> tuple[tf.Tensor, tf.Tensor] | None:
+    """The stored n-grams of every word of a role, mapped; None without n-grams."""
     store = tokenized_set.ngrams(role)
     return None if store is None else mapped_tensors(store)
 
@@ -244,7 +234,7 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
     """All queries or documents of a set, in row order, as batches of tokens."""
     store = tokenized_set.tokens(role)
     values, offsets = mapped_tensors(store)
-    ngrams = _ngram_tensors(tokenized_set, role)
+    ngrams = ngram_tensors(tokenized_set, role)
 
     def batch(begin):
         rows = tf.range(begin, tf.minimum(begin + batch_size, len(store)))
@@ -260,3 +250,57 @@ def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
     # How far the pairs of each list lie from where they come in the result.
     shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
     return np.arange(len(shift)) + shift
+
+
+def prefetched(steps: tf.data.Dataset, batch: Callable, ahead: int) -> tf.data.Dataset:
+    """`batch(step)` for each step, with `number` of them prefetched."""
+    batch = tf.autograph.experimental.do_not_convert(batch)
+    batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
+    return batches.prefetch(ahead).with_options(plain_options())
+
+
+def plain_options() -> tf.data.Options:
+    """Options that make tf.data run a pipeline as given: no autotuning, no rewriting."""
+    # tf.data's autotuning wakes at intervals that double up to a minute, and closing a pipeline
+    # waits for it: an epoch of three seconds took up to five (TensorFlow 2.15 and 2.21). Rewriting
+    # takes half of the time that an iterator needs to start, and makes it no faster.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    return options
+
+
+def mapped_tensors(store: RaggedStore) -> tuple[tf.Tensor, tf.Tensor]:
+    """`(values, offsets)` as tensors; the values stay on disk, mapped into memory."""
+    if not len(store.values):
+        return tf.constant(store.values, store.dtype), tf.constant(store.offsets)
+    # DLPack shares arrays that may be written to, which a private mapping may: nothing reaches the
+    # file. (`ImmutableConst`, which is made for this, reads all of it into memory.)
+    values = np.memmap(store.path, store.dtype, mode="c")
+    return tf.experimental.dlpack.from_dlpack(values.__dlpack__()), tf.constant(store.offsets)
+
+
+def gather_rows(
+    values: tf.Tensor, offsets: tf.Tensor, rows: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """`[batch]` rows of a ragged store, by its `[all rows + 1]` int64 offsets, in the graph."""
+    gathered = tf.raw_ops.RaggedGather(
+        params_nested_splits=[offsets],
+        params_dense_values=values,
+        indices=rows,
+        OUTPUT_RAGGED_RANK=1,
+    )
+    (splits,) = gathered.output_nested_splits
+    lengths = tf.cast(splits[1:] - splits[:-1], tf.int32)
+    return gathered.output_dense_values, lengths, row_numbers(lengths)
+
+
+def row_numbers(lengths: tf.Tensor) -> tf.Tensor:
+    """`[sum of lengths]` int32, the row of each value, given the `[rows]` int32 lengths."""
+    # Several times faster than `tf.repeat`, which makes a matrix as wide as the longest row; but on
+    # the CPU only.
+    lengths, bits = tf.cast(lengths, tf.int64), tf.constant(32, tf.int64)
+    # One range per row, of numbers whose upper halves are the row number.
+    begins = tf.bitwise.left_shift(tf.range(tf.size(lengths, tf.int64)), bits)
+    ranges = tf.ragged.range(begins, begins + lengths)
+    return tf.cast(tf.bitwise.right_shift(ranges.flat_values, bits), tf.int32)

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tf_smoothclir.data.ragged_store import RaggedWriter, copy_mapped, keep_openings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
@@ -25,7 +24,10 @@ from tf_smoothclir.data.tokenized_set import (
     ROLES,
     TITLES,
     WHOLE,
+    RaggedWriter,
     TokenizedSet,
+    copy_mapped,
+    keep_openings,
     ngrams_store,
 )
 from tf_smoothclir.settings.text import TextSettings
@@ -37,12 +39,11 @@ from tf_smoothclir.storage.files import (
     write_array,
 )
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.given_vocabulary import given_vocabulary
+from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
-from tf_smoothclir.text.token_counter import TokenCounter
 from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.utils.devices import on_the_cpu
 from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.progress import progress_bar
@@ -80,16 +81,16 @@ def _tokenized(
     retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
 ) -> TokenizedSet:
     """The set, once the log says how much of its documents is read."""
-    found = TokenizedSet(
+    tokenized = TokenizedSet(
         retrieval_set,
         directory,
         vocabulary_dir,
         has_ngrams=settings.ngram_buckets > 0,
         pretokenized=settings.pretokenized,
     )
-    lengths, most = found.tokens("document").lengths, settings.max_document_tokens
+    lengths, most = tokenized.tokens("document").lengths, settings.max_document_tokens
     if settings.passage_words:
-        words = max(1, found.whole_documents().offsets[-1])
+        words = max(1, tokenized.whole_documents().offsets[-1])
         share = lengths.sum() / words
         logging.info(
             "Documents: lexical models read all %d words, towers %.0f%%", words, 100 * share
@@ -101,7 +102,7 @@ def _tokenized(
             most,
             100 * cut,
         )
-    return found
+    return tokenized
 
 
 def _encode(
@@ -133,10 +134,7 @@ def encode_role(
 
 
 def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory: Path) -> None:
-    """Cuts the store of documents as towers read them; another one keeps what lexical models read.
-
-    Towers read no titles.
-    """
+    """Cuts the store of documents as towers read them, without titles; another keeps all."""
     titles: np.ndarray | int = 0
     if settings.reads_titles:
         most, lengths = settings.read_tokens("document"), [np.zeros(0, np.int64)]
@@ -152,11 +150,8 @@ def cut_documents(retrieval_set: RetrievalSet, settings: TextSettings, directory
 def _count_and_encode(
     retrieval_set: RetrievalSet, settings: TextSettings, cache: Path, vocabulary_dir: Path
 ) -> Path:
-    """Writes token stores, and missing vocabularies, in one pass over the texts.
-
-    The pass stores provisional numbers, which become ids once the vocabulary is known. Returns the
-    directory of the stores.
-    """
+    """Writes token stores, and missing vocabularies, in one pass; returns the stores' directory."""
+    # The pass stores provisional numbers, which become ids once the vocabulary is known.
     counters = {role: TokenCounter(settings.pretokenized) for role in ROLES}
     if settings.shared_vocabulary:
         counters["document"] = counters["query"]
@@ -217,8 +212,8 @@ def _write_ngrams(
 
     with RaggedWriter(directory, ngrams_store(role), "<i4") as writer:
         writer.add(np.zeros(0), np.zeros(2, np.int64))
-        for found in map_in_threads(on_the_cpu(encode), text_batches(words)):
-            writer.add(found.flat_values.numpy(), found.row_lengths().numpy())
+        for buckets in map_in_threads(on_the_cpu(encode), text_batches(words)):
+            writer.add(buckets.flat_values.numpy(), buckets.row_lengths().numpy())
 
 
 def _store_numbers(

@@ -20,39 +20,25 @@ TABLE_1 = ("Language", "#Query", "#SR/Q", "#Documents")  # the columns of Table 
 
 @dataclasses.dataclass(frozen=True)
 class CollectionStatistics:
-    """Counts of a retrieval set.
+    """Counts of a retrieval set."""
 
-    "Partly relevant" (the paper's SR) is any grade from 1 up to, but not including, the highest
-    grade of the set. A percentile is the smallest value that at least that share of the queries or
-    texts does not exceed.
-
-    Attributes:
-        partly_relevant_mean: Partly relevant documents per query, the paper's SR/Q.
-        without_partly_relevant: Share of the queries without a partly relevant document, 0..1.
-        partly_relevant_percentiles: Partly relevant documents per query, one number for each of
-            `PERCENTILES`.
-        query_length_mean: Mean number of white-space separated tokens in a query.
-        query_length_median: The same, 50th percentile.
-        document_length_mean: Mean number of white-space separated tokens in a document.
-        document_length_median: The same, 50th percentile.
-        query_vocabulary: Lower-cased words (letters, digits, underscores) that occur at least twice
-            in the queries.
-        splits: Split -> number of queries; None if the set has no splits of its own.
-    """
+    # "Partly relevant" (the paper's SR): from grade 1 to below the highest. A percentile is the
+    # smallest value that at least that share does not exceed. Lengths count what white space
+    # separates.
 
     name: str
     queries: int
     documents: int
-    partly_relevant_mean: float
-    without_partly_relevant: float
-    partly_relevant_percentiles: tuple[int, ...]
+    partly_relevant_mean: float  # documents per query, the paper's SR/Q
+    without_partly_relevant: float  # share of the queries, 0..1
+    partly_relevant_percentiles: tuple[int, ...]  # documents per query, at each of `PERCENTILES`
     query_length_mean: float
     query_length_median: int
     document_length_mean: float
     document_length_median: int
-    query_vocabulary: int
+    query_vocabulary: int  # lower-cased words that occur at least twice
     document_vocabulary: int
-    splits: dict[str, int] | None
+    splits: dict[str, int] | None  # split -> queries; None if the set has none of its own
 
     def to_dict(self) -> dict[str, Any]:
         """The attributes as a dictionary for JSON."""

@@ -20,14 +20,13 @@ from absl import logging
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.digests import file_digest
 from tf_smoothclir.storage.files import discard_directory
-from tf_smoothclir.storage.folder import damage_in, new_folder
-from tf_smoothclir.text.given_vocabulary import vocabulary_digest
+from tf_smoothclir.storage.folder import damage_in, file_digest, new_folder
+from tf_smoothclir.text.new_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.paths import local_path
 
 _CACHED = "cached"  # the kind of its folders
-_FORMAT = 5  # part of every digest; increase it when the tokeniser or the files change
+_FORMAT = 6  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 

@@ -1,19 +1,110 @@
-"""A retrieval set as token ids."""
+"""Rows of different lengths in flat files, memory-mapped; a retrieval set as token ids in them."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.storage.files import copy_file, open_to_write, write_array
 from tf_smoothclir.text.vocabulary import read_vocabulary
 
+_VALUES_PER_PIECE = 1 << 22
+_ROWS_PER_PIECE = 1 << 14
 ROLES = ("query", "document")
 TITLES = "document.titles"  # the lengths of titles, where these are read
 WHOLE = "document.whole"  # store of all documents, where `document` cuts any
+
+
+class RaggedStore:
+    """An immutable list of rows, such as the token ids of every document of a collection."""
+
+    # `<name>.values` has all rows one after the other, `<name>.offsets` (int64) where each begins
+    # and the last ends: little-endian without a header, so NumPy and TensorFlow can map them.
+
+    def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
+        self.path = Path(directory, f"{name}.values")
+        self.dtype = np.dtype(dtype)
+        self.offsets = np.fromfile(Path(directory, f"{name}.offsets"), "<i8")
+        self.values = _map(self.path, self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """`[rows]` int64, the number of values in each row."""
+        return np.diff(self.offsets)
+
+
+def _map(path: Path, dtype: np.dtype) -> np.ndarray:
+    if not path.stat().st_size:  # an empty file cannot be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r")
+
+
+class RaggedWriter:
+    """Writes a `RaggedStore`, batch by batch; a context manager."""
+
+    def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
+        self._dtype = np.dtype(dtype)
+        self._values = open_to_write(Path(directory, f"{name}.values"))
+        self._offsets = open_to_write(Path(directory, f"{name}.offsets"))
+        self._end = 0
+        write_array(self._offsets, np.zeros(1), "<i8")
+
+    def __enter__(self) -> RaggedWriter:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        with contextlib.closing(self._offsets):  # also if the disk is full
+            self._values.close()
+
+    def add(self, values: np.ndarray, lengths: np.ndarray) -> None:
+        """Appends rows: `[sum of lengths]` values, row after row, and `[rows]` lengths."""
+        ends = self._end + np.cumsum(lengths, dtype=np.int64)
+        write_array(self._values, values, self._dtype)
+        write_array(self._offsets, ends, "<i8")
+        if len(ends):
+            self._end = int(ends[-1])
+
+
+def keep_openings(
+    directory: str | os.PathLike, name: str, whole: str, most: int, skipped: np.ndarray | int = 0
+) -> None:
+    """Cuts rows to `most` values after some; if that leaves any out, `whole` keeps all of them."""
+    store = RaggedStore(directory, name, "<i4")
+    if store.lengths.max(initial=0) <= most and not np.any(skipped):
+        return
+    begins = np.minimum(store.offsets[:-1] + skipped, store.offsets[1:])
+    for suffix in ("values", "offsets"):
+        os.replace(Path(directory, f"{name}.{suffix}"), Path(directory, f"{whole}.{suffix}"))
+    with RaggedWriter(directory, name, store.dtype) as writer:
+        for first in range(0, len(store), _ROWS_PER_PIECE):
+            rows = slice(first, min(first + _ROWS_PER_PIECE, len(store)))
+            lengths = np.minimum(store.offsets[1:][rows] - begins[rows], most)
+            before = np.cumsum(lengths) - lengths
+            places = np.arange(lengths.sum()) + np.repeat(begins[rows] - before, lengths)
+            writer.add(store.values[places], lengths)
+
+
+def copy_mapped(
+    source: str | os.PathLike, target: str | os.PathLike, name: str, mapping: np.ndarray
+) -> None:
+    """Writes `target/name.*` with `mapping[value]` for each value of `source/name.*`, in pieces."""
+    copy_file(Path(source, f"{name}.offsets"), Path(target, f"{name}.offsets"))
+    values, mapped = (Path(directory, f"{name}.values") for directory in (source, target))
+    # The pages of a mapped file would count as memory in use.
+    with open(values, "rb") as numbers, open_to_write(mapped) as ids:
+        while len(piece := np.fromfile(numbers, "<i4", _VALUES_PER_PIECE)):
+            write_array(ids, mapping[piece], "<i4")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,9 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
-from tf_smoothclir.data.ragged_store import RaggedStore
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
 _LISTS_PER_CHUNK = 1 << 11
@@ -31,14 +30,15 @@ class Occurrences:
     counts: np.ndarray  # `[tokens]` int64, the number of places
 
     def vectors(self) -> np.ndarray:
-        """`[tokens, dim]` float32.
-
-        A token's vector is the sum over its n places, divided by √n. Its entries have the variance
-        1 - n / N for N places in all, so a token that occurs everywhere says nothing; a token that
-        occurs nowhere has zeros. The inner product of two vectors, divided by `dim`, estimates the
-        correlation (φ) of occurring in the same places.
-        """
+        """`[tokens, dim]` float32: sums over a token's n places, divided by √n; or zeros."""
+        # Entries have the variance 1 - n / N for N places in all: a token that occurs everywhere
+        # says nothing. The inner product of two, divided by `dim`, estimates the correlation (φ) of
+        # occurring in the same places.
         return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
+
+    def of_rows(self, rows: slice) -> Occurrences:
+        """Those of some tokens."""
+        return Occurrences(self.sums[rows], self.counts[rows])
 
     def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
         """Yields those of n-grams, where words with them occur, some buckets at a time."""
@@ -58,29 +58,27 @@ class Occurrences:
 def occurrences(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
-    """Occurrences of tokens in the training pairs of the highest grade.
-
-    Each training query is a place: the query and its documents of the highest grade occur there.
-    The vectors of the places are drawn from N(0, 1) and centred over all places.
-    """
+    """Occurrences of tokens in the training pairs of the highest grade."""
+    # Each training query is a place, where it and its best documents occur; vectors are drawn from
+    # N(0, 1) and centred.
     stores = {role: tokenized_set.tokens(role) for role in roles}
     best = tokenized_set.retrieval_set.num_grades - 1
     lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=seed)
-    number = len(lists.query_rows)
-    random = np.random.default_rng(seed).standard_normal((number, dim), np.float32)
+    places_in_all = len(lists.query_rows)
+    random = np.random.default_rng(seed).standard_normal((places_in_all, dim), np.float32)
     random -= random.mean(axis=0)
     keys = [np.zeros(0, np.int64)]
-    for begin in range(0, number, _LISTS_PER_CHUNK):
+    for begin in range(0, places_in_all, _LISTS_PER_CHUNK):
         of_chunk = [
-            tokens.astype(np.int64) * number + place
-            for place in range(begin, min(begin + _LISTS_PER_CHUNK, number))
+            tokens.astype(np.int64) * places_in_all + place
+            for place in range(begin, min(begin + _LISTS_PER_CHUNK, places_in_all))
             for role in roles
             for tokens in _tokens_in(stores[role], _rows(lists, place, role, best), size)
         ]
         keys.append(np.unique(np.concatenate([*keys[:1], *of_chunk])))
-    tokens, places = np.divmod(np.sort(np.concatenate(keys)), number)
+    tokens, places = np.divmod(np.sort(np.concatenate(keys)), places_in_all)
     sums = tf.sparse.segment_sum(random, places, tokens, num_segments=size)  # copies no rows
-    return Occurrences(sums.numpy(), np.bincount(tokens, minlength=size))
+    return Occurrences(np.asarray(sums), np.bincount(tokens, minlength=size))  # a view
 
 
 def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:
@@ -101,14 +99,9 @@ def _tokens_in(store: RaggedStore, rows: np.ndarray, size: int) -> Iterator[np.n
 def inverse_document_frequency(
     tokenized_set: TokenizedSet, roles: Sequence[str], vocabulary_size: int
 ) -> np.ndarray:
-    """Ln(1 + N / n) for each token, which n of N texts contain.
-
-    The texts are the documents and the training queries. A token without a text counts as if it had
-    one, and so does "unknown": its words are as rare as any.
-
-    Returns:
-        `[vocabulary_size]` float64, all above 0.
-    """
+    """Ln(1 + N / n), `[vocabulary_size]` float64, for tokens that n of N texts contain."""
+    # Of documents and training queries. A token without a text counts as if it had one, and so does
+    # "unknown".
     texts, having = 0, np.zeros(vocabulary_size, np.int64)
     for role in roles:
         store = tokenized_set.tokens(role)
@@ -123,7 +116,7 @@ def inverse_document_frequency(
 
 def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarray:
     """`[size]`, the number of `counted` rows that contain each value."""
-    found = np.zeros(size, np.int64)
+    having = np.zeros(size, np.int64)
     for begin in range(0, len(store), _TEXTS_PER_CHUNK):
         rows = np.arange(begin, min(begin + _TEXTS_PER_CHUNK, len(store)))
         lengths = np.where(counted[rows], store.lengths[rows], 0)
@@ -132,5 +125,5 @@ def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarra
             ids = np.concatenate(values)
             ids[ids >= size] = UNKNOWN_ID  # words outside the vocabulary, which have n-grams only
             pairs = np.repeat(rows, lengths) * size + ids
-            found += np.bincount(np.unique(pairs) % size, minlength=size)
-    return found
+            having += np.bincount(np.unique(pairs) % size, minlength=size)
+    return having

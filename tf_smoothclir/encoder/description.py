@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.storage.files import open_text_to_write, read_json
+from tf_smoothclir.storage.files import open_text_to_write, read_record
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
 
 DESCRIPTION = "assets.extra/encoder.json"
 _VARIABLES = "variables/variables.data-00000-of-00001"
@@ -27,13 +26,9 @@ _BYTES_TO_COMPARE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """Place of an array of little-endian float32 in the file of the variables.
+    """Place of an array of little-endian float32 in the file of the variables."""
 
-    Attributes:
-        offset: Bytes before it.
-    """
-
-    offset: int
+    offset: int  # bytes before it
     shape: tuple[int, ...]
 
 
@@ -48,28 +43,20 @@ class Ngrams:
 
 @dataclasses.dataclass(frozen=True)
 class TowerDescription:
-    """Settings by which a tower of average pooling makes vectors from texts.
+    """Settings by which a tower of average pooling makes vectors from texts."""
 
-    Attributes:
-        vocabulary: Relative path of the file of its words.
-        max_tokens: Longer texts are cut to this many tokens.
-        arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
-            `[buckets, dim]`; `token_weights`, `[words, 1]`, of which the weights are softplus after
-            multiplication by `pace`; `position_weights`, `[parts]`, logarithms.
-        part_begins: First position of each of the parts of a text that `position_weights` weigh.
-        pace: See `arrays`.
-        ngrams: None for words alone.
-        pretokenized: Whether words are what stands between white space.
-    """
+    # Arrays: `embeddings`, `[words, dim]`, and as far as the tower has them `ngram_embeddings`,
+    # `[buckets, dim]`; `token_weights`, `[words, 1]`, softplus after multiplication by `pace`;
+    # `position_weights`, `[parts]`, logarithms.
 
-    vocabulary: str
-    max_tokens: int
+    vocabulary: str  # relative path
+    max_tokens: int  # of a text, the first ones
     epsilon: float
     arrays: dict[str, StoredArray]
-    part_begins: tuple[int, ...]
+    part_begins: tuple[int, ...]  # first position of each part that is weighed
     pace: float
-    ngrams: Ngrams | None
-    pretokenized: bool = False
+    ngrams: Ngrams | None  # None for words alone
+    pretokenized: bool = False  # words are what stands between white space
 
     def write(self, directory: Path) -> None:
         """Writes the description into the directory of a SavedModel, which is not published yet."""
@@ -81,18 +68,10 @@ class TowerDescription:
     @classmethod
     def read(cls, directory: Path) -> TowerDescription:
         """Reads the description of a tower."""
-        path = directory / DESCRIPTION
-        try:
-            return record_from_json(cls, read_json(path))
-        except FileNotFoundError:
-            reason = (
-                "this tower cannot be computed without TensorFlow: only towers of average pooling"
-                " can"
-            )
-            raise input_error(directory, reason, "Load the tower as a SavedModel") from None
-        except (OSError, ValueError) as error:
-            reason = f"it cannot be read ({error})"
-            raise input_error(path, reason, "Export the run again") from None
+        if (path := directory / DESCRIPTION).exists():
+            return read_record(path, cls, "Export the run again")
+        reason = "without TensorFlow, only towers of average pooling can be computed"
+        raise input_error(directory, reason, "Load the tower as a SavedModel")
 
     def array(self, directory: Path, name: str) -> np.ndarray:
         """An array, mapped from the file of the variables."""

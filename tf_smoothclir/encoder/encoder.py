@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder.description import DESCRIPTION, TowerDescription, version_directory
-from tf_smoothclir.encoder.ngram_buckets import ngram_buckets
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead
+from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead, ngram_buckets
 from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.paths import local_path
 
@@ -39,21 +38,13 @@ class TokenVectors(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """The tokens of texts.
+    """The tokens of texts."""
 
-    Attributes:
-        words: Distinct ones.
-        vectors: `[distinct, dim]` float32.
-        numbers: `[tokens]`, the place of each token in `words`.
-        weights: `[tokens]` float32.
-        ends: `[texts]`, where the tokens of each text end.
-    """
-
-    words: list[str]
-    vectors: np.ndarray
-    numbers: np.ndarray
-    weights: np.ndarray
-    ends: np.ndarray
+    words: list[str]  # distinct ones
+    vectors: np.ndarray  # `[distinct, dim]` float32
+    numbers: np.ndarray  # `[tokens]`, the place of each token in `words`
+    weights: np.ndarray  # `[tokens]` float32
+    ends: np.ndarray  # `[texts]`, where the tokens of each text end
 
     def texts(self) -> Iterator[slice]:
         """Yields where the tokens of each text are."""
@@ -96,13 +87,7 @@ class Encoder:
 
     @classmethod
     def of_version(cls, directory: Path, role: str, *, is_checked: bool = False) -> Encoder:
-        """Loads a tower from the directory of its version; see the constructor.
-
-        Args:
-            directory: Has its SavedModel and its manifest.
-            role: "query" or "document".
-            is_checked: Its files have been compared with its manifest already.
-        """
+        """Loads a tower from the directory of its version, perhaps of checked files."""
         encoder = cls.__new__(cls)
         encoder._load(directory, role, is_checked)
         return encoder
@@ -196,11 +181,9 @@ class Encoder:
         return _Read(words, self._word_vectors(words, ids), numbers, weights, ends)
 
     def _words(self, texts: list[Text]) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """The distinct words; `[tokens]`, the place of each token there; `[texts]` lengths.
-
-        No token reaches over a plain space, so that what stands between two of them, a chunk, has
-        its tokens whatever is around it: each different chunk is split once.
-        """
+        """The distinct words; `[tokens]`, the place of each token there; `[texts]` lengths."""
+        # No token reaches over a plain space, so what stands between two of them has its tokens
+        # whatever is around it: each different chunk is split once.
         # Each different chunk gets a number; `of_texts` has those of all texts, `[chunks]`.
         split = [_characters(text).split(" ") for text in texts]
         chunks = _Numbers()
@@ -225,7 +208,7 @@ class Encoder:
     def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
         """`[words, dim]` float32; see `towers/word_table.py`."""
         if not self._tower.ngrams:
-            return self._rows("embeddings", ids)
+            return self._arrays["embeddings"][ids]
         settings = self._tower.ngrams
         buckets, numbers = ngram_buckets(
             words, settings.buckets, settings.shortest, settings.longest
@@ -233,17 +216,14 @@ class Encoder:
         vectors = np.zeros([len(words), self.dim], np.float32)
         # Rows are copied before they are summed: a few words at a time, so that they stay in cache.
         for part, of_part in _steps(numbers, _NUMBERS_PER_STEP // self.dim):
-            rows = self._rows("ngram_embeddings", buckets[of_part])
+            rows = self._arrays["ngram_embeddings"][buckets[of_part]]
             has_some = numbers[part] > 0  # reduceat would give an empty run the next row
             counts = numbers[part][has_some]
             sums = np.add.reduceat(rows, np.cumsum(counts) - counts) if counts.size else rows
             vectors[part][has_some] = sums / np.sqrt(counts)[:, np.newaxis]
         has_own = np.flatnonzero(ids > _UNKNOWN_ID)
-        vectors[has_own] += self._rows("embeddings", ids[has_own])
+        vectors[has_own] += self._arrays["embeddings"][ids[has_own]]
         return vectors
-
-    def _rows(self, table: str, numbers: np.ndarray) -> np.ndarray:
-        return self._arrays[table][numbers]
 
 
 class _Ids(dict):

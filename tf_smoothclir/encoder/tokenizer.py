@@ -49,15 +49,9 @@ def is_pair(token: str) -> bool:
 
 
 def passage_text(
-    text: str, number: int, longest: int, title: str = "", pretokenized: bool = False
+    text: str, index: int, longest: int, title: str = "", pretokenized: bool = False
 ) -> str:
-    """A passage of a text, as `lexical.words.Words.passages` cuts it, in whole words.
-
-    Args:
-        number: From 0.
-        longest: Tokens of a passage.
-        title: What stands before the text, and is counted too.
-    """
+    """A passage, as `Words.passages` cuts it, in whole words; `longest` counts the title."""
     tokens = functools.partial(tokens_of, pretokenized=pretokenized)
     words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
     first = len(tokens(title))
@@ -68,7 +62,7 @@ def passage_text(
         for place, (before, word) in enumerate(itertools.pairwise(words)):
             pairs[place] = before.end() == word.start() and all(unspaced[place : place + 2])
     ends = list(itertools.accumulate(map(operator.add, counts, pairs), initial=first))
-    begin = max(0, min(number * max(1, longest // 2), ends[-1] - longest))
+    begin = max(0, min(index * max(1, longest // 2), ends[-1] - longest))
     passage = slice(bisect.bisect_right(ends, begin) - 1, bisect.bisect_left(ends, begin + longest))
     if ends[passage.stop : passage.stop + 1] == [begin + longest]:  # perhaps the first of a pair
         ends_with_pair = any(pairs[max(0, passage.stop - 1) : passage.stop])
@@ -84,10 +78,10 @@ def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, int, str]
             yield *chunk.span(), chunk[0]
             continue
         pieces = [(piece, tokens_of(piece[0])) for piece in _piece().finditer(chunk[0])]
-        pieces = [(piece, found[0]) for piece, found in pieces if len(found) == 1]
+        pieces = [(piece, tokens[0]) for piece, tokens in pieces if len(tokens) == 1]
         for place, (piece, token) in enumerate(pieces):
             # A character is marked for a pair too, of it and the one after or before it.
-            ones = [one for _, one in pieces[max(0, place - 1) : place + 2]]
+            ones = [neighbour for _, neighbour in pieces[max(0, place - 1) : place + 2]]
             pairs = filter(is_pair, map(operator.add, ones, ones[1:]))
             if (word := next(filter(words.__contains__, (token, *pairs)), None)) is not None:
                 yield chunk.start() + piece.start(), chunk.start() + piece.end(), word
@@ -99,7 +93,7 @@ def has_letters(token: str) -> bool:
         return any(map(str.isalnum, token))
     others = [_class(name) for name in ("single", "mark", "sign")]
     return any(
-        character != "_" and not any(ord(character) in other for other in others)
+        character != "_" and not any(ord(character) in codes for codes in others)
         for character in token
     )
 
@@ -127,10 +121,9 @@ class _Class:
 
 
 class _Replacements(dict):
-    """Code point -> what stands for it in a text whose tokens are separated by spaces.
+    """Code point -> what stands for it in a text whose tokens are separated by spaces."""
 
-    Only characters of unspaced scripts stay as they are: what is right depends on their marks.
-    """
+    # Only characters of unspaced scripts stay as they are: what is right depends on their marks.
 
     def __init__(self):
         super().__init__(_lower_case())

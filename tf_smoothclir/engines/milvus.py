@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tf_smoothclir.publishing.manifest import VersionFacts
+from tf_smoothclir.publishing.export_directory import VersionFacts
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.records import record_from_json
 
@@ -23,39 +23,24 @@ _PROPERTY = "tf_smoothclir"  # of a collection: its note
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CollectionNote(VersionFacts):
-    """Facts of a collection in an engine.
+    """Facts of a collection in an engine."""
 
-    Attributes:
-        halves: Names of the halves of an index that it holds, each in a field of this name.
-        kind: Of the index of vectors, one of `index_kind.KINDS`.
-        role: "collection".
-    """
-
-    halves: tuple[str, ...]
-    kind: str
+    halves: tuple[str, ...]  # names of the halves of an index, each in a field of this name
+    kind: str  # of the index of vectors, one of `index_kind.KINDS`
     role: ClassVar[str] = "collection"
 
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """Address of a collection in an engine.
-
-    Attributes:
-        filter: Only documents for which this expression holds are found; empty for all.
-    """
+    """Address of a collection in an engine."""
 
     uri: str
     collection: str
-    filter: str = ""
+    filter: str = ""  # only documents for which it holds are found; empty for all
 
 
 class Milvus:
-    """A connection. What the engine refuses is an `InputError`.
-
-    Attributes:
-        client: The `pymilvus.MilvusClient`; call it in a `with explained(...)`.
-        api: The module `pymilvus`.
-    """
+    """A connection; what the engine refuses is an `InputError` inside `with explained(...)`."""
 
     def __init__(self, uri: str):
         self.api = _load()

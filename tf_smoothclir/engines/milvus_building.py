@@ -14,7 +14,7 @@ from tf_smoothclir.engines.milvus_collection import MilvusCollection, field_valu
 from tf_smoothclir.index.document_collections import Collection, check_ids
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.index_kind import AUTO, kind_for
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.text.batches import in_batches, text_batches
 from tf_smoothclir.utils.errors import input_error
@@ -36,11 +36,8 @@ def build_collection(
     data: DataSettings | None = None,
     overwrite: bool = False,
 ) -> MilvusCollection:
-    """Encodes a collection and writes it into Milvus.
-
-    It is written as `<name>_building`, and gets its name once it is complete. An interrupted build
-    starts from the beginning.
-    """
+    """Encodes a collection and writes it into Milvus; after an interruption, all again."""
+    # It is written as `<name>_building`, and gets its name once it is complete.
     if milvus.has(name):
         milvus.note(name)  # nothing that is not ours is ever replaced
         if not overwrite:
@@ -80,10 +77,8 @@ def change_collection(
     add: Collection | None = None,
     remove: Sequence[str] = (),
 ) -> MilvusCollection:
-    """Removes documents, then adds others, which replace those of the same ids.
-
-    Milvus takes the changes batch by batch: after an interruption, give them again.
-    """
+    """Removes documents, then adds others, which replace those of the same ids."""
+    # Milvus takes the changes batch by batch: after an interruption, give them again.
     target = MilvusCollection(milvus, name)
     check_pair(target.manifest, export)
     documents = 0 if add is None else _checked_size(add)
@@ -104,10 +99,7 @@ def _checked_size(collection: Collection) -> int:
 
 
 def _write(
-    target: MilvusCollection,
-    documents: Iterator[Text],
-    halves: Sequence[Half],
-    count: int,
+    target: MilvusCollection, documents: Iterator[Text], halves: Sequence[Half], count: int
 ) -> None:
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], dict]:
         return batch, {half.name: field_values(half.name, half.encode(batch)) for half in halves}

@@ -18,8 +18,7 @@ from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.index.index_kind import EFFORT, FLAT, HNSW_CONSTRUCTION, HNSW_NEIGHBOURS
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.protocols.text_search import SearchHit
+from tf_smoothclir.protocols.text_search import CutPoints, SearchHit
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
@@ -33,14 +32,10 @@ _IDS_PER_CALL = 1000
 
 
 class PartOfQuery(NamedTuple):
-    """Part of a query for one half of the index.
-
-    Attributes:
-        value: A vector, `[dim]` float32, or words, as `sparse_value` returns them.
-    """
+    """Part of a query for one half of the index."""
 
     half: str
-    value: Any
+    value: Any  # `[dim]` float32, or words of `sparse_value`
     weight: float
 
 
@@ -60,10 +55,7 @@ class MilvusCollection:
         schema, indexes = schema_and_indexes(milvus, note, dim)
         with milvus.explained(f"--engine_collection={name}"):
             client.create_collection(
-                name,
-                schema=schema,
-                properties=milvus.properties(note),
-                consistency_level="Bounded",
+                name, schema=schema, properties=milvus.properties(note), consistency_level="Bounded"
             )
             client.create_index(name, indexes, sync=False)  # there is nothing to wait for
         return cls(milvus, name)
@@ -107,23 +99,15 @@ class MilvusCollection:
     def search(
         self, query_vectors: np.ndarray, depth: int, cut_points: CutPoints | None = None
     ) -> list[list[SearchHit]]:
-        """The best documents of each query by their vectors.
-
-        Among the documents that Milvus returns, equal scores are ordered by a hash of the id.
-
-        Args:
-            query_vectors: `[queries, dim]`, from the query tower of the same training run.
-        """
+        """The best documents by `[queries, dim]`; equal scores by a hash of the id."""
         vectors = list(np.asarray(query_vectors, np.float32))
-        found = self._search("dense", vectors, depth)
-        return [self._hits(row, 1.0, cut_points) for row in found]
+        rows = self._search("dense", vectors, depth)
+        return [self._hits(row, 1.0, cut_points) for row in rows]
 
     def search_sum(self, parts: Sequence[PartOfQuery], depth: int) -> list[SearchHit]:
-        """The best documents of a query by a weighted sum, which Milvus computes.
-
-        It adds the scores of the best `candidates(depth)` documents by words, and as many by
-        vectors; a document that is among one of them only has nothing of the other score.
-        """
+        """The best documents of a query by a weighted sum, which Milvus computes."""
+        # Of the best `candidates(depth)` documents by words and by vectors; one that is among one
+        # of them only has nothing of the other score.
         if not parts:
             return []
         if len(parts) == 1:
@@ -156,8 +140,8 @@ class MilvusCollection:
             rows = self._milvus.client.query(
                 self._name, filter=_one_of(ids), output_fields=["id", *self.manifest.halves]
             )
-        found = {row["id"]: row for row in rows}
-        return [found[id_] for id_ in ids]
+        fields = {row["id"]: row for row in rows}
+        return [fields[id_] for id_ in ids]
 
     def _search(self, half: str, values: list, depth: int):
         check_depth(depth)
@@ -180,9 +164,9 @@ class MilvusCollection:
         where = f"--filter={self._filter}" if self._filter else ""
         return self._milvus.explained(where, "See milvus.io/docs/boolean.md for the syntax")
 
-    def _hits(self, found, weight: float, cut_points: CutPoints | None) -> list[SearchHit]:
-        scores = np.array([weight * hit["distance"] for hit in found], np.float32)
-        hashes = hash_ids([hit["id"] for hit in found])
+    def _hits(self, rows, weight: float, cut_points: CutPoints | None) -> list[SearchHit]:
+        scores = np.array([weight * hit["distance"] for hit in rows], np.float32)
+        hashes = hash_ids([hit["id"] for hit in rows])
         order = [place for place in np.lexsort((hashes, -scores)) if scores[place]]
         grades: Sequence = [None] * len(order)
         if cut_points is not None:
@@ -192,9 +176,9 @@ class MilvusCollection:
                 rank,
                 float(scores[place]),
                 grade,
-                found[place]["id"],
-                found[place]["entity"]["title"],
-                found[place]["entity"]["text"],
+                rows[place]["id"],
+                rows[place]["entity"]["title"],
+                rows[place]["entity"]["text"],
             )
             for rank, (place, grade) in enumerate(zip(order, grades), start=1)
         ]
@@ -253,12 +237,7 @@ def field_values(half: str, rows: Any) -> list:
 
 
 def sparse_value(words: np.ndarray, weights: np.ndarray) -> dict[int, float]:
-    """A sparse vector as Milvus takes it.
-
-    Args:
-        words: `[words]` int.
-        weights: `[words]` float32.
-    """
+    """A sparse vector as Milvus takes it, of `[words]` int and float32 weights."""
     return dict(zip(words.tolist(), weights.tolist())) or _EMPTY
 
 

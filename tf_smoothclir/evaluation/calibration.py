@@ -18,20 +18,13 @@ import numpy as np
 from scipy import optimize
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 
 PROBABLE = 0.55  # so that about four of five first hits of three words called relevant are
 
 
-def calibrated(
-    validation: Evaluation,
-    of_short: Hits | None = None,
-) -> CutPoints:
-    """Cut points for the candidate lists and the hits of a split.
-
-    Args:
-        of_short: Hits of short queries; None for a scorer that ranks no collection.
-    """
+def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoints:
+    """Cut points for candidate lists and, where there are `of_short` queries' hits, for hits."""
     lists = best_cut_points(validation.scores_by_grade)
     scores, shares = lists, ()
     if of_short is not None and len(of_short.scores):
@@ -44,12 +37,7 @@ def calibrated(
 def probable_cut_points(
     scores: np.ndarray, grades: np.ndarray, num_grades: int
 ) -> tuple[float, ...]:
-    """For each grade from 1 on, the score from which on it, or a higher one, is probable.
-
-    Args:
-        scores: `[hits]` float32, of first hits; 0 for none.
-        grades: `[hits]` int, 0..`num_grades`-1.
-    """
+    """From grade 1 on, the score of `[hits]` first hits from which on it is probable."""
     points = [_probable(scores, grades >= grade) for grade in range(1, num_grades)]
     return tuple(np.maximum.accumulate(points).tolist())
 
@@ -67,24 +55,20 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
     slope, bias = optimize.minimize(loss, np.zeros(2)).x
     logit = np.log(PROBABLE / (1 - PROBABLE))
     if slope > 0:
-        found = mean + deviation * (logit - bias) / slope
+        even = mean + deviation * (logit - bias) / slope
     else:  # scores say nothing: all are as probable
-        found = -np.inf if bias >= logit else np.inf
+        even = -np.inf if bias >= logit else np.inf
     # No score that was not seen decides: beyond them, a line says nothing.
     lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
-    return float(np.float32(np.clip(found, lowest, np.max(scores))))
+    return float(np.float32(np.clip(even, lowest, np.max(scores))))
 
 
 def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
-    """The K-1 cut points of the highest macro-averaged accuracy.
-
-    The grade of a score is the number of cut points below it. A cut point lies half-way between two
-    neighbouring scores; two are equal where the grade between them is better never predicted.
-
-    They are exact: with P_g[c] the share of the documents of grade g below c, the accuracy is a
-    constant plus the sum of P_{g-1}[c_g] - P_g[c_g] over the cut points. So the best sum whose last
-    cut point is c_g adds this to the best sum of those before it that are not above c_g.
-    """
+    """The K-1 cut points, between neighbouring scores, of the highest macro-averaged accuracy."""
+    # Exact: with P_g[c] the share of the documents of grade g below c, the accuracy is a constant
+    # plus the sum of P_{g-1}[c_g] - P_g[c_g] over the cut points. So the best sum whose last cut
+    # point is c_g adds this to the best sum of those before it that are not above c_g. Two are
+    # equal where the grade between is better never predicted.
     by_grade = [np.sort(np.asarray(scores, np.float32)) for scores in scores_by_grade]
     values = np.unique(np.concatenate(by_grade))
     # Place c is above the c lowest values.
@@ -96,11 +80,11 @@ def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:
     for lower, upper in itertools.pairwise(shares):
         sums = np.maximum.accumulate(sums) + lower - upper
         places.append(sums)
-    last, found = len(values), []
+    last, chosen = len(values), []
     for sums in reversed(places):
         last = int(np.argmax(sums[: last + 1]))
-        found.append(last)
-    return tuple(_between(values, place) for place in reversed(found))
+        chosen.append(last)
+    return tuple(_between(values, place) for place in reversed(chosen))
 
 
 def _between(values: np.ndarray, place: int) -> float:

@@ -6,12 +6,11 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-from tf_smoothclir.evaluation.compare import Difference
+from tf_smoothclir.evaluation.compare import RESAMPLES, Difference
 from tf_smoothclir.evaluation.metrics import RULES
-from tf_smoothclir.evaluation.significance import RESAMPLES
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.storage.files import make_directory, write_json, write_text
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 HEADER = (
     *("metric", "system", "queries", "mean", "difference (95% interval)", "p", "p (Holm)"),
@@ -58,7 +57,7 @@ def legend(
     others = len(systems) - 1
     judged = len(systems[baseline].query_ids)
     left_out = max(row.left_out for row in rows)
-    found = {
+    rules = {
         "baseline": f"{baseline}; a positive difference is better than it",
         "queries": f"{judged:,} judged; a metric leaves out those without a document that is"
         f" relevant for it, here {left_out:,} at most",
@@ -73,7 +72,7 @@ def legend(
         "judgments": "unjudged documents have grade 0; relevant documents that are not retrieved"
         " count in NDCG and MAP; judged queries that a run lacks score 0",
     }
-    return {**found, **{f"run {name}": _remarks(run) for name, run in systems.items()}}
+    return {**rules, **{f"run {name}": _remarks(run) for name, run in systems.items()}}
 
 
 def _remarks(run: RunMetrics) -> str:

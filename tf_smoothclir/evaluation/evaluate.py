@@ -12,21 +12,22 @@ import numpy as np
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.languages import LANGUAGES, language_figures
+from tf_smoothclir.evaluation.compare import bootstrap_interval
 from tf_smoothclir.evaluation.metrics import (
     DEPTH,
+    LANGUAGES,
     RULES,
     confusion_matrix,
     counts,
     grade_metrics,
+    language_figures,
     list_metrics,
     mean_metrics,
+    named_measures,
     retrieval_metrics,
 )
-from tf_smoothclir.evaluation.named_measures import named_measures
-from tf_smoothclir.evaluation.significance import bootstrap_interval
-from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, CutPoints, hit_shares
 from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer
+from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, CutPoints, hit_shares
 
 # The lists of an evaluation are the same for every run, whatever the seed of its training.
 NEGATIVES_SEED = 13
@@ -116,7 +117,7 @@ class Evaluation:
         if cut_points in (None, NEVER_RELEVANT) or not self.scores_by_grade:
             return self
         num_grades = len(self.scores_by_grade)
-        sizes = [len(own) for own in self.scores_by_grade]
+        sizes = [len(scores) for scores in self.scores_by_grade]
         predicted = cut_points.of_lists(np.concatenate(self.scores_by_grade))
         confusion = confusion_matrix(np.repeat(np.arange(num_grades), sizes), predicted, num_grades)
         graded = dataclasses.replace(self, confusion=confusion)
@@ -171,11 +172,7 @@ def evaluate_split(
     trec_dir: Path | None = None,
     measures: Sequence[str] = (),
 ) -> Evaluation:
-    """Measures the ranking of candidate lists and, of a retriever, full retrieval.
-
-    Args:
-        measures: Names for `named_measures` of full retrieval.
-    """
+    """Measures candidate lists and, of a retriever, full retrieval, by `measures` too."""
     lists = candidate_lists(retrieval_set, split, negatives=negatives, seed=NEGATIVES_SEED)
     ranking, hits, languages = None, None, {}
     if isinstance(scorer, Retriever):
@@ -213,10 +210,10 @@ def _named(
     qrels: dict[str, dict[str, int]] = {query: {} for query in ids}
     judged = retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades.tolist()
     for query, document, grade in zip(*judged):
-        if (own := qrels.get(query_ids[query])) is not None:
-            own[document_ids[document]] = grade
-    found = named_measures(dict(zip(names, names)), run, qrels, ids)
-    return {f"full/{name}": values for name, values in found.items()}
+        if (of_query := qrels.get(query_ids[query])) is not None:
+            of_query[document_ids[document]] = grade
+    measured = named_measures(dict(zip(names, names)), run, qrels, ids)
+    return {f"full/{name}": values for name, values in measured.items()}
 
 
 def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:

@@ -5,10 +5,14 @@ Ties never favour a relevant document: equal scores are ordered by a hash of the
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from tf_smoothclir._compat.lists import list_metric
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import METRICS
@@ -24,25 +28,22 @@ RULES = {
     "left_out": "a query without a relevant document is left out of a metric; counts gives the"
     " number of queries that each metric is the mean of",
 }
+LANGUAGES = (
+    f"all: the first {DEPTH} documents of the ranking of all languages; a document language: those"
+    " of them that are in it, as if there were no others; a query language: its queries alone."
+    " MRR@10: the highest grade; MAP, Recall@100: grade 1 or more; nDCG@20: the gain is the grade."
+    " first ten: the share of a language in the first ten places; relevant: its share of the"
+    " documents of grade 1 or more"
+)
+_FIRST, _CUT = 10, 20
 
 
 def ranked_grades(
     scores: np.ndarray, grades: np.ndarray, offsets: np.ndarray, tie_order: np.ndarray
 ) -> np.ndarray:
-    """Sorts the grades of candidate lists by score.
-
-    Args:
-        scores: `[pairs]` float, the pairs of all lists, one list after the other.
-        grades: `[pairs]` int.
-        offsets: `[lists + 1]`, where each list begins and ends.
-        tie_order: `[pairs]`; of equal scores, the smaller comes first.
-
-    Returns:
-        `[lists, longest list]` int32: the grades, best score first; -1 is padding.
-
-    Raises:
-        InputError: A score is NaN, which has no place in an order.
-    """
+    """`[lists, longest]` int32: the grades of `[pairs]`, best score first; -1 is padding."""
+    # Of equal scores, the smaller of `tie_order`, `[pairs]`, comes first; NaN has no place in an
+    # order.
     if np.isnan(scores).any():
         remedy = "Look for NaN in the model, or in the vectors of the encoder"
         raise input_error("scores", f"{np.isnan(scores).sum()} of {len(scores)} are NaN", remedy)
@@ -56,16 +57,7 @@ def ranked_grades(
 
 
 def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.ndarray:
-    """NDCG, average precision or reciprocal rank by tensorflow-ranking or keras-rs.
-
-    Args:
-        name: "ndcg", "average_precision" or "reciprocal_rank".
-        ranked: `[lists, length]` grades, best first; -1 is padding.
-        topn: How many places count from the top; None for all.
-
-    Returns:
-        `[lists]` float32.
-    """
+    """`[lists]` float32: "ndcg", "average_precision" or "reciprocal_rank" of `ranked_grades`."""
     if not ranked.size:  # keras-rs fails on it
         return np.zeros(len(ranked), np.float32)
     order = -np.arange(ranked.shape[1], dtype=np.float32) + np.zeros((len(ranked), 1), np.float32)
@@ -73,17 +65,8 @@ def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.
 
 
 def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:
-    """Computes the seven metrics of ranked grades.
-
-    NDCG, average precision and reciprocal rank come from tensorflow-ranking or keras-rs. Precision
-    is computed here: tensorflow-ranking divides by the length of a list shorter than k.
-
-    Args:
-        ranked: `[lists, length]` int32 grades, best first; -1 is padding.
-
-    Returns:
-        Metric name -> `[lists]` float64 in [0, 1]; NaN where the list has no relevant document.
-    """
+    """Metric -> `[lists]` float64 of `ranked_grades`; NaN where a list has no relevant document."""
+    # Precision is computed here: tensorflow-ranking divides by the length of a list shorter than k.
     best, relevant = ranked == num_grades - 1, ranked >= 1
     values = {
         "P_mr@1": best[:, :1].any(axis=1),
@@ -119,9 +102,9 @@ def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str
     return {f"full/{name}": value for name, value in values.items()}
 
 
-def grades_by_query(queries: np.ndarray, grades: np.ndarray, number: int) -> np.ndarray:
+def grades_by_query(queries: np.ndarray, grades: np.ndarray, num_queries: int) -> np.ndarray:
     """`[number, most]` int32: the grades of judgments by query, the highest first, then zeros."""
-    grouped = np.zeros((number, np.bincount(queries, minlength=1).max()), np.int32)
+    grouped = np.zeros((num_queries, np.bincount(queries, minlength=1).max()), np.int32)
     order = np.lexsort((-grades, queries))
     of_query = queries[order]
     grouped[of_query, np.arange(len(of_query)) - np.searchsorted(of_query, of_query)] = grades[
@@ -133,23 +116,15 @@ def grades_by_query(queries: np.ndarray, grades: np.ndarray, number: int) -> np.
 def collection_metrics(
     ranked: np.ndarray, ideal: np.ndarray, best: int, cut: int = 10
 ) -> dict[str, np.ndarray]:
-    """Metrics of rankings of a collection, `[queries]` float64.
-
-    NaN stands for a query without a document of the best grade, in nDCG and MAP of any grade from 1
-    on.
-
-    Args:
-        ranked: `[queries, depth]` int, grades, the best score first; 0 where nobody judged.
-        ideal: `[queries, most]` int, of all judged documents, the highest first.
-        best: The highest grade of the set.
-        cut: Of nDCG.
-    """
-    found, relevant = ranked == best, ranked > 0
+    """`[queries]` float64 of ranked `[queries, depth]` and of all judged grades, falling."""
+    # `[queries]` float64; NaN without a document of the best grade, in nDCG (at `cut`) and MAP of
+    # any grade from 1 on.
+    is_best, relevant = ranked == best, ranked > 0
     mates, all_relevant = (
-        np.where(number > 0, number, np.nan)
-        for number in ((ideal == best).sum(axis=1), (ideal > 0).sum(axis=1))
+        np.where(known > 0, known, np.nan)
+        for known in ((ideal == best).sum(axis=1), (ideal > 0).sum(axis=1))
     )
-    first = np.where(found[:, :10].any(axis=1), found[:, :10].argmax(axis=1) + 1.0, np.inf)
+    first = np.where(is_best[:, :10].any(axis=1), is_best[:, :10].argmax(axis=1) + 1.0, np.inf)
     precision = np.cumsum(relevant, axis=1) / np.arange(1, ranked.shape[1] + 1)
     gain, most = (
         (grades[:, :cut] / np.log2(np.arange(2, grades[:, :cut].shape[1] + 2))).sum(axis=1)
@@ -158,10 +133,10 @@ def collection_metrics(
     return {
         f"nDCG@{cut}": gain / np.where(most > 0, most, np.nan),
         "MRR@10": np.where(np.isnan(mates), np.nan, 1.0 / first),
-        "Recall@100": found[:, :100].sum(axis=1) / mates,
+        "Recall@100": is_best[:, :100].sum(axis=1) / mates,
         "MAP": (precision * relevant).sum(axis=1) / all_relevant,
-        "Recall@10": found[:, :10].sum(axis=1) / mates,
-        "Recall@1": found[:, :1].sum(axis=1) / mates,
+        "Recall@10": is_best[:, :10].sum(axis=1) / mates,
+        "Recall@1": is_best[:, :1].sum(axis=1) / mates,
     }
 
 
@@ -197,3 +172,100 @@ def grade_metrics(confusion: np.ndarray) -> dict[str, float]:
         "macro_accuracy": float(np.mean(right[occurs] / true[occurs])),
         "quadratic_kappa": float(1 - disagreement),
     }
+
+
+def named_measures(
+    names: Mapping[str, str],
+    run: Mapping[str, Mapping[str, float]],
+    qrels: Mapping[str, Mapping[str, int]],
+    query_ids: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """Our name -> `[queries]` float64, by names for `ir_measures`; 0 for queries not in `run`."""
+    # NaN stands for a query without a document that is relevant for the measure. Equal scores are
+    # ordered by the hash of the id.
+    import ir_measures  # here, because searches need none of it
+
+    ours, values = collections.defaultdict(list), {}
+    best = np.array([max(qrels[query].values(), default=0) for query in query_ids])
+    for name, theirs in names.items():
+        measure = _parsed(theirs)
+        ours[measure].append(name)
+        values[name] = np.where(best < measure.params.get("rel", 1), np.nan, 0.0)
+    if not names or not best.any():
+        return values
+    places = {query: place for place, query in enumerate(query_ids)}
+    judged = {query: dict(qrels[query]) for query in query_ids if qrels[query]}
+    ranked = {query: _by_rank(scores) for query, scores in run.items() if query in judged}
+    for calculated in ir_measures.iter_calc(list(ours), judged, ranked):
+        for name in ours[calculated.measure]:
+            values[name][places[calculated.query_id]] += calculated.value  # NaN stays
+    return values
+
+
+def _parsed(name: str):
+    from ir_measures import parse_measure
+
+    try:
+        return parse_measure(name)
+    except Exception as error:  # of several kinds, by its parser
+        remedy = "Give names such as nDCG@10,RR"
+        raise input_error(
+            f"--measures={name}", "ir_measures has no such measure", remedy
+        ) from error
+
+
+def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores of the same order without ties, which other tools break by the id."""
+    documents = list(scores)
+    order = np.lexsort((hash_ids(documents), -np.array(list(scores.values()), np.float64)))
+    return {documents[place]: float(-rank) for rank, place in enumerate(order)}
+
+
+def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str, dict[str, float]]:
+    """Row of a table -> column -> figure; rows: "all" and each language of several, else none."""
+    of_documents, of_queries = retrieval_set.document_languages, retrieval_set.query_languages
+    if max(len(of_documents.codes), len(of_queries.codes)) < 2:
+        return {}
+    judged = np.isin(retrieval_set.query_rows, ranking.query_rows)
+    queries = np.searchsorted(ranking.query_rows, retrieval_set.query_rows[judged])
+    documents, grades = retrieval_set.document_rows[judged], retrieval_set.grades[judged]
+    ranked = ranking.grades(retrieval_set)
+    there = of_documents.rows[ranking.document_rows]
+    relevant = of_documents.rows[documents[grades > 0]]
+
+    def figures(languages: np.ndarray, rows: np.ndarray) -> dict[str, float]:
+        """Means over some queries of documents of some languages."""
+        counted = np.isin(of_documents.rows[documents], languages)
+        ideal = grades_by_query(queries[counted], grades[counted], len(ranked))
+        # What is of other languages leaves the ranking; the others keep their order.
+        kept = np.isin(there, languages)
+        order = np.argsort(~kept, axis=1, kind="stable")
+        closed_up = np.take_along_axis(np.where(kept, ranked, 0), order, axis=1)
+        per_query = collection_metrics(closed_up, ideal, retrieval_set.num_grades - 1, cut=_CUT)
+        relevant_ones = (ideal > 0).sum(axis=1)
+        of_relevant = (closed_up > 0).sum(axis=1) / np.where(
+            relevant_ones > 0, relevant_ones, np.nan
+        )
+        per_query = {name: per_query[name] for name in ("MRR@10", f"nDCG@{_CUT}", "MAP")}
+        per_query[f"Recall@{DEPTH}"] = of_relevant
+        means = {name: values[rows] for name, values in per_query.items()}
+        known = np.isfinite(means["MAP"])
+        return {"queries": int(known.sum())} | {
+            name: float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+            for name, values in means.items()
+        }
+
+    everything = np.arange(len(of_documents.codes)), np.arange(len(ranked))
+    table = {"all": figures(*everything)}
+    if len(of_documents.codes) > 1:
+        for language, code in enumerate(of_documents.codes):
+            table[f"documents {code or 'unknown'}"] = {
+                **figures(np.array([language]), everything[1]),
+                "first ten": float(np.mean(there[:, :_FIRST] == language)),
+                "relevant": float(np.mean(relevant == language)),
+            }
+    if len(of_queries.codes) > 1:
+        for language, code in enumerate(of_queries.codes):
+            rows = np.flatnonzero(of_queries.rows[ranking.query_rows] == language)
+            table[f"queries {code or 'unknown'}"] = figures(everything[0], rows)
+    return table

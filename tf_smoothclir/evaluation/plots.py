@@ -26,7 +26,7 @@ _LEFT, _RIGHT, _BOTTOM, _TOP = 0.9, 0.15, 0.55, 0.4  # margins, in inches
 def learning_curves(path: str | os.PathLike, history: Sequence[dict]) -> None:
     """Draws training loss and validation metrics by epoch."""
     epochs = [record["epoch"] for record in history]
-    figure, (left, right) = _panels(10, 4, number=2)
+    figure, (left, right) = _panels(10, 4, columns=2)
     left.plot(epochs, [record["loss"] for record in history], "o-", color=COLOURS[0])
     left.set(title="Training loss", xlabel="epoch", ylabel="mean loss of a pair")
     left.set_ylim(bottom=0)
@@ -62,10 +62,10 @@ def score_density(
             axes.hist(
                 scores, bins, density=True, histtype="step", color=colour, label=label, lw=1.8
             )
-    for number, threshold in enumerate(thresholds, start=1):
+    for place, threshold in enumerate(thresholds, start=1):
         axes.axvline(threshold, color="grey", linestyle="--", lw=1)
         axes.annotate(
-            f"θ{number} = {threshold:g}",
+            f"θ{place} = {threshold:g}",
             (threshold, 0.98),
             xycoords=("data", "axes fraction"),
             rotation=90,
@@ -80,12 +80,10 @@ def score_density(
     save_png(figure, path)
 
 
-def _panels(width: float, height: float, number: int = 1):
-    """A figure of some inches, and its axes side by side.
-
-    A layout that is computed would take two thirds of the time of a plot, so margins are fixed.
-    """
-    figure, axes = plt.subplots(1, number, figsize=(width, height))
+def _panels(width: float, height: float, columns: int = 1):
+    """A figure of some inches, and its axes side by side."""
+    # Margins are fixed: a layout that is computed would take two thirds of the time of a plot.
+    figure, axes = plt.subplots(1, columns, figsize=(width, height))
     figure.subplots_adjust(
         left=_LEFT / width,
         right=1 - _RIGHT / width,

@@ -1,29 +1,40 @@
-"""Run and qrels files, as trec_eval and ir-measures read them."""
+"""TREC run and qrels files: written as trec_eval and ir-measures read them, read, and measured."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.cells import grade_of, in_file
+from tf_smoothclir.data.sources.line_files import read_lines
+from tf_smoothclir.evaluation.metrics import named_measures
 from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.settings.training import COMPARED
 from tf_smoothclir.storage.files import write_text
+from tf_smoothclir.utils.errors import input_error
 
 _TAG = "tf_smoothclir"  # of the system
+MAX_GRADE = 1 << 24  # up to here, float32 holds every integer
+# Numbers as C reads them. Python's float also takes 1_0 and the digits of other scripts.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE)
+Run = Mapping[str, Mapping[str, float]]
+Qrels = Mapping[str, Mapping[str, int]]
 
 
 def write_list_run(
-    path: str | os.PathLike,
-    retrieval_set: RetrievalSet,
-    lists: CandidateLists,
-    scores: np.ndarray,
+    path: str | os.PathLike, retrieval_set: RetrievalSet, lists: CandidateLists, scores: np.ndarray
 ) -> None:
     """Writes candidate lists in the order of their `[pairs]` scores."""
-    number = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
-    order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, number))
+    list_of_pair = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
+    order = np.lexsort((retrieval_set.tie_order[lists.document_rows], -scores, list_of_pair))
     bounds = lists.offsets[1:-1]
     ranked = (np.split(values[order], bounds) for values in (lists.document_rows, scores))
     _write_rows(path, retrieval_set, lists.query_rows, *ranked)
@@ -45,8 +56,7 @@ def _write_rows(path, retrieval_set, query_rows, document_rows, scores) -> None:
 
 
 def write_run(
-    path: str | os.PathLike,
-    rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]],
+    path: str | os.PathLike, rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]
 ) -> None:
     """Writes rankings of any system, all of them or, after an error, none."""
     lines = []
@@ -103,3 +113,94 @@ def _strictly_falling(scores: np.ndarray) -> np.ndarray:
         if scores[i] >= scores[i - 1]:
             scores[i] = np.nextafter(scores[i - 1], np.float32(-np.inf))
     return scores
+
+
+@dataclasses.dataclass(frozen=True)
+class RunMetrics:
+    """The metrics of a run by the judgments of some qrels."""
+
+    query_ids: tuple[str, ...]
+    # Metric -> `[queries]` float64, NaN where the query has no relevant document.
+    per_query: dict[str, np.ndarray]
+    missing_queries: int  # number of judged queries that the run does not answer; they score 0
+    unjudged_queries: int  # number of queries of the run without judgments; they are left out
+    # Number of documents without a judgment in the counted rankings; they have grade 0.
+    unjudged_documents: int
+
+
+def read_run(path: Path) -> Run:
+    """Reads lines `query Q0 document rank score tag`; as in trec_eval, the score alone decides."""
+    run: dict[str, dict[str, float]] = {}
+    columns = ("query", "Q0", "document", "rank", "score", "tag")
+    for line, (query, _, document, _, score, _) in _read_columns(path, columns):
+        _add(run, query, document, _checked_score(score, path, line), path, line)
+    return run
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Reads lines `query iteration document grade`; as in trec_eval, negative grades count as 0."""
+    qrels: dict[str, dict[str, int]] = {}
+    columns = ("query", "iteration", "document", "grade")
+    for line, (query, _, document, text) in _read_columns(path, columns):
+        grade = grade_of(text, in_file(path), line)
+        if grade > MAX_GRADE:
+            reason = f"grade {grade} is beyond {MAX_GRADE}"
+            raise input_error(path, reason, "Give a grade such as 0, 1 or 2", line=line)
+        _add(qrels, query, document, max(grade, 0), path, line)
+    if highest_grade(qrels) < 1:
+        remedy = "Judge at least one document relevant"
+        raise input_error(path, "no document has grade 1 or more", remedy)
+    return qrels
+
+
+def highest_grade(qrels: Qrels) -> int:
+    """The highest grade of any judgment; the `mr` metrics count the documents with it."""
+    return max(max(judged.values()) for judged in qrels.values())
+
+
+def run_metrics(run: Run, qrels: Qrels, measures: Sequence[str] = ()) -> RunMetrics:
+    """Computes `COMPARED`, and further measures by name, of each judged query as trec_eval does."""
+    # Relevant documents that the run lacks count in the ideal ranking of NDCG and in the divisor of
+    # MAP.
+    query_ids, names = tuple(sorted(qrels)), dict(zip(measures, measures))
+    return RunMetrics(
+        query_ids,
+        named_measures(names | _compared(highest_grade(qrels)), run, qrels, query_ids),
+        missing_queries=len(qrels.keys() - run.keys()),
+        unjudged_queries=len(run.keys() - qrels.keys()),
+        unjudged_documents=sum(
+            len(run[query].keys() - qrels[query].keys()) for query in qrels.keys() & run.keys()
+        ),
+    )
+
+
+def _compared(best: int) -> dict[str, str]:
+    """The names of `COMPARED` for `ir_measures`, in a set of this highest grade."""
+    rel = f"(rel={max(best, 1)})"
+    names = ("nDCG@10", f"RR{rel}@10", f"R{rel}@100", f"P{rel}@1", f"Success{rel}@5", "P@5")
+    return dict(zip(COMPARED, (*names, "nDCG@5", "AP", f"RR{rel}", "RR")))
+
+
+def _read_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    for line, text in read_lines(path):
+        fields = text.split()
+        if len(fields) != len(columns):
+            reason = f"{len(fields)} columns instead of {len(columns)} ({' '.join(columns)})"
+            remedy = "Put one space or tab between columns, and none into an id"
+            raise input_error(path, reason, remedy, line=line)
+        yield line, fields
+
+
+def _checked_score(text: str, path: Path, line: int) -> float:
+    if not _NUMBER.fullmatch(text):
+        remedy = "Give a number, higher for a better document"
+        raise input_error(path, f"score {text!r} is not a number", remedy, line=line)
+    return float(text)
+
+
+def _add(table: dict[str, dict], query: str, document: str, value, path: Path, line: int) -> None:
+    of_query = table.setdefault(query, {})
+    if document in of_query:
+        reason = f"query {query!r} has document {document!r} a second time"
+        raise input_error(path, reason, "Keep one of the lines", line=line)
+    of_query[sys.intern(document)] = value  # one string object for all queries

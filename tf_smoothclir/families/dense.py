@@ -15,8 +15,12 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.index.dense_half import RECALL_QUERIES, Encode, encode_texts
-from tf_smoothclir.publishing.export_directory import checked_part, load_model, load_part
-from tf_smoothclir.publishing.manifest import check_pair
+from tf_smoothclir.publishing.export_directory import (
+    check_pair,
+    checked_part,
+    load_model,
+    load_part,
+)
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
 from tf_smoothclir.settings.data import DataSettings
@@ -121,7 +125,7 @@ class Dense(Family):
     def published(self, publication):
         from tf_smoothclir.publishing.exported_tower import ExportedTower
         from tf_smoothclir.text.evidence import word_evidence
-        from tf_smoothclir.text.subword_encoder import text_encoder
+        from tf_smoothclir.text.subwords import text_encoder
 
         run, settings, towers = publication.run, publication.settings, {}
         for role in ROLES:
@@ -157,7 +161,7 @@ class Dense(Family):
 
     def cut_points(self, manifest):
         """Those of a hybrid are of its sum: vectors alone have the thresholds of the loss."""
-        from tf_smoothclir.protocols.cut_points import CutPoints
+        from tf_smoothclir.protocols.text_search import CutPoints
 
         of_loss = CutPoints(manifest.thresholds, ())
         return super().cut_points(manifest) or of_loss

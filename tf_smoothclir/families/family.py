@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.source import Source
     from tf_smoothclir.index.halves import Half
-    from tf_smoothclir.protocols.cut_points import CutPoints
     from tf_smoothclir.protocols.scorer import Retriever
+    from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.export import Publication
     from tf_smoothclir.publishing.exported_models import ExportedModels
     from tf_smoothclir.search.text_search import HitRanker
@@ -183,14 +183,14 @@ class Family:
 
     def exported_parts(self, published: Any, others: Mapping[str, Any]) -> dict[str, Any]:
         """Role -> part of an export; `others` are those of families before it."""
-        from tf_smoothclir.publishing.exported_state import ROLE, ExportedState
+        from tf_smoothclir.publishing.exported_models import ROLE, ExportedState
 
         return {ROLE: ExportedState(self, published, others.get(ROLE))}
 
     def exported(self, models: ExportedModels) -> Any:
         """Loads the published model of an export, after checking its files."""
         from tf_smoothclir.publishing.export_directory import checked_part
-        from tf_smoothclir.publishing.exported_state import ROLE
+        from tf_smoothclir.publishing.exported_models import ROLE
 
         directory, _ = models.part(ROLE, lambda path, version: checked_part(path, ROLE, version))
         return self.read(directory / self.name)
@@ -206,7 +206,7 @@ class Family:
                 self.name,
             )
             return None
-        from tf_smoothclir.publishing.export_search import search_model_of
+        from tf_smoothclir.publishing.exported_search import search_model_of
 
         towers, lexical = map(publication.published.get, ("dense", "lexical"))
         loaded = {role: towers.load(role) for role in ROLES} if towers else {}

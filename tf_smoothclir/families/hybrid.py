@@ -47,9 +47,9 @@ class Hybrid(Family):
         else:
             fusion = self._learned(over, others)
 
-        def look(dense):
+        def look(dense, early):
             parts = {**_rows_of(over.retrievers, others), "dense": dense.scores}
-            return "" if may_count(texts_of(over), parts, fusion) else alone
+            return "" if may_count(texts_of(over), parts, fusion, early) else alone
 
         return look
 

@@ -20,8 +20,8 @@ class Reranked(Family):
         return run.reranker
 
     def learn(self, over):
+        from tf_smoothclir.interaction.inputs import WordCodes
         from tf_smoothclir.interaction.reranker_learning import learn_reranker
-        from tf_smoothclir.interaction.word_codes import WordCodes
 
         retrieval, vectors = over.settings.retrieval, word_vectors(over)
         return learn_reranker(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.foreign_encoders.protocol import PrefixedEncoder
-from tf_smoothclir.storage.digests import files_below, joint_digest
+from tf_smoothclir.storage.folder import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 # Pairs of methods by which libraries encode queries and documents.

@@ -20,7 +20,7 @@ from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_wri
 from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.metadata import METADATA, write_metadata
 from tf_smoothclir.plugins import family
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import check_kind, new_folder
 from tf_smoothclir.text.batches import text_batches

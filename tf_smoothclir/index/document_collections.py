@@ -17,7 +17,7 @@ from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.sources.tables import SUFFIXES, TEXTS, TITLED_TEXTS, kind_of, read_table
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.digests import joint_digest
+from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 

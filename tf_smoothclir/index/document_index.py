@@ -14,12 +14,10 @@ import numpy as np
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
 from tf_smoothclir.index.metadata import METADATA, Metadata
 from tf_smoothclir.plugins import check_loaded, family
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.protocols.text_search import SearchHit
-from tf_smoothclir.publishing.manifest import VersionFacts
+from tf_smoothclir.protocols.text_search import CutPoints, SearchHit
+from tf_smoothclir.publishing.export_directory import VersionFacts
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.digests import state_of_files
-from tf_smoothclir.storage.folder import Folder, opened
+from tf_smoothclir.storage.folder import Folder, opened, state_of_files
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.paths import local_path
 

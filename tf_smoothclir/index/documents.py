@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
 from tf_smoothclir.index.sparse_files import check_ends, unfit
 from tf_smoothclir.storage.files import open_to_write, write_array
 

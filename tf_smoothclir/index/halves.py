@@ -18,8 +18,8 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.documents import DocumentStore
 from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.plugins import family, with_parts
+from tf_smoothclir.publishing.export_directory import ExportManifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
-from tf_smoothclir.publishing.manifest import ExportManifest
 
 
 class Half(Protocol):

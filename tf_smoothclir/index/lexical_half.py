@@ -184,13 +184,13 @@ class LexicalIndex:
             terms = open_postings(directory, _TERMS, documents)
             self._vectors = open_rows(directory, _VECTORS), terms
 
-    def scores(self, words: np.ndarray) -> np.ndarray:
-        """The scores of all documents, `[documents]` float32.
+    def of_passages(self, words: np.ndarray) -> np.ndarray:
+        """The scores of all passages, `[passages]` float32; without any, those of documents.
 
         Args:
             words: `[words]` int, of a query, as `QueryReader` numbers them.
         """
-        return self.postings.best(self._of_rows(words))
+        return self.postings.of_rows(*np.unique(words[words > 0], return_counts=True))
 
     @functools.cached_property
     def impacts(self) -> sp.csr_array:
@@ -202,20 +202,13 @@ class LexicalIndex:
         of_rare = sp.csc_array((rare.values, rare.ids, rare.ends), shape=shape)
         return sp.csr_array(of_rare.tocsr() + sp.coo_array(whole, shape=shape).tocsr())
 
-    @property
-    def has_passages(self) -> bool:
-        """Whether any document has several passages."""
-        return self.postings.firsts is not None
-
-    def best_passages(self, words: np.ndarray, documents: np.ndarray) -> np.ndarray:
-        """The best passage of some documents for a query, by its number from 0."""
-        if self.postings.firsts is None:
-            return np.zeros(len(documents), np.int64)
-        rows = self.postings.best_rows(self._of_rows(words), documents)
-        return rows - self.postings.firsts[documents]
-
-    def _of_rows(self, words: np.ndarray) -> np.ndarray:
-        return self.postings.of_rows(*np.unique(words[words > 0], return_counts=True))
+    def best_passages(self, of_passages: np.ndarray, documents: np.ndarray) -> list[int | None]:
+        """The best passage of some documents by its number from 0; None where there is but one."""
+        if (firsts := self.postings.firsts) is None:
+            return [None] * len(documents)
+        numbers = self.postings.best_rows(of_passages, documents) - firsts[documents]
+        several = firsts[documents + 1] - firsts[documents] > 1
+        return np.where(several, numbers, None).tolist()
 
     def feedback(self, weight: float) -> Feedback | None:
         """Feedback over the documents; None for weight 0."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
+from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
 from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
 from tf_smoothclir.utils import sparse as sp

@@ -13,8 +13,8 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.networks.base import InteractionNetwork
-from tf_smoothclir.interaction.texts import InteractionTexts
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -51,15 +51,10 @@ class LearningSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Learned:
-    """History of learning a network.
+    """History of learning a network."""
 
-    Attributes:
-        best_epoch: From 1; 0 if the weights to begin with were best.
-        history: What `validate` returned before the first epoch and after each.
-    """
-
-    best_epoch: int
-    history: tuple[float, ...]
+    best_epoch: int  # from 1; 0 if the weights to begin with were best
+    history: tuple[float, ...]  # what `validate` returned before the first epoch and after each
     losses: tuple[float, ...]
     seconds: float
 
@@ -165,8 +160,8 @@ class PairFeatures:
             # Texts of one length together: little padding in a piece.
             order = texts.by_length(*self._rows)
             parts = [
-                tf.nest.map_structure(lambda one: one.numpy(), features(*self._ids(order[chosen])))
-                for chosen in _pieces(len(order))
+                tf.nest.map_structure(lambda tensor: tensor.numpy(), features(*self._ids(piece)))
+                for piece in np.split(order, range(PAIRS_AT_ONCE, len(order), PAIRS_AT_ONCE))
             ]
             places = np.argsort(order)  # back to the order of the lists
             self._features = tf.nest.map_structure(
@@ -177,7 +172,7 @@ class PairFeatures:
         """Inputs of some pairs, by their places in the lists."""
         if self._features is None:
             return self._ids(pairs)
-        return tf.nest.map_structure(lambda one: tf.constant(one[pairs]), self._features)
+        return tf.nest.map_structure(lambda feature: tf.constant(feature[pairs]), self._features)
 
     def _ids(self, pairs) -> tuple[tf.Tensor, tf.Tensor]:
         queries, documents = (rows[pairs] for rows in self._rows)
@@ -186,24 +181,23 @@ class PairFeatures:
         )
 
 
-def _pieces(number: int) -> Iterator[slice]:
-    for begin in range(0, number, PAIRS_AT_ONCE):
-        yield slice(begin, begin + PAIRS_AT_ONCE)
-
-
 class _Triples:
     """Relevant documents and, drawn again in each epoch, negatives of the same lists."""
 
     def __init__(self, lists: CandidateLists, settings: LearningSettings, seed: int):
-        own = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))  # list of a pair
+        list_of_pair = np.repeat(
+            np.arange(len(lists.query_rows)), np.diff(lists.offsets)
+        )  # list of a pair
         # Pairs list by list, those of grade 0 first: the negatives of a list are then a range.
-        self._order = np.lexsort((lists.grades > 0, own))
-        negatives = np.bincount(own, lists.grades == 0, len(lists.query_rows)).astype(np.int64)
+        self._order = np.lexsort((lists.grades > 0, list_of_pair))
+        negatives = np.bincount(list_of_pair, lists.grades == 0, len(lists.query_rows)).astype(
+            np.int64
+        )
         # A relevant document without negatives teaches nothing.
         relevant = np.flatnonzero(lists.grades >= settings.least_grade)
-        self._relevant = relevant[negatives[own[relevant]] > 0]
-        self._begins = lists.offsets[own[self._relevant]]
-        self._numbers = negatives[own[self._relevant]]
+        self._relevant = relevant[negatives[list_of_pair[relevant]] > 0]
+        self._begins = lists.offsets[list_of_pair[self._relevant]]
+        self._numbers = negatives[list_of_pair[self._relevant]]
         self._settings, self._seed = settings, seed
 
     @property
@@ -211,10 +205,10 @@ class _Triples:
         """Steps of an epoch."""
         return -(-len(self._relevant) // self._settings.batch_size)
 
-    def epoch(self, number: int) -> Iterator[np.ndarray]:
+    def epoch(self, epoch: int) -> Iterator[np.ndarray]:
         """Yields `[batch * (1 + negatives)]` places of pairs, each relevant one before its own."""
         # Seeded by the epoch, not carried over, so that a later epoch needs no earlier one.
-        generator = np.random.default_rng([self._seed, number])
+        generator = np.random.default_rng([self._seed, epoch])
         wanted = self._settings.negatives
         # The n negatives of a list form a circle of `wanted` arcs, n // wanted long each, that
         # begins at a random place: `[relevant, 1]`.

@@ -12,11 +12,9 @@ import numpy as np
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
 from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures, features_graph
-from tf_smoothclir.interaction.networks.base import InteractionNetwork
-from tf_smoothclir.interaction.networks.word_tables import WordTables
-from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.interaction.word_codes import WordCodes
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json
 from tf_smoothclir.utils.errors import input_error
@@ -27,28 +25,18 @@ _CHOICES, _ARRAYS = "reranker.json", "reranker.npz"
 
 @dataclasses.dataclass(frozen=True)
 class RerankerChoices:
-    """Settings and choices of a re-ranker, besides its arrays.
+    """Settings and choices of a re-ranker, besides its arrays."""
 
-    Attributes:
-        network: Its name in `RERANKERS`.
-        weight: What its scores are multiplied by before those of the first stage are added; 0 where
-            the first stage alone is not worse on validation.
-        best_epoch: From 1; 0 if learning made nothing better.
-        validation: Share of the re-ranker in the score -> the mean of NDCG@5 of candidate lists and
-            MRR@10 of full retrieval, over the validation queries.
-        share: The one of `validation` that `weight` stands for.
-        related: Whether it has learned from documents of lower grades too.
-    """
-
-    network: str
-    weight: float
+    network: str  # its name in `RERANKERS`
+    weight: float  # of its scores beside the first stage's; 0 where that alone is not worse
     query_length: int
     document_length: int
-    best_epoch: int = 0
+    best_epoch: int = 0  # from 1; 0 if learning made nothing better
+    # Share -> mean of NDCG@5 and full MRR@10.
     validation: dict[str, float] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
-    share: float = 0.0
-    related: bool = False
+    share: float = 0.0  # the one of `validation` that `weight` stands for
+    related: bool = False  # whether it learned from documents of lower grades too
 
     @property
     def gain(self) -> float:
@@ -57,12 +45,7 @@ class RerankerChoices:
 
 
 class Reranker:
-    """A learned re-ranker.
-
-    Attributes:
-        network: The network, over `codes`.
-        word_weights: `[query words]` float32, how much words count before learning.
-    """
+    """A network over `codes`; `word_weights`, `[query words]`, count before learning."""
 
     name: ClassVar[str] = "reranked"
 
@@ -92,18 +75,20 @@ class Reranker:
 
     def chosen(self, **changes) -> Reranker:
         """Re-ranker of the same network with other choices."""
-        other = Reranker.__new__(Reranker)
-        other.__dict__.update(self.__dict__)
-        other.choices = dataclasses.replace(self.choices, **changes)
-        return other
+        changed = Reranker.__new__(Reranker)
+        changed.__dict__.update(self.__dict__)
+        changed.choices = dataclasses.replace(self.choices, **changes)
+        return changed
 
     def encoded(self) -> Reranker:
         """Re-ranker over int8 codes of its word vectors as they are now."""
         codes = WordCodes.of(*(table.numpy() for table in self.network.tables.both))
-        other = Reranker(self.choices, codes, self.word_weights)
-        for own, learned in zip(other.network.trainable_weights, self.network.trainable_weights):
-            tf_variable(own).assign(tf_variable(learned))
-        return other
+        encoded = Reranker(self.choices, codes, self.word_weights)
+        for weight, learned in zip(
+            encoded.network.trainable_weights, self.network.trainable_weights
+        ):
+            tf_variable(weight).assign(tf_variable(learned))
+        return encoded
 
     def texts(self, tokenized_set: TokenizedSet) -> InteractionTexts:
         """A set as the network reads it."""
@@ -161,11 +146,11 @@ class ListScorer:
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
         scores = np.zeros(len(lists.document_rows), np.float32)
-        for number, row in enumerate(lists.query_rows):
-            own = slice(*lists.offsets[number : number + 2])
-            documents = self._texts.documents[lists.document_rows[own]]
+        for place, row in enumerate(lists.query_rows):
+            pairs = slice(*lists.offsets[place : place + 2])
+            documents = self._texts.documents[lists.document_rows[pairs]]
             if len(documents):
-                scores[own] = self._score(self._texts.queries[row], documents)
+                scores[pairs] = self._score(self._texts.queries[row], documents)
         return scores
 
 
@@ -187,17 +172,15 @@ class ListScores:
 
 
 def frequency_weights(tokenized_set: TokenizedSet) -> np.ndarray:
-    """1 + ln(N / n) for words that n of N documents have, `[query words]` float32.
-
-    Words of queries have the frequency of the same word of documents where there is one, and count
-    like the rarest words elsewhere.
-    """
-    own, other = (tokenized_set.vocabulary(role) for role in ROLES)
+    """1 + ln(N / n) for words that n of N documents have, `[query words]` float32."""
+    # Words of queries have the frequency of the same word of documents; where there is none, they
+    # count like the rarest.
+    query_words, document_words = (tokenized_set.vocabulary(role) for role in ROLES)
     store = tokenized_set.tokens("document")
     owners = np.repeat(np.arange(len(store)), store.lengths)
     values = np.asarray(store.values).astype(np.int64)
     pairs = np.unique(owners * (values.max(initial=0) + 1) + values)
-    frequency = np.bincount(pairs % (values.max(initial=0) + 1), minlength=len(other))
-    of_words = dict(zip(other, frequency[: len(other)]))
-    found = np.array([of_words.get(word, 0) for word in own])
-    return (1 + np.log(max(1, len(store)) / np.maximum(found, 1))).astype(np.float32)
+    frequency = np.bincount(pairs % (values.max(initial=0) + 1), minlength=len(document_words))
+    of_words = dict(zip(document_words, frequency[: len(document_words)]))
+    of_queries = np.array([of_words.get(word, 0) for word in query_words])
+    return (1 + np.log(max(1, len(store)) / np.maximum(of_queries, 1))).astype(np.float32)

@@ -19,11 +19,12 @@ import numpy as np
 from absl import logging
 from tensorflow import keras
 
-from tf_smoothclir.data.candidate_lists import CandidateLists
+from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
-from tf_smoothclir.interaction.choosing import SHARES, FirstStageValidation, reciprocal_ranks
+from tf_smoothclir.evaluation.metrics import per_query_metrics, ranked_grades
+from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
 from tf_smoothclir.interaction.learning import learn
 from tf_smoothclir.interaction.reranker import (
     ListScores,
@@ -31,16 +32,21 @@ from tf_smoothclir.interaction.reranker import (
     RerankerChoices,
     frequency_weights,
 )
-from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.interaction.word_codes import WordCodes
+from tf_smoothclir.lexical.validation import is_better, quality
 from tf_smoothclir.plugins import RERANKERS
-from tf_smoothclir.protocols.scorer import Ranking, Retriever, ordered
+from tf_smoothclir.protocols.scorer import Ranking, Retriever, Scorer, ordered
 
 # Words that a re-ranker reads: first stages read all of a text.
 QUERY_LENGTH, DOCUMENT_LENGTH = 32, 96
 _EPOCH_QUERIES, _EPOCH_DEPTH = 1000, 10
 _NEGATIVE_RANKS, _MOST_QUERIES = 10, 8000
 _MOST_RELATED, _RANDOM = 5, 10
+# What a standard deviation of the re-ranker's scores counts, of one of the first stage's scores.
+SHARES = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+_SPREAD_OVER = 10  # documents: where the order of the first ranks is decided
+_NEGATIVES = 40
+_DEPTH = 10
+_WITH_MAP = (0, 1, 3)  # NDCG@5, MRR@10 and MAP
 
 
 def learn_reranker(
@@ -62,14 +68,14 @@ def learn_reranker(
         more = with_related(lists, retrieval_set, seed)
         tried += [(more, True)] * (len(more.query_rows) > len(lists.query_rows))
     weights = frequency_weights(tokenized_set)
-    found = []
+    candidates = []
     for lists, related in tried:
         keras.utils.set_random_seed(seed)  # for the weights that a network begins with
         choices = RerankerChoices(network, 0.0, QUERY_LENGTH, DOCUMENT_LENGTH, related=related)
         trains_vectors = bool(RERANKERS[network].learning.vector_rate)
         begun = Reranker(choices, codes, weights, trains_vectors=trains_vectors)
-        found.append(_learned(begun, tokenized_set, lists, validation, seed))
-    reranker = max(found, key=lambda one: one.choices.gain)
+        candidates.append(_learned(begun, tokenized_set, lists, validation, seed))
+    reranker = max(candidates, key=lambda candidate: candidate.choices.gain)
     reranker = reranker.chosen(seconds=round(time.monotonic() - begin, 3))
     logging.info("Re-ranker: %s (%.1f s)", reranker.describe(), reranker.seconds)
     return reranker
@@ -141,15 +147,15 @@ def training_lists(
     queries = np.unique(rows[wanted])
     hashes = hash_ids([retrieval_set.query_ids[row] for row in queries], f"rerank {seed}")
     queries = np.sort(queries[np.argsort(hashes, kind="stable")[:_MOST_QUERIES]])
-    highest, found = int(grades[wanted[0]]), ([], [])
+    highest, kept, documents_of = int(grades[wanted[0]]), [], []
     for ranking in first_stage.rank(queries, _NEGATIVE_RANKS):
         for row, documents in zip(ranking.query_rows, ranking.document_rows):
-            own = slice(*np.searchsorted(rows, [row, row + 1]))
-            mates = retrieval_set.document_rows[own][grades[own] == highest]
-            others = documents[~np.isin(documents, retrieval_set.document_rows[own])]
-            found[0].append(row)
-            found[1].append((mates, others))
-    return _lists(*found, grade=highest)
+            judged = slice(*np.searchsorted(rows, [row, row + 1]))
+            mates = retrieval_set.document_rows[judged][grades[judged] == highest]
+            others = documents[~np.isin(documents, retrieval_set.document_rows[judged])]
+            kept.append(row)
+            documents_of.append((mates, others))
+    return _lists(kept, documents_of, grade=highest)
 
 
 def _lists(queries, documents, grade: int = 0) -> CandidateLists:
@@ -158,7 +164,7 @@ def _lists(queries, documents, grade: int = 0) -> CandidateLists:
     return CandidateLists(
         query_rows=np.array(queries, np.int32),
         offsets=np.cumsum([0, *lengths]).astype(np.int64),
-        document_rows=np.concatenate(none + [one for both in documents for one in both]).astype(
+        document_rows=np.concatenate(none + [rows for both in documents for rows in both]).astype(
             np.int32
         ),
         grades=np.concatenate(
@@ -173,8 +179,8 @@ def with_related(lists: CandidateLists, retrieval_set: RetrievalSet, seed: int) 
     highest = int(lists.grades.max())
     rows, documents = [], []
     for row in lists.query_rows:
-        own = slice(*np.searchsorted(retrieval_set.query_rows, [row, row + 1]))
-        judged, grades = retrieval_set.document_rows[own], retrieval_set.grades[own]
+        of_query = slice(*np.searchsorted(retrieval_set.query_rows, [row, row + 1]))
+        judged, grades = retrieval_set.document_rows[of_query], retrieval_set.grades[of_query]
         related = generator.permutation(judged[(grades > 0) & (grades < highest)])[:_MOST_RELATED]
         drawn = np.unique(generator.integers(0, len(retrieval_set.document_ids), _RANDOM))
         drawn = drawn[~np.isin(drawn, judged)]
@@ -188,3 +194,67 @@ def with_related(lists: CandidateLists, retrieval_set: RetrievalSet, seed: int) 
         document_rows=np.concatenate([lists.document_rows, more.document_rows]),
         grades=np.concatenate([lists.grades, more.grades]),
     )
+
+
+class FirstStageValidation:
+    """The rankings of validation queries by a first stage, and what a re-ranker makes of them."""
+
+    def __init__(self, retrieval_set: RetrievalSet, first_stage: Retriever, depth: int):
+        self._set = retrieval_set
+        self._lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
+        self._of_lists = first_stage.score(self._lists)
+        self.ranking = Ranking.joined(first_stage.rank(self._lists.query_rows, depth))
+
+    def top(self, queries: int, depth: int) -> tuple[CandidateLists, Ranking]:
+        """The first ranks of some queries, as lists and as a ranking."""
+        some = np.linspace(0, len(self.ranking.query_rows), queries, endpoint=False).astype(int)
+        some = np.unique(some)
+        ranking = Ranking(
+            self.ranking.query_rows[some],
+            self.ranking.document_rows[some, :depth],
+            self.ranking.scores[some, :depth],
+        )
+        return ranking.candidate_lists(self._set), ranking
+
+    def unit(self, scores: np.ndarray, ranking: Ranking | None = None) -> float:
+        """The weight by which `[queries, depth]` scores spread as the first stage's."""
+        first = (ranking or self.ranking).scores
+        spreads = (of_stage[:, :_SPREAD_OVER].std(axis=1).mean() for of_stage in (first, scores))
+        of_first, of_scores = map(float, spreads)
+        return (of_first or 1.0) / of_scores if of_scores else 0.0
+
+    def best(self, scorer: Scorer) -> tuple[float, float, dict[float, float]]:
+        """The best weight of a re-ranker, 0 for the first stage alone."""
+        of_lists = scorer.score(self._lists)
+        scores = scorer.score(self.ranking.candidate_lists(self._set))
+        scores = scores.reshape(self.ranking.scores.shape)
+        unit = self.unit(scores)
+        measured = {share: self._measure(share * unit, of_lists, scores) for share in SHARES}
+        values = {share: quality(figures) for share, figures in measured.items()}
+        sound = [share for share in SHARES if _is_sound(measured[share], measured[0.0])]
+        chosen = max(sound, key=values.get, default=0.0)
+        return chosen * unit, chosen, values
+
+    def _measure(self, weight: float, of_lists: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Metrics per query of a ranking, as `Validation.per_query` has them, and MAP."""
+        ties = self._set.tie_order[self._lists.document_rows]
+        of_lists = self._of_lists + np.float32(weight) * of_lists
+        ranked = ranked_grades(of_lists, self._lists.grades, self._lists.offsets, ties)
+        of_lists = per_query_metrics(ranked, self._set.num_grades)
+        ndcg, precision = of_lists["NDCG@5"], of_lists["MAP"]
+        added = self.ranking.scores + np.float32(weight) * scores
+        reciprocals = reciprocal_ranks(ordered(self.ranking, added, self._set), self._set)
+        return np.stack([ndcg, reciprocals, np.equal(reciprocals, 1), precision], axis=1)
+
+
+def _is_sound(measured: np.ndarray, first_stage: np.ndarray) -> bool:
+    return is_better(measured, first_stage) and is_better(measured, first_stage, _WITH_MAP)
+
+
+def reciprocal_ranks(ranking: Ranking, retrieval_set: RetrievalSet) -> np.ndarray:
+    """`[queries]`, 1 / rank of the first document of the query's highest grade; 0 below rank 10."""
+    highest = np.zeros(len(retrieval_set.query_ids), int)
+    np.maximum.at(highest, retrieval_set.query_rows, retrieval_set.grades)
+    wanted = np.maximum(1, highest[ranking.query_rows, np.newaxis])
+    is_best = ranking.grades(retrieval_set)[:, :_DEPTH] == wanted
+    return np.where(is_best.any(axis=1), 1 / (is_best.argmax(axis=1) + 1.0), 0.0)

@@ -18,7 +18,7 @@ from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
-from tf_smoothclir.lexical.postings import Postings
+from tf_smoothclir.lexical.postings import Postings, highest
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -67,6 +67,7 @@ def learn_lexical_model(
         model = learner.with_best_length_and_feedback(model)
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
+    vars(texts).pop("similar_words", None)  # large, and of no more use
     return model
 
 
@@ -159,6 +160,7 @@ class _Learner:
         weights[0] = 1
         return LexicalModel(
             table=self._mixed(self._whole_table(profile)),
+            lookalikes=self._texts.lookalikes,
             background=self._documents.background,
             fields=fields,
             weights=weights,
@@ -345,4 +347,5 @@ def unjudged_top(
     judged = np.isin(retrieval_set.query_rows, query_rows)
     places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
     scores[places, retrieval_set.document_rows[judged]] = -np.inf
-    return np.argpartition(-scores, number - 1, axis=1)[:, :number]
+    best = (highest(row, number) for row in scores)  # and all that equal the last
+    return np.stack([own[np.argsort(-row[own])[:number]] for row, own in zip(scores, best)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -14,6 +16,8 @@ from tf_smoothclir.utils.errors import input_error
 # A word that more than this share of the documents have is common. A few hundred words are, but
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
+_BLOCK = 1 << 14  # rows whose sums stay in the cache while all common words are added
+_POSTINGS = 1 << 16  # that are in the cache, too, while the sums of few long lists are
 _GROUP = 64  # scores of which one may be among the highest
 
 
@@ -95,12 +99,17 @@ class Postings:
         """Scores of documents, each that of its best passage, `[documents]` float32."""
         if self.firsts is None:
             return of_rows
-        scores = of_rows[self.firsts[:-1]]
-        several = np.flatnonzero(np.diff(self.firsts) > 1)  # few, as a rule
-        bounds = np.stack([self.firsts[several], self.firsts[several + 1]], axis=1).ravel()
-        if len(several):  # without a bound at the end of all, the last ones end there
-            scores[several] = np.maximum.reduceat(of_rows, bounds[bounds < self.rows])[::2]
+        scores, (several, bounds) = of_rows[self.firsts[:-1]], self._several
+        if len(several):
+            scores[several] = np.maximum.reduceat(of_rows, bounds)[::2]
         return scores
+
+    @functools.cached_property
+    def _several(self) -> tuple[np.ndarray, np.ndarray]:
+        """Documents of several passages, few as a rule, and where these begin and end."""
+        several = np.flatnonzero(np.diff(self.firsts) > 1)
+        bounds = np.stack([self.firsts[several], self.firsts[several + 1]], axis=1).ravel()
+        return several, bounds[bounds < self.rows]  # what has no end goes on to the last row
 
     def best_rows(self, of_rows: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """The row of the best passage of some documents; of equal ones the first."""
@@ -127,24 +136,26 @@ class Postings:
             places = np.searchsorted(self.common, words)
             # -1, which is no word, stands after the last one for words beyond it.
             is_common = np.append(self.common, -1)[places] == words
-            part = np.empty(self.rows, np.float32)
-            for place, weight in zip(places[is_common].tolist(), weights[is_common]):
-                row = self.common_values[place]
-                scores += row if weight == 1 else np.multiply(row, weight, out=part)
+            common = list(zip(places[is_common].tolist(), weights[is_common]))
+            for begin in range(0, self.rows if common else 0, _BLOCK):
+                block = slice(begin, begin + _BLOCK)
+                of_block = scores[block]
+                for place, weight in common:
+                    row = self.common_values[place, block]
+                    of_block += row if weight == 1 else row * weight
             # Unsigned, what is below 0 is out of bounds as well.
             words, weights = words[~is_common].astype(np.uint32), weights[~is_common]
             begins, ends = self.rare.ends[:-1][words], self.rare.ends[1:][words]
-            lists = list(map(slice, begins.tolist(), ends.tolist()))
-            if lists:
-                ids, values = (
-                    np.concatenate([array[one] for one in lists])
-                    for array in (self.rare.ids, self.rare.values)
-                )
-                if (weights != 1).any():
-                    values *= np.repeat(weights, ends - begins)
-                part[:] = 0
+            part, lengths = np.zeros(self.rows, np.float32), ends - begins
+            groups = np.flatnonzero(np.diff(np.cumsum(lengths) // _POSTINGS, prepend=-1))
+            for begin, end in itertools.pairwise([*groups.tolist(), len(words)]):
+                lists = list(map(slice, begins[begin:end].tolist(), ends[begin:end].tolist()))
+                ids = np.concatenate([self.rare.ids[one] for one in lists])
+                values = np.concatenate([self.rare.values[one] for one in lists])
+                if (weights[begin:end] != 1).any():
+                    values *= np.repeat(weights[begin:end], lengths[begin:end])
                 np.add.at(part, ids.view(np.uint32).astype(np.intp), values)
-                scores += part
+            scores += part
         except IndexError as error:
             raise input_error("the inverted lists", str(error), "Build them again") from error
 

@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, RaggedWriter, TokenizedSet
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.utils import sparse as sp
 

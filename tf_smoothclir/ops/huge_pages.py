@@ -45,6 +45,8 @@ def use_huge_pages(variables: Iterable[tf.Variable]) -> int:
         ):
             continue
         with tf.device(variable.device):  # beside a GPU, a value is copied there by default
+            # Or a table whose rows have been set would be copied, and TensorFlow keeps that memory.
+            tf.raw_ops.DisableCopyOnRead(resource=variable.handle)
             value = variable.read_value()
         memory = np.asarray(memoryview(value))  # the variable's own: `numpy()` would copy it
         begin = -(-memory.ctypes.data // _BYTES) * _BYTES

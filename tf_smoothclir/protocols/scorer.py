@@ -20,7 +20,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 # From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
 ScoreRows = Callable[[np.ndarray], np.ndarray]
 _SCORES_AT_ONCE = 1 << 24  # 64 MB of float32, of which feedback needs two more
-_MOST_QUERIES_AT_ONCE = 256
+_MOST_QUERIES_AT_ONCE = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,8 +162,8 @@ class RowRetriever(Retriever):
         parts = [np.zeros(0, np.float32)]
         for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
             ends = lists.offsets[begin : begin + len(rows) + 1]
-            own = np.repeat(np.arange(len(rows)), np.diff(ends))
-            parts.append(score_rows(rows)[own, lists.document_rows[ends[0] : ends[-1]]])
+            list_of_pair = np.repeat(np.arange(len(rows)), np.diff(ends))
+            parts.append(score_rows(rows)[list_of_pair, lists.document_rows[ends[0] : ends[-1]]])
         return np.concatenate(parts)
 
 
@@ -219,28 +219,22 @@ class TwoStageRetriever(Retriever):
         for ranking in self._first_stage.rank(query_rows, max(self._ranks, depth)):
             yield (self._added(ranking) if self._weight else ranking).cut(depth)
 
-    def _added(self, found: Ranking) -> Ranking:
-        top = found.cut(self._ranks)
+    def _added(self, ranking: Ranking) -> Ranking:
+        top = ranking.cut(self._ranks)
         scores = self._with_reranker(top.scores.ravel(), top.candidate_lists(self._set))
         top = ordered(top, scores.reshape(top.scores.shape), self._set)
-        rest = found.scores[:, self._ranks :]
+        rest = ranking.scores[:, self._ranks :]
         # They stay last: if one would have passed the last of the others, all move down.
         above = np.maximum(0, rest[:, :1] - top.scores[:, -1:])
         return Ranking(
-            found.query_rows,
-            np.concatenate([top.document_rows, found.document_rows[:, self._ranks :]], axis=1),
+            ranking.query_rows,
+            np.concatenate([top.document_rows, ranking.document_rows[:, self._ranks :]], axis=1),
             np.concatenate([top.scores, rest - above], axis=1),
         )
 
 
 def ordered(ranking: Ranking, scores: np.ndarray, retrieval_set: RetrievalSet) -> Ranking:
-    """Orders the documents of a ranking by other scores.
-
-    Args:
-        ranking: Which documents.
-        scores: `[queries, depth]`.
-        retrieval_set: Gives the order of equal scores.
-    """
+    """The documents of a ranking by other scores, `[queries, depth]`; the set orders equal ones."""
     order = np.lexsort((retrieval_set.tie_order[ranking.document_rows], -scores), axis=1)
     return Ranking(
         ranking.query_rows,

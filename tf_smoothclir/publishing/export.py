@@ -15,23 +15,14 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.plugins import family, used_by
-from tf_smoothclir.protocols.cut_points import CutPoints
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.verification import Verifier
-from tf_smoothclir.publishing.version_writer import (
-    Part,
-    manifest_in_memory,
-    publish_version,
-)
+from tf_smoothclir.publishing.version_writer import Part, manifest_in_memory, publish_version
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import (
-    ModelsOverSet,
-    RunModels,
-    load_cut_points,
-    load_models,
-)
+from tf_smoothclir.training.run_models import ModelsOverSet, RunModels, load_cut_points, load_models
 from tf_smoothclir.training.run_report import hits_of_short_queries
 from tf_smoothclir.utils.errors import InputError
 
@@ -41,12 +32,7 @@ _SPLIT, _METRICS = "validation", ("full/MRR@10", "NDCG@5", "P_mr@1")  # that cut
 
 
 class Publication:
-    """What is published of a run.
-
-    Attributes:
-        published: Family -> its published model, parts first.
-        settings: Those of the run, with the vectors as they are published.
-    """
+    """What is published of a run: family -> model; settings with vectors as published."""
 
     def __init__(self, run: RunDirectory, models: RunModels):
         self.run, self.models, self.settings = run, models, models.settings
@@ -75,11 +61,7 @@ def export_run(
     collection: Any = None,
     verifier: Verifier | None = None,
 ) -> int:
-    """Exports what a run ranks with; towers with the weights of their best epoch.
-
-    Args:
-        collection: The `documents` of the search model; None for the set of the run.
-    """
+    """Exports what a run ranks with, a search model over `collection` too; the version."""
     models, cut_points = load_models(run, dim), None
     if None in models.values():
         models, cut_points = _refitted(run, models)
@@ -93,10 +75,10 @@ def export_run(
             "document": _sample(text.text for text in source.documents()),
         }
         searched = collection or source
-        if search_model and (number := _collection_size(searched, max_search_documents)):
+        if search_model and (size := _collection_size(searched, max_search_documents)):
             form = {"cut_points": facts["cut_points"], "depth": search_depth}
             ranking = family(facts["retriever"])
-            model = ranking.search_model(publication, searched, number, **form)
+            model = ranking.search_model(publication, searched, size, **form)
             if model is not None:
                 parts["search"] = model
     except InputError as error:
@@ -123,7 +105,7 @@ def models_of_run(run: RunDirectory) -> ExportedModels:
 
 
 def _refitted(run: RunDirectory, models: RunModels) -> tuple[RunModels, CutPoints]:
-    """Chooses anew what cut vectors need; logs the metrics on the validation queries."""
+    """Chooses again what cut vectors need; logs the metrics on the validation queries."""
     settings = models.settings
     tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, (_SPLIT,))
     over, name = ModelsOverSet(settings, tokenized_set, models), settings.retrieval.retriever
@@ -165,15 +147,15 @@ def _sample(texts) -> list[bytes]:
 
 def _collection_size(source: Source, most: int) -> int:
     """The number of documents; 0 if they are too many."""
-    number = sum(1 for _ in itertools.islice(source.documents(), most + 1))
-    if number > most:
+    size = sum(1 for _ in itertools.islice(source.documents(), most + 1))
+    if size > most:
         logging.info(
             "No search model: the collection has more than %d documents. Index it with"
             " smoothclir-index, or raise --max_search_documents.",
             most,
         )
         return 0
-    return number
+    return size
 
 
 def _made_up_texts(tokens: Sequence[str]) -> list[bytes]:

@@ -1,19 +1,25 @@
-"""An export directory: its parts, their versions, and loading them."""
+"""An export directory: its parts, their versions, the facts in their manifests; loading them."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from absl import logging
 
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
-from tf_smoothclir.storage.folder import Folder
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.plugins import check_loaded
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import InputError, input_error
 
+EXPORTED_ROLES = (*ROLES, "lexical", "family", "head", "reranker", "search")
 # Role -> directory of its versions. Parts appear in this order. A new document tower, search model
 # or lexical model does no harm to clients of the old query tower; a query tower without its
 # document tower finds nonsense. So the query tower comes last: where it is, everything is.
@@ -39,9 +45,73 @@ _KINDS = {
     "reranker": "re-ranker",
     "search": "search model",
 }
-
-
 _forked_with_tensorflow = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VersionFacts:
+    """Facts that whatever belongs to a version of an export has: its parts, and indexes of it."""
+
+    version: int
+    # Digest of all that ranks: towers, lexical model, fusion, vocabularies, ε and the thresholds.
+    pair_id: str
+    thresholds: tuple[float, ...]
+    # The set of the training run, or of an index: finds its collection again; None for files.
+    data: DataSettings | None
+    cut_points: CutPoints  # those of what ranks
+    # Roles of the parts that rank together; the version is complete if all are there.
+    parts: tuple[str, ...]
+    retriever: str = "dense"  # the family that ranks, without a re-ranker
+    plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
+
+    def shared(self) -> dict[str, Any]:
+        """The facts by their names."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(VersionFacts)}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportManifest(VersionFacts):
+    """The manifest of an exported tower, lexical model or search model."""
+
+    role: str  # "query", "document", "lexical" or "search"
+    dim: int  # length of the vectors; 0 without towers
+    epsilon: float  # ε of the similarity; 0 without towers
+    documents: int | None = None  # size of the collection of a search model; None for another part
+    # Documents that a search model returns per query; None for another part.
+    depth: int | None = None
+
+    @classmethod
+    def read(cls, directory: Path, roles: Sequence[str] = EXPORTED_ROLES) -> ExportManifest:
+        """The facts of the part in `directory`."""
+        return cls.of(Folder.read(directory, *roles))
+
+    @classmethod
+    def of(cls, folder: Folder) -> ExportManifest:
+        """The facts of the part in a folder."""
+        manifest = folder.record(cls)
+        check_loaded(manifest.plugins)
+        if not manifest.parts or not set(manifest.parts) <= set(EXPORTED_ROLES):
+            raise folder.wrong(f"its entry 'parts' is {manifest.parts!r}")
+        if manifest.role == "search" and None in (manifest.documents, manifest.depth):
+            raise folder.wrong("it has no documents or no depth")
+        return manifest
+
+    def write(self, directory: Path) -> None:
+        """Writes the manifest of the part in `directory`, of the files that it has now."""
+        entries = dataclasses.asdict(self).items()
+        facts = {name: value for name, value in entries if value is not None}
+        write_manifest(directory, self.role, facts)
+
+
+def check_pair(first: Any, second: Any) -> None:
+    """Checks that two parts, or a part and an index, come from one training run."""
+    if first.pair_id != second.pair_id:
+        raise input_error(
+            f"{first.role} {first.version} and {second.role} {second.version}",
+            f"they come from different training runs (pair_id {first.pair_id[:12]} and"
+            f" {second.pair_id[:12]}), so their scores are not comparable",
+            "Use the same version of all parts, and build the index again",
+        )
 
 
 def _note_fork() -> None:
@@ -104,25 +174,25 @@ def checked_part(
     version = version if version is not None else newest_whole(export_dir, role)
     directory = part_dir(export_dir, role) / str(version)
     folder, manifest = _complete(export_dir, role, version)
-    for other in manifest.parts:
+    for partner in manifest.parts:
         check_pair(
-            manifest, ExportManifest.read(part_dir(export_dir, other) / str(version), [other])
+            manifest, ExportManifest.read(part_dir(export_dir, partner) / str(version), [partner])
         )
     folder.check(REMEDY_FOR_CHANGED_FILES)
     return directory, manifest
 
 
 def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
-    """The newest version with one of these parts of which all that ranks together is whole.
-
-    So all parts move to a version together, or none does. Later versions are logged with what is
-    wrong with them. Where none is whole, it is the newest complete one.
-    """
+    """The newest version with one of these parts of which all that ranks together is whole."""
+    # So all parts move to a version together, or none does; what is wrong with later ones is
+    # logged. Where none is whole, it is the newest complete one.
     wanted = {version for role in roles for version in exported_versions(export_dir, role)}
     errors: dict[int, InputError] = {}
     complete = []
     for version in sorted(wanted, reverse=True):
-        role = next(one for one in roles if version in exported_versions(export_dir, one))
+        role = next(
+            candidate for candidate in roles if version in exported_versions(export_dir, candidate)
+        )
         try:
             _, manifest = _complete(export_dir, role, version)
             complete.append(version)
@@ -145,11 +215,11 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
 def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
     """The manifest of a part without which its version cannot rank."""
     ranking = [role for role in DIRECTORIES if role not in ("head", "search")]
-    number = version if version is not None else newest_whole(export_dir, *ranking)
+    latest = version if version is not None else newest_whole(export_dir, *ranking)
     for role in ranking:
-        if number in exported_versions(export_dir, role):
-            return _complete(export_dir, role, number)[1]
-    raise _not_exported(export_dir, f"there is no complete version {number}")
+        if latest in exported_versions(export_dir, role):
+            return _complete(export_dir, role, latest)[1]
+    raise _not_exported(export_dir, f"there is no complete version {latest}")
 
 
 def _complete(
@@ -160,9 +230,13 @@ def _complete(
         raise _not_exported(export_dir, f"there is no {_KINDS[role]} of version {version}")
     folder = Folder.read(part_dir(export_dir, role) / str(version), role)
     manifest = ExportManifest.of(folder)
-    missing = [one for one in manifest.parts if version not in exported_versions(export_dir, one)]
+    missing = [
+        partner
+        for partner in manifest.parts
+        if version not in exported_versions(export_dir, partner)
+    ]
     if missing:
-        names = " and no ".join(DIRECTORIES[one] for one in missing)
+        names = " and no ".join(DIRECTORIES[partner] for partner in missing)
         reason = f"there is no complete version {version} of the {_KINDS[role]} (it has no {names})"
         raise _not_exported(export_dir, reason)
     return folder, manifest

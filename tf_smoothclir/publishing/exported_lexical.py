@@ -23,15 +23,12 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import Words, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
-from tf_smoothclir.publishing.export_directory import checked_part
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.digests import digest_as_saved
-from tf_smoothclir.storage.files import copy_file, read_json, write_json
+from tf_smoothclir.storage.files import copy_file, read_record, write_json
+from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
 
 if TYPE_CHECKING:  # importing it takes seconds
     from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
@@ -149,14 +146,7 @@ def load_lexical(
     parts = LexicalParts(
         model=LexicalModel.load(directory / _MODEL),
         vocabulary_dir=directory / _VOCABULARY,
-        text=_text_settings(directory / _TEXT),
+        text=read_record(directory / _TEXT, TextSettings, "Export the run again"),
         fusion=Fusion.load(fusion) if fusion.is_file() else None,
     )
     return parts, manifest
-
-
-def _text_settings(path: Path) -> TextSettings:
-    try:
-        return record_from_json(TextSettings, read_json(path))
-    except ValueError as error:
-        raise input_error(path, str(error).rstrip("."), "Export the run again") from error

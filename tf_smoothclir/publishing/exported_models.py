@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.publishing.export_directory import exported_versions, latest_manifest
-from tf_smoothclir.publishing.manifest import ExportManifest, check_pair
+from tf_smoothclir.publishing.export_directory import (
+    ExportManifest,
+    check_pair,
+    exported_versions,
+    latest_manifest,
+)
+from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.utils.errors import input_error
 
 _PartT = TypeVar("_PartT")
+ROLE = "family"
 
 
 class ExportedModels(Mapping[str, Any]):
-    """The published models of one version by family, loaded when they are first asked for.
+    """The published models of one version by family, loaded when they are first asked for."""
 
-    Attributes:
-        manifest: Of one of its parts, whose version, `pair_id`, thresholds and data are those of
-            all; or of the index that the models search.
-        export_dir: The export; "" for a run in memory.
-        for_search: Whether its models only read queries; else they encode and score texts too.
-    """
+    # `manifest` is of one of its parts, or of the index that the models search; `export_dir` is ""
+    # for a run in memory. With `for_search`, models only read queries; else they encode and score
+    # texts too.
 
     def __init__(
         self,
@@ -71,12 +75,7 @@ class ExportedModels(Mapping[str, Any]):
         role: str,
         load: Callable[[str | os.PathLike, int | None], tuple[_PartT, ExportManifest]],
     ) -> tuple[_PartT, ExportManifest]:
-        """Loads a part of the version, or of the newest one that belongs to it, and its manifest.
-
-        Args:
-            role: Of the part.
-            load: From the export directory and the version to the part, once it is checked.
-        """
+        """Loads a part of the version, or of the newest one that has it, and its manifest."""
         version = self.manifest.version
         there = version in exported_versions(self.export_dir, role)
         loaded, manifest = load(self.export_dir, version if there else None)
@@ -91,3 +90,21 @@ def load_exported_models(
     models = ExportedModels(latest_manifest(export_dir, version), export_dir)
     dict(models)  # loads all
     return models
+
+
+class ExportedState:
+    """Published models as a part of an export, for `publish_version`; no SavedModel."""
+
+    def __init__(self, owner: Any, model: Any, before: ExportedState | None = None):
+        self.pair_id = ""
+        self._models = [*(before._models if before else ()), (owner, model)]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes everything into a directory."""
+        Path(path).mkdir(exist_ok=True)
+        for owner, model in self._models:
+            owner.save(model, Path(path, owner.name))
+
+    def digest(self) -> str:
+        """A digest of everything that determines the scores."""
+        return digest_as_saved(self.save)

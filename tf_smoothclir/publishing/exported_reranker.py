@@ -17,11 +17,10 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
-from tf_smoothclir.interaction.texts import InteractionTexts
-from tf_smoothclir.protocols.cut_points import CutPoints
-from tf_smoothclir.publishing.export_directory import checked_part
-from tf_smoothclir.publishing.manifest import ExportManifest
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,
@@ -29,13 +28,10 @@ from tf_smoothclir.publishing.request_bounds import (
     checked,
     in_pieces,
 )
-from tf_smoothclir.storage.digests import digest_as_saved
-from tf_smoothclir.storage.files import copy_file, read_json, write_json
+from tf_smoothclir.storage.files import copy_file, read_record, write_json
+from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.tokens import Tokens
-from tf_smoothclir.text.word_encoder import TextEncoder
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
+from tf_smoothclir.text.tokens import TextEncoder, Tokens
 
 _QUERY_WORDS = 32  # with up to that many, the vectors of the document's words take most memory
 _DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
@@ -76,9 +72,9 @@ class SecondStage:
         for role, texts in zip(ROLES, (source.queries, source.documents)):
             batches = text_batches(text.text for text in texts())
             read = [_padded(self.encoders[role](tf.constant(batch))).numpy() for batch in batches]
-            longest = max(one.shape[1] for one in read)
+            longest = max(ids.shape[1] for ids in read)
             padded.append(
-                np.concatenate([np.pad(one, [(0, 0), (0, longest - one.shape[1])]) for one in read])
+                np.concatenate([np.pad(ids, [(0, 0), (0, longest - ids.shape[1])]) for ids in read])
             )
         return self.reranker.scorer(InteractionTexts(*padded))
 
@@ -95,21 +91,17 @@ class SecondStage:
     @classmethod
     def load(cls, directory: Path) -> SecondStage:
         """Reads what `save` wrote."""
-        path = directory / _STAGE
-        try:
-            settings = record_from_json(StageSettings, read_json(path))
-        except (ValueError, OSError) as error:
-            raise input_error(path, str(error).rstrip("."), "Export the run again") from error
+        settings = read_record(directory / _STAGE, StageSettings, "Export the run again")
         return cls(Reranker.load(directory / _MODEL), directory / _VOCABULARY, settings)
 
 
 class ExportedReranker(tf.Module):
     """A re-ranker as a model server loads it.
 
-    * `serving_default` takes `query`, `[queries]` string, and `document`, `[documents]` string, any
-      bytes, and returns `score`, `[documents]` float32: as many queries as documents, or one query
-      for all. A search adds `weight` times this to the score of its first stage;
-    * `pair_id` returns the `pair_id` of the export once per text of `text`, and the `weight`.
+    `serving_default` takes `query`, `[queries]` string, and `document`, `[documents]` string,
+    any bytes, and returns `score`, `[documents]` float32: as many queries as documents, or one
+    for all. `pair_id` returns that of the export for each of `text`, and the `weight` of the
+    scores beside the first stage's.
     """
 
     def __init__(self, stage: SecondStage):

@@ -13,11 +13,12 @@ from tf_smoothclir.lexical.feedback import TERMS
 from tf_smoothclir.lexical.postings import Postings, SparseRows
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.publishing.exported_postings import PostingSums, SparseLists, owners, row_sums
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.utils import sparse as sp
 
 _DOCUMENTS_PER_STEP = 20_000
+# Bounds the memory of a request with long lists: 1,048,576 postings, or one list, at a time.
+_POSTINGS_PER_STEP = 1 << 20
 
 
 class QueriesRead(NamedTuple):
@@ -61,7 +62,7 @@ class LexicalScorer(tf.Module):
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        tokens, number = queries.words, tf.size(queries.levels)
+        tokens, num_queries = queries.words, tf.size(queries.levels)
         known = tokens.ids != NO_WORD
         words, rows = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
         places = tf.gather(self._common_places, words)
@@ -70,10 +71,10 @@ class LexicalScorer(tf.Module):
             data=self._common,
             indices=tf.boolean_mask(places, common),
             segment_ids=tf.boolean_mask(rows, common),
-            num_segments=number,
+            num_segments=num_queries,
         )
         words, rows = tf.boolean_mask(words, ~common), tf.boolean_mask(rows, ~common)
-        scores += self._rare(words, None, rows, number)
+        scores += self._rare(words, None, rows, num_queries)
         if self._documents is None:
             return scores
         best = tf.math.segment_max(tf.transpose(scores), self._documents)
@@ -107,15 +108,12 @@ _POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
 
 def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array, np.ndarray]:
     """Impacts of query words on the scores of passages, and how many each document has."""
-    number = len(words.offsets) - 1
-    rows = [
-        np.arange(begin, min(begin + _DOCUMENTS_PER_STEP, number))
-        for begin in range(0, number, _DOCUMENTS_PER_STEP)
-    ]
-    passages = [parts.model.passages(words.of(own)) for own in rows]
-    some = [parts.model.impacts(own, parts.spelling) for own in passages]
-    number = np.concatenate([own.number_of_each() for own in passages])
-    return sp.csr_array(sp.vstack(some, format="csr")), number
+    documents = np.arange(len(words.offsets) - 1)
+    steps = np.split(documents, range(_DOCUMENTS_PER_STEP, len(documents), _DOCUMENTS_PER_STEP))
+    passages = [parts.model.passages(words.of(rows)) for rows in steps]
+    impacts = [parts.model.impacts(of_step, parts.spelling) for of_step in passages]
+    of_each = np.concatenate([of_step.number_of_each() for of_step in passages])
+    return sp.csr_array(sp.vstack(impacts, format="csr")), of_each
 
 
 class ExportedFeedback(tf.Module):
@@ -159,3 +157,78 @@ class ExportedFeedback(tf.Module):
         values *= tf.gather(shares, owners(lengths))
         mixture = row_sums(words, values, per_query, self._documents.width)
         return tf.math.top_k(mixture, self._terms)
+
+
+class SparseLists(tf.Module):
+    """The rows of a sparse matrix: a list of ids and values for each."""
+
+    def __init__(self, rows: SparseRows, width: int):
+        super().__init__(name="lists")
+        self.width = width
+        self._ends = tf.Variable(rows.ends, trainable=False)
+        self._ids = tf.Variable(rows.ids, trainable=False)
+        self._values = tf.Variable(rows.values, trainable=False)
+
+    def lengths(self, lists: tf.Tensor) -> tf.Tensor:
+        """The number of entries of some lists, in the same shape, int64."""
+        return tf.gather(self._ends, lists + 1) - tf.gather(self._ends, lists)
+
+    def entries(self, lists: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The ids and the values of some lists, one list after the other."""
+        places = tf.ragged.range(
+            tf.gather(self._ends, lists), tf.gather(self._ends, lists + 1)
+        ).flat_values
+        return tf.gather(self._ids, places), tf.gather(self._values, places)
+
+
+class PostingSums(tf.Module):
+    """Scores all documents by the lists of words."""
+
+    def __init__(self, by_word: SparseRows, documents: int):
+        super().__init__(name="postings")
+        self._lists = SparseLists(by_word, documents)
+
+    def __call__(
+        self, words: tf.Tensor, weights: tf.Tensor | None, rows: tf.Tensor, queries: tf.Tensor
+    ) -> tf.Tensor:
+        """Σ weight · impact, `[queries, documents]` float32, of `[items]` words by query row."""
+        # Each document gets its sum in the order of the words, so equal documents have equal sums.
+        lengths = self._lists.lengths(words)
+        ends = tf.cumsum(lengths)
+
+        def add_some(begin, sums):
+            before = ends[begin] - lengths[begin]
+            # Whole lists, at least one.
+            end = tf.searchsorted(ends, [before + _POSTINGS_PER_STEP], side="right")[0]
+            end = tf.maximum(begin + 1, end)
+            documents, values = self._lists.entries(words[begin:end])
+            if weights is not None:
+                values *= tf.gather(weights[begin:end], owners(lengths[begin:end]))
+            per_query = tf.math.unsorted_segment_sum(lengths[begin:end], rows[begin:end], queries)
+            return end, sums + row_sums(documents, values, per_query, self._lists.width)
+
+        _, sums = tf.while_loop(
+            lambda begin, _: begin < tf.size(words),
+            add_some,
+            (0, tf.zeros([queries, self._lists.width])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, self._lists.width])),
+        )
+        return sums
+
+
+def row_sums(ids: tf.Tensor, values: tf.Tensor, lengths: tf.Tensor, width: int) -> tf.Tensor:
+    """Sums of the values of each id in each of consecutive rows, `[rows, width]` float32."""
+    splits = tf.concat([[tf.constant(0, tf.int64)], tf.cumsum(lengths)], axis=0)
+    sums = tf.raw_ops.RaggedBincount(splits=splits, values=ids, size=width, weights=values)
+    return tf.ensure_shape(sums, [None, width])
+
+
+def owners(lengths: tf.Tensor) -> tf.Tensor:
+    """`[sum of lengths]` int32, the list of each entry of lists of `[lists]` int64 lengths."""
+    # `tf.repeat` would need memory for the number of lists times the longest one.
+    begins = tf.cumsum(lengths, exclusive=True)
+    # An entry is in the last list that begins at or before its place.
+    begun = tf.math.unsorted_segment_sum(
+        tf.ones_like(begins, tf.int32), begins, tf.reduce_sum(lengths) + 1
+    )
+    return tf.cumsum(begun)[:-1] - 1

@@ -20,9 +20,9 @@ from tf_smoothclir.publishing.request_bounds import (
 )
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
 from tf_smoothclir.text.evidence_levels import NAMES
-from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
+from tf_smoothclir.text.subwords import SubwordTextEncoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
 from tf_smoothclir.towers.positions import PART_BEGINS
 from tf_smoothclir.towers.word_table import WordTableTower
@@ -157,19 +157,9 @@ class ExportedTower(tf.Module):
             self._described(Path(path)).write(Path(path))
 
     def _words(self, text) -> dict[str, tf.Tensor]:
-        """The tokens of texts with their word vectors.
-
-        The vector of a text is the mean of its word vectors, then tanh, then smooth-normalised. If
-        words have weights, the word vectors include them.
-
-        Args:
-            text: `[batch]` string.
-
-        Returns:
-            `words`, `[tokens]` string, the concatenated tokens of all texts, cut as for the tower;
-            `lengths`, `[batch]` int32, the number of tokens of each text; `vectors`,
-            `[tokens, dim]` float32.
-        """
+        """`[tokens]` words of `[batch]` texts, their `[batch]` lengths, `[tokens, dim]` vectors."""
+        # The mean of the word vectors, in which weights are, then tanh, then smooth-normalised, is
+        # the vector of a text.
         tokens = self.encoder(text)
         return {
             "words": self.encoder.words(text).flat_values,
@@ -204,9 +194,9 @@ class ExportedTower(tf.Module):
         return in_pieces(self._read, bounded(text, self._dim), at_once=self._texts_at_once)
 
     def _read(self, text) -> dict[str, tf.Tensor]:
-        vectors, found = self.read(self.encoder.words(text))
-        names = tf.gather(NAMES, found.levels)
-        return {"vector": vectors, "evidence": names, "unknown": found.unknown}
+        vectors, evidence = self.read(self.encoder.words(text))
+        names = tf.gather(NAMES, evidence.levels)
+        return {"vector": vectors, "evidence": names, "unknown": evidence.unknown}
 
     def _vectors(self, tokens) -> dict[str, tf.Tensor]:
         return {"vector": smooth_normalize(self._call_tower(tokens), self._epsilon)}

@@ -17,7 +17,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json, write_text
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.printing import markdown_table
 
 _CARD = """{header}
 

@@ -28,20 +28,15 @@ def bounded(rows: tf.Tensor, width: int) -> tf.Tensor:
 
 
 def in_pieces(
-    compute: Callable[..., dict[str, tf.Tensor]],
-    *texts: tf.Tensor,
-    at_once: int = TEXTS_AT_ONCE,
+    compute: Callable[..., dict[str, tf.Tensor]], *texts: tf.Tensor, at_once: int = TEXTS_AT_ONCE
 ) -> dict[str, tf.Tensor]:
-    """What `compute` makes of texts, some rows at a time: memory does not grow with the request.
-
-    Args:
-        compute: From `[some]` string, for each of `texts`, to tensors with as many rows.
-        *texts: `[rows]` string each, or `[1]` for all; the last one is `[rows]`.
-        at_once: The most rows.
-    """
+    """What `compute` makes of texts, some rows at a time: memory does not grow with the request."""
+    # Texts are `[rows]` string each, or `[1]` for all; the last one is `[rows]`.
     rows = tf.size(texts[-1])
-    for_all = [tf.size(one) != rows for one in texts]
-    sizes = sum(tf.where(one, 0, tf.strings.length(text)) for one, text in zip(for_all, texts))
+    for_all = [tf.size(text) != rows for text in texts]
+    sizes = sum(
+        tf.where(is_shared, 0, tf.strings.length(text)) for is_shared, text in zip(for_all, texts)
+    )
     ends = tf.concat([[0], tf.cumsum(tf.cast(sizes, tf.int64))], axis=0)
     traced = tf.function(compute, autograph=False).get_concrete_function(*[_TEXT for _ in texts])
     made = traced.structured_outputs
@@ -49,19 +44,19 @@ def in_pieces(
     def compute_some(begin, piece, arrays):
         end = tf.searchsorted(ends, [ends[begin] + _BYTES_AT_ONCE], side="right")[0] - 1
         end = tf.minimum(tf.clip_by_value(end, begin + 1, begin + at_once), rows)
-        found = traced(
+        computed = traced(
             *(
-                text[tf.where(one, 0, begin) : tf.where(one, 1, end)]
-                for one, text in zip(for_all, texts)
+                text[tf.where(is_shared, 0, begin) : tf.where(is_shared, 1, end)]
+                for is_shared, text in zip(for_all, texts)
             )
         )
-        return end, piece + 1, {name: arrays[name].write(piece, found[name]) for name in arrays}
+        return end, piece + 1, {name: arrays[name].write(piece, computed[name]) for name in arrays}
 
     arrays = {
         name: tf.TensorArray(
-            one.dtype, 0, dynamic_size=True, infer_shape=False, element_shape=one.shape
+            output.dtype, 0, dynamic_size=True, infer_shape=False, element_shape=output.shape
         )
-        for name, one in made.items()
+        for name, output in made.items()
     }
     _, _, arrays = tf.while_loop(
         lambda begin, piece, _: (begin < rows) | (piece == 0),

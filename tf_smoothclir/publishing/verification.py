@@ -51,11 +51,10 @@ gc.freeze()
 
 
 class Verifier:
-    """A process that imports TensorFlow, which takes seconds, and then waits for models.
+    """A process that imports TensorFlow, which takes seconds, and then waits for models."""
 
-    A context manager that ends the process. Importing this module does not import TensorFlow, so
-    the process and its parent can import it at the same time.
-    """
+    # Importing this module does not import TensorFlow, so the process and its parent do it at the
+    # same time.
 
     def __init__(self):
         # A file, because a full pipe that nobody reads yet would block the process.
@@ -79,16 +78,13 @@ class Verifier:
     def send(self, role: str, part, directory: Path, texts: dict[str, Sequence[bytes]]) -> None:
         """Sends a written part to the process, to load it and run its signatures; does not wait."""
         requests = _requests(role, part, texts)
-        line = json.dumps([str(directory), requests], default=_latin_1)
+        line = json.dumps([str(directory), requests], default=lambda text: text.decode("latin-1"))
         with contextlib.suppress(BrokenPipeError):  # it has failed already: `compare` reports why
             print(line, file=self._child.stdin, flush=True)
         self._sent.append((role, part, directory, requests))
 
     def compare(self) -> None:
-        """Runs the parts in this process too, and compares. Call it once, when all is written.
-
-        Towers that can be computed without TensorFlow are, and compared too.
-        """
+        """Compares with this process and, where possible, plain Python; once, at the end."""
         expected = [  # computed while the process works
             {name: part.signatures[name](**_arrays(inputs)) for name, inputs in requests.items()}
             for _, part, _, requests in self._sent
@@ -98,8 +94,8 @@ class Verifier:
             self._errors.seek(0)
             errors = self._errors.read().decode(errors="replace")
             raise RuntimeError(f"The written models do not load and run:\n{errors}")
-        found = json.loads(answers.splitlines()[-1])
-        for (role, part, directory, requests), ours, theirs in zip(self._sent, expected, found):
+        answered = json.loads(answers.splitlines()[-1])
+        for (role, part, directory, requests), ours, theirs in zip(self._sent, expected, answered):
             for name in requests:
                 _compare(f"The written {part.name}, {name},", ours[name], theirs[name])
             if (directory / DESCRIPTION).exists():
@@ -129,10 +125,10 @@ def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, d
     }
 
 
-def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+def _compare(name: str, expected: dict[str, Any], answered: dict[str, Any]) -> None:
     for output, tensor in expected.items():
         if tensor.dtype.is_floating:
-            difference = np.abs(np.array(found[output], np.float64) - tensor)
+            difference = np.abs(np.array(answered[output], np.float64) - tensor)
             difference = (difference / np.maximum(1, np.abs(tensor))).max(initial=0)
             if not difference <= TOLERANCE:
                 raise RuntimeError(f"{name} differs from the trained one by {difference}.")
@@ -142,7 +138,7 @@ def _compare(name: str, expected: dict[str, Any], found: dict[str, Any]) -> None
         gaps = -np.diff(scores, axis=1) > 2 * TOLERANCE * np.maximum(1, np.abs(scores[:, 1:]))
         apart = np.pad(gaps, ((0, 0), (1, 0)), constant_values=True)
         apart &= np.pad(gaps, ((0, 0), (0, 1)), constant_values=False)
-        ids = np.char.encode(np.array(found["ids"]), "latin-1")
+        ids = np.char.encode(np.array(answered["ids"]), "latin-1")
         if (ids != expected["ids"].numpy().astype(bytes))[apart].any():
             raise RuntimeError(f"{name} finds other documents than the trained one.")
 
@@ -154,7 +150,3 @@ def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
 def _array(rows: list) -> np.ndarray:
     """`[rows]`, objects of type bytes or numbers; NumPy strings would drop NUL bytes."""
     return np.array(rows, {bytes: object, int: np.int32, list: np.float32}[type(rows[0])])
-
-
-def _latin_1(value: bytes) -> str:
-    return value.decode("latin-1")

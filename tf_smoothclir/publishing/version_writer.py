@@ -10,30 +10,32 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import tensorflow as tf
+
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
     MODELS,
+    ExportManifest,
     part_dir,
     versions_newest_first,
 )
-from tf_smoothclir.publishing.manifest import ExportManifest
 from tf_smoothclir.publishing.verification import Verifier
-from tf_smoothclir.publishing.warm_up import warm_up_requests, write_warm_up
 from tf_smoothclir.storage.files import flush_all, flush_to_disk, locked, scratch_directory
 from tf_smoothclir.utils.errors import input_error
 
 _TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
 # Roles of the parts that ranking needs, in the order of `pair_id`.
 _RANKING = (*ROLES, "lexical", "family", "reranker")
+# Rows per request: one, as from a single user, and the largest batch that the server forms
+# (max_execution_batch_size in export/serving/batching.config).
+BATCH_SIZES = (1, 32)
+# Shortest, median, long, longest: their costs differ a lot.
+_QUANTILES = (0.0, 0.5, 0.95, 1.0)
 
 
 class Part(Protocol):
-    """Part of an export that can be published.
-
-    A SavedModel, whose role is in `MODELS`, also has `name` and `signatures` (see `Verifier.send`);
-    a search model has `num_documents` and `depth`.
-    """
+    """Part of an export; SavedModels have `name` and `signatures` too, search models their size."""
 
     pair_id: str  # set before `save`
 
@@ -51,15 +53,11 @@ def publish_version(
     texts: dict[str, Sequence[bytes]],
     verifier: Verifier | None = None,
 ) -> int:
-    """Writes all parts of a run under the next integer version; `facts` are of all manifests.
-
-    All parts are written into a temporary directory, the SavedModels are loaded and run in a fresh
-    process that imports only TensorFlow and compared with the trained ones, everything is flushed
-    to disk, and then renamed part by part: a server that watches a directory never sees half a
-    model. An error before the renames leaves nothing behind. What a killed process leaves starts
-    with a dot, so no server loads it, and the next export deletes it. A process killed between two
-    renames leaves an incomplete version: `load_part` skips it, and it is not used again.
-    """
+    """Writes all parts of a run under the next integer version; `facts` are of all manifests."""
+    # A fresh process loads and runs the written models before anything is renamed; then part by
+    # part, so that a server never sees half a model. What a killed process leaves starts with a
+    # dot, and the next export deletes it; if it is killed between two renames, `load_part` skips
+    # the incomplete version, which is not used again.
     export_dir = Path(export_dir)
     export_dir.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -98,8 +96,8 @@ def manifest_in_memory(parts: dict[str, Part], facts: Mapping[str, Any]) -> Expo
 
 def _manifest_of(shared: ExportManifest, role: str, part: Part) -> ExportManifest:
     """The manifest of a part."""
-    own = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
-    return dataclasses.replace(shared, role=role, **own)
+    of_search = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
+    return dataclasses.replace(shared, role=role, **of_search)
 
 
 def _only_export(export_dir: Path):
@@ -125,3 +123,53 @@ def _rename(temporary: Path, path: Path) -> None:
             path, "another export has written this version meanwhile", "Export again"
         ) from None
     flush_to_disk(path.parent)
+
+
+def warm_up_batches(texts: Sequence[bytes]) -> list[list[bytes]]:
+    """Single texts of some quantiles of length, and a batch spread evenly over the lengths."""
+    ordered = sorted(texts, key=len)
+
+    def at(quantile):
+        return ordered[round(quantile * (len(ordered) - 1))]
+
+    batches = []
+    for size in BATCH_SIZES:
+        if size == 1:
+            batches += [[at(quantile)] for quantile in _QUANTILES]
+        else:
+            batches.append([at((row + 0.5) / size) for row in range(size)])
+    return batches
+
+
+def warm_up_requests(
+    role: str, texts: dict[str, Sequence[bytes]]
+) -> list[tuple[str, dict[str, list[bytes]]]]:
+    """(signature, input name -> rows) for each request that warms a part up."""
+    batches = {name: warm_up_batches(rows) for name, rows in texts.items()}
+    if role != "reranker":
+        batch_of = batches["query" if role == "search" else role]
+        return [("serving_default", {"text": batch}) for batch in batch_of]
+    pairs = [
+        {"query": query, "document": document}
+        for query, document in zip(batches["query"], batches["document"])
+    ]
+    return [("serving_default", pair) for pair in pairs]
+
+
+def write_warm_up(
+    directory: Path, model_name: str, requests: Sequence[tuple[str, dict[str, list[bytes]]]]
+) -> None:
+    """Writes requests where TensorFlow Serving looks for them."""
+    # Imported here because it takes a second.
+    from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2
+
+    (directory / "assets.extra").mkdir(exist_ok=True)
+    path = directory / "assets.extra" / "tf_serving_warmup_requests"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for signature, inputs in requests:
+            spec = model_pb2.ModelSpec(name=model_name, signature_name=signature)
+            request = predict_pb2.PredictRequest(model_spec=spec)
+            for name, rows in inputs.items():
+                request.inputs[name].CopyFrom(tf.make_tensor_proto(rows))
+            log = prediction_log_pb2.PredictLog(request=request)
+            writer.write(prediction_log_pb2.PredictionLog(predict_log=log).SerializeToString())

@@ -12,7 +12,7 @@ from tf_smoothclir.protocols.text_search import (
     SearchHit,
     WordShare,
 )
-from tf_smoothclir.utils.terminal import visible
+from tf_smoothclir.utils.printing import visible
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _UNDERSTOOD = QueryReading("words")

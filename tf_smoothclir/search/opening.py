@@ -12,9 +12,8 @@ from absl import logging
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.protocols.text_search import SearchedCollection
-from tf_smoothclir.publishing.export_directory import latest_manifest
+from tf_smoothclir.publishing.export_directory import check_pair, latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels
-from tf_smoothclir.publishing.manifest import check_pair
 from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import RERANKED

@@ -102,20 +102,19 @@ class WordRanker(IndexRanker):
         latest, longest = self._answer(query), self._parts.model.passage_words
         if latest.asked.constant:
             hits = [dataclasses.replace(hit, constant=latest.asked.constant) for hit in hits]
-        if not self.lexical.has_passages:
-            return hits
-        positions = self._positions(latest, hits)
-        numbers = self.lexical.best_passages(latest.asked.words, positions)
-        text = self._parts.text
+        positions, text = self._positions(latest, hits), self._parts.text
+        numbers = self.lexical.best_passages(latest.asked.of_passages, positions)
         passages = [
-            passage_text(
+            hit.text
+            if number is None
+            else passage_text(
                 hit.text,
                 number,
                 longest,
                 hit.title if text.reads_titles else "",
                 text.pretokenized,
             )
-            for hit, number in zip(hits, numbers.tolist())
+            for hit, number in zip(hits, numbers)
         ]
         return [
             hit if passage == hit.text else dataclasses.replace(hit, passage=passage)
@@ -146,6 +145,7 @@ class AskedQuery:
 
     Attributes:
         words: `[words]` int32, as `QueryReader` numbers them.
+        of_passages: `[passages]` float32, what words say of passages, or of documents without any.
     """
 
     def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
@@ -160,6 +160,7 @@ class AskedQuery:
             end = begin + half.vectors.shape[1]
             self._vectors[part] = AskedVector(half, weight, vector[begin:end], ranker.fusion)
             begin = end
+        self.of_passages = ranker.lexical.of_passages(self.words)
         self._lexical = self._of_words()
         self._similar: np.ndarray | None = None
         if ranker.feedback is not None:
@@ -203,7 +204,7 @@ class AskedQuery:
 
     def _of_words(self) -> np.ndarray:
         """Share of words in the score of each document, `[documents]` float32."""
-        scores = self._ranker.lexical.scores(self.words)
+        scores = self._ranker.lexical.postings.best(self.of_passages)
         if self._ranker.fusion.by_ranks:
             scores = self._ranker.fusion.points(scores[np.newaxis])[0]
         return self._ranker.of_lexical * scores

@@ -34,13 +34,7 @@ _MODEL = "/v1/models/{model}"
 def application(
     models: Mapping[str, ServedModel], page: SearchPage | None = None, names: Collection[str] = ()
 ) -> Starlette:
-    """The application.
-
-    Args:
-        models: Name -> model.
-        page: The search page, if there is one.
-        names: Names with a dot by which clients may call the server, besides the machine's own.
-    """
+    """The application; `names` have a dot, and call the server besides the machine's own."""
     pool = ThreadPoolExecutor(_WORKERS)  # the event loop only reads and writes
     # Asked for once: the name with a domain may take a look-up, which can take seconds.
     names = (*names, socket.gethostname(), socket.getfqdn())
@@ -92,12 +86,10 @@ def application(
 
 
 def host_is_served(header: str, names: Collection[str] = ()) -> bool:
-    """Whether a Host header names this server, and not a domain that was pointed at it.
-
-    A web page of another domain could otherwise have a browser ask a server that only its own
-    machine reaches (DNS rebinding). That takes a domain with a dot: addresses, names without a dot
-    (localhost, those of containers) and `names` are safe.
-    """
+    """Whether a Host header names this server, and not a domain that was pointed at it."""
+    # A web page of another domain could otherwise have a browser ask a server that only its own
+    # machine reaches (DNS rebinding). That takes a domain with a dot: addresses, names without a
+    # dot and `names` are safe.
     host = re.sub(r":\d*$", "", header.strip()).strip("[]").rstrip(".").lower()
     if ("." not in host and ":" not in host) or host.endswith(".localhost"):
         return True
@@ -131,7 +123,7 @@ def _chosen(models: Mapping[str, ServedModel], request: Request) -> ServedModel:
     model = models.get(name)
     if model is None or version not in (None, str(model.version)):
         asked = name[:80] if version is None else f"{name[:80]}, version {version[:20]}"
-        served = ", ".join(f"{one.name}, version {one.version}" for one in models.values())
+        served = ", ".join(f"{there.name}, version {there.version}" for there in models.values())
         raise HTTPException(404, f"There is no model {asked}; served are: {served}")
     return model
 

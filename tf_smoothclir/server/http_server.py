@@ -52,7 +52,9 @@ class _Connection(H11Protocol):
         self._wait_for_headers()
 
     def data_received(self, data: bytes) -> None:
-        unread = sum(one.transport.get_write_buffer_size() for one in self.connections)
+        unread = sum(
+            connection.transport.get_write_buffer_size() for connection in self.connections
+        )
         self.limit_concurrency = 0 if unread > MAX_UNREAD_BYTES else MAX_CONNECTIONS
         super().data_received(data)
         self._wait_for_headers()

@@ -105,8 +105,7 @@ class SearchPage:
         begin = time.perf_counter()
         (hits,) = search.search([query], int(depth), fields.get("filter", ""))
         milliseconds = 1000 * (time.perf_counter() - begin)
-        explanations = self._explanations(search, query, hits)
-        results = _results(hits, explanations)
+        results = list(map(_result, hits, self._explanations(search, query, hits)))
         (reading,) = search.read([query])
         return {
             "query": query,
@@ -175,19 +174,13 @@ def _headers(page: str) -> dict[str, str]:
     }
 
 
-def _results(hits: Sequence[SearchHit], explanations: Sequence[Explanation | None]) -> list[dict]:
-    carrying = [
-        set(carrying_words(explained)) if explained else set() for explained in explanations
-    ]
-    return [_result(*one) for one in zip(hits, explanations, carrying)]
-
-
-def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str]) -> dict:
+def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
     fields = {name: getattr(hit, name) for name in ("rank", "grade", "id", "title")}
     fields["score"] = hit.shown_score
     fields["metadata"] = plain(hit.metadata)
     shares, matches, added, pairs = {}, {}, None, []
     if explanation:
+        carrying = set(carrying_words(explanation))
         words = [word for word in explanation.words if word.word in carrying]
         shares = {word.word: word.share for word in words}
         matches = {
@@ -225,9 +218,7 @@ def _result(hit: SearchHit, explanation: Explanation | None, carrying: set[str])
 
 
 def text_parts(
-    text: str,
-    shares: Mapping[str, float],
-    longest: int = _LONGEST_TEXT,
+    text: str, shares: Mapping[str, float], longest: int = _LONGEST_TEXT
 ) -> list[tuple[str, float | None]]:
     """Cuts a text into pieces at the words that carry its score."""
     if len(text) > longest:

@@ -1,7 +1,9 @@
-"""The models of a version of an export in memory: checked, loaded, warmed up, ready to answer."""
+"""TensorFlow Serving's JSON, and the models of a version that answer it: checked, warmed up."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -12,7 +14,6 @@ import tensorflow as tf
 from absl import logging
 
 from tf_smoothclir.publishing import export_directory
-from tf_smoothclir.server.json_tensors import ROWS, inputs_of, parse_request, response_of
 from tf_smoothclir.utils.errors import InputError, input_error
 
 MAX_ROWS = 10_000  # of a request
@@ -21,6 +22,10 @@ MAX_TEXT_BYTES = 1 << 22  # of one text
 _SEVERAL = "Send several requests"
 # What TensorFlow's Python puts in front of the message of an operation.
 _EAGER = re.compile(r"^Graph execution error:\n\n(Detected at node .*\n(<stack .*\n)?)*")
+ROWS, COLUMNS = "instances", "inputs"
+# In the JSON of a request, counted before it is parsed; a value takes about 60 bytes of memory, an
+# object 240.
+MAX_VALUES, _MAX_OBJECTS = 1_000_000, 250_000
 
 
 class Signature:
@@ -32,7 +37,7 @@ class Signature:
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.takes_texts = all(spec.dtype == tf.string for spec in self.inputs.values())
         outputs = function.structured_outputs.values()
-        self._width = sum(one.shape[1:].num_elements() or 1 for one in outputs)
+        self._width = sum(output.shape[1:].num_elements() or 1 for output in outputs)
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Output name -> values, strings as bytes."""
@@ -46,10 +51,8 @@ class Signature:
 
 
 def check_size(inputs: Mapping[str, np.ndarray], width: int = 1) -> None:
-    """Checks that no small request takes long, or has a long answer of `width` values for a row.
-
-    The models bound the memory of a request (`publishing.request_bounds`), but not of its JSON.
-    """
+    """Checks that no small request takes long, or has a long answer of `width` values for a row."""
+    # The models bound the memory of a request (`publishing.request_bounds`), but not of its JSON.
     for name, values in inputs.items():
         if name == "ids":
             continue
@@ -67,7 +70,7 @@ class ServedModel:
 
     def __init__(self, name: str, version: int, model: Any):
         self.name, self.version, self._model = name, version, model
-        self._signatures = {key: Signature(one) for key, one in model.signatures.items()}
+        self._signatures = {key: Signature(function) for key, function in model.signatures.items()}
         for signature in self._signatures.values():
             if signature.takes_texts:  # the first run takes longer
                 signature.run({key: np.array([b"a"], object) for key in signature.inputs})
@@ -95,18 +98,129 @@ def load_models(
 ) -> dict[str, ServedModel]:
     """Name -> each SavedModel of the version that is given, or of the newest that is whole."""
     there = export_directory.versions_newest_first(export_dir) if version is None else []
-    for number in there[:-1]:
+    for newer in there[:-1]:
         try:
-            return _models_of(export_dir, number)
+            return _models_of(export_dir, newer)
         except (InputError, tf.errors.OpError, OSError, ValueError) as error:
-            logging.warning("Version %d is not served: %s", number, error)
+            logging.warning("Version %d is not served: %s", newer, error)
     return _models_of(export_dir, there[-1] if there else version)
 
 
 def _models_of(export_dir: str | os.PathLike, version: int | None) -> dict[str, ServedModel]:
-    number = export_directory.latest_manifest(export_dir, version).version
+    served = export_directory.latest_manifest(export_dir, version).version
     return {
-        name: ServedModel(name, number, export_directory.load_part(export_dir, role, number).model)
+        name: ServedModel(name, served, export_directory.load_part(export_dir, role, served).model)
         for role, name in export_directory.MODELS.items()
-        if number in export_directory.exported_versions(export_dir, role)
+        if served in export_directory.exported_versions(export_dir, role)
     }
+
+
+def parse_request(body: bytes) -> dict:
+    """Reads the body of a predict request: an object with either `ROWS` or `COLUMNS`."""
+    objects = body.count(b"{")
+    if objects + body.count(b",") + body.count(b"[") > MAX_VALUES or objects > _MAX_OBJECTS:
+        reason = f"it has over {MAX_VALUES} values or {_MAX_OBJECTS} objects"
+        raise input_error("body", reason, "Send several requests")
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:  # the latter if it is nested too deeply
+        raise input_error("body", f"it is not JSON ({error})", "Give a JSON object") from None
+    if not isinstance(document, dict) or (ROWS in document) == (COLUMNS in document):
+        reason = f"it is no object with one of {ROWS!r} and {COLUMNS!r}"
+        raise input_error("body", reason, "Give one of them")
+    if not isinstance(document.get("signature_name", ""), str):
+        raise input_error("signature_name", "it is no string", "Give the name of a signature")
+    return document
+
+
+def inputs_of(document: dict, specs: Mapping[str, tf.TensorSpec]) -> dict[str, np.ndarray]:
+    """The inputs of a signature from a document of `parse_request`; strings as bytes."""
+    columns = _columns(document[ROWS], specs) if ROWS in document else document[COLUMNS]
+    if not _is_object(columns):
+        columns = {_only_name(specs): columns}
+    _check_names(COLUMNS, columns, specs)
+    return {name: _array(name, columns[name], spec.dtype) for name, spec in specs.items()}
+
+
+def _columns(rows, specs: Mapping[str, tf.TensorSpec]) -> dict[str, list]:
+    """Turns rows into columns."""
+    if not isinstance(rows, list) or not rows:
+        raise input_error(ROWS, "it is no list with values", "Give one instance per text")
+    if not any(map(_is_object, rows)):
+        return {_only_name(specs): rows}
+    for place, row in enumerate(rows):
+        _check_names(f"{ROWS}[{place}]", row, specs)
+    return {name: [row[name] for row in rows] for name in specs}
+
+
+def _is_object(value) -> bool:
+    return isinstance(value, dict) and value.keys() != {"b64"}
+
+
+def _only_name(specs: Mapping[str, tf.TensorSpec]) -> str:
+    if len(specs) > 1:
+        raise _wrong_names("inputs", "they have no names", specs)
+    return next(iter(specs))
+
+
+def _check_names(where: str, given, specs: Mapping[str, tf.TensorSpec]) -> None:
+    if not _is_object(given):
+        raise _wrong_names(where, "it is no object", specs)
+    if given.keys() != specs.keys():
+        raise _wrong_names(where, f"it has {str(sorted(given))[:200]}", specs)
+
+
+def _wrong_names(where: str, reason: str, specs: Mapping[str, tf.TensorSpec]) -> InputError:
+    return input_error(where, reason, f"The signature needs an object with {sorted(specs)}")
+
+
+def _array(name: str, values, dtype: tf.DType) -> np.ndarray:
+    if not isinstance(values, list):
+        raise input_error(name, "it is no list", "Give a list with one value per row")
+    if dtype == tf.string:
+        return np.array([_text(name, value) for value in values], object)
+    if any(type(value) is not int or not dtype.min <= value <= dtype.max for value in values):
+        raise input_error(name, f"a value is no {dtype.name}", "Give integers")
+    return np.array(values, dtype.as_numpy_dtype)
+
+
+def _text(name: str, value) -> bytes:
+    try:
+        if isinstance(value, str):
+            return value.encode("utf-8")
+        encoded = value["b64"]
+        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        remedy = 'Give strings, or {"b64": ...} for bytes that are not UTF-8'
+        raise input_error(name, f"a value is no text ({str(error)[:200]})", remedy) from None
+
+
+def response_of(outputs: Mapping[str, np.ndarray], *, by_rows: bool) -> bytes:
+    """The answer to a predict request in its format; a single output has no name."""
+    # It is encoded row by row: a list of all its numbers would take several times its memory.
+    names = sorted(outputs)
+    if by_rows:
+        rows = zip(*(outputs[name] for name in names), strict=True)
+        if len(names) == 1:
+            return _object({"predictions": _list(row for (row,) in rows)})
+        return _object({"predictions": _list(dict(zip(names, row)) for row in rows)})
+    columns = {name: _list(outputs[name]) for name in names}
+    return _object({"outputs": columns[names[0]] if len(names) == 1 else _object(columns)})
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    """JSON of an object whose values are JSON already."""
+    return b"{%s}" % b", ".join(b'"%s": %s' % (key.encode(), members[key]) for key in members)
+
+
+def _list(rows) -> bytes:
+    encoded = (json.dumps(_plain(row), ensure_ascii=False).encode("utf-8") for row in rows)
+    return b"[%s]" % b", ".join(encoded)
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return [_plain(part) for part in value] if value.dtype == object else value.tolist()

@@ -106,7 +106,7 @@ def typed(field: dataclasses.Field, value):
         parts = filter(None, map(str.strip, value.split(","))) if isinstance(value, str) else value
         return tuple(_in_type((*default, 0)[0], part) for part in parts)
     if path == "several" and value:
-        return ",".join(os.path.abspath(local_path(one)) for one in os.fspath(value).split(","))
+        return ",".join(os.path.abspath(local_path(p)) for p in os.fspath(value).split(","))
     if path and value and "://" not in (value := local_path(value)):
         value = os.path.abspath(value)  # a run is used from other directories too
         if os.path.exists(value) and not (os.path.isfile(value) or os.path.isdir(value)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tf_smoothclir.plugins import LOSSES, TOWERS, register, with_parts
 from tf_smoothclir.settings.base import LEAVE_OUT, Rule
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import EncoderSettings
 
 
 def _given_by_python(kind: str) -> Rule:

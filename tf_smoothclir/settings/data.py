@@ -1,4 +1,4 @@
-"""Settings of the data: which retrieval set, and where its files are."""
+"""Settings of the data: which retrieval set, where its files are, which foreign encoder."""
 
 from __future__ import annotations
 
@@ -120,3 +120,23 @@ class DataSettings(Settings):
         codes = {name: getattr(self, name) for name in LANGUAGES}
         several = {name: "" for name, code in codes.items() if "," in code}
         return dataclasses.replace(self, parallel="", **several)
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderSettings(Settings):
+    """A model from elsewhere that turns texts into vectors."""
+
+    encoder: str = setting(
+        "",
+        "A multilingual encoder. http://localhost:8000/v1: an OpenAI-compatible server, by address."
+        " sentence-transformers:NAME or model2vec:NAME: a model of these packages, by name or"
+        " directory. FILE.npz: the arrays query_ids, queries, document_ids and documents."
+        " MODULE:NAME: a function of texts, or an object with encode_queries and encode_documents.",
+    )
+    encoder_model: str = setting("", "The model that a server is asked for, by its name there.")
+    query_prefix: str = setting(
+        "", 'Put before each query that the encoder reads, such as "query: " for e5.'
+    )
+    document_prefix: str = setting(
+        "", 'Put before each document that the encoder reads, such as "passage: " for e5.'
+    )

@@ -20,11 +20,7 @@ _classes: dict[str, type] = {}  # of objects that this process was given, and of
 
 
 def objects_text(**objects: Any) -> str:
-    """Keras objects as JSON; those that are None are left out.
-
-    Raises:
-        InputError: An object has no configuration that JSON can hold.
-    """
+    """Keras objects as JSON; those that are None are left out."""
     from tensorflow import keras  # flags need no TensorFlow
 
     content = {}
@@ -65,11 +61,7 @@ def _renamed(config: Any, names: dict[str, str]) -> Any:
 
 
 def given_object(text: str, name: str) -> Any:
-    """The object of a name, made anew; None where Python gave none.
-
-    Raises:
-        InputError: The program does not have its class.
-    """
+    """The object of a name, made again; None where Python gave none."""
     from tensorflow import keras
 
     config = json.loads(text or "{}").get(name)

@@ -57,11 +57,7 @@ class ModelSettings(Settings):
         choices=("none", "learned"),
     )
     dim: int = setting(
-        64,
-        "Length of the vectors (paper: 64).",
-        minimum=1,
-        maximum=16_384,
-        searched=(32, 64, 128),
+        64, "Length of the vectors (paper: 64).", minimum=1, maximum=16_384, searched=(32, 64, 128)
     )
     matryoshka_dims: tuple[int, ...] = setting(
         (),

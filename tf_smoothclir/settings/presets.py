@@ -66,19 +66,10 @@ def changed(
     varied: Collection[str] = (),
     **beside: object,
 ) -> RunSettings:
-    """Settings with some values changed, by name, in whatever group, after a check.
-
-    This is where settings come into being, and the one place where they are checked.
-
-    Args:
-        settings: The settings.
-        changes: Name -> value.
-        varied: Settings that others will decide; no rule that reads them is checked.
-        **beside: Values of what is no setting, but is read by rules.
-
-    Raises:
-        InputError: A value is out of range, or values do not go together.
-    """
+    """Settings with some values changed, by name, in whatever group, after a check."""
+    # This is where settings come into being, and the one place where they are checked. No rule is
+    # checked that reads a setting of `varied`, which others decide; `beside` is read by rules, and
+    # is no setting.
     left, groups = dict(changes), settings.groups()
     try:
         for name, group in groups.items():
@@ -88,9 +79,9 @@ def changed(
         raise InputError(str(error)) from error
     if left:
         raise ValueError(f"There are no settings {sorted(left)}.")
-    found = RunSettings.from_groups(groups).with_encoder()
-    _check({**found.values(), **beside}, varied)
-    return found
+    made = RunSettings.from_groups(groups).with_encoder()
+    _check({**made.values(), **beside}, varied)
+    return made
 
 
 def _check(values: Mapping[str, object], varied: Collection[str] = ()) -> None:
@@ -106,18 +97,10 @@ def preset_settings(
     begin_with: Callable[[str], RunSettings] | None = None,
     **beside,
 ) -> RunSettings:
-    """The settings that a user gives; what they leave out is as in a preset.
-
-    Args:
-        preset: One of `PRESETS`; "" is the best one that goes with what is given: its towers, else
-            those of "fast", which have other losses, batches and forms.
-        given: Name -> value.
-        begin_with: From the path of a run to the settings that are left out with `init_from`.
-        **beside: As for `changed`.
-
-    Raises:
-        InputError: As for `changed`.
-    """
+    """The settings that a user gives; what they leave out is as in a preset."""
+    # "" is the best preset that goes with what is given: its towers, else those of "fast", which
+    # have other losses, batches and forms. `begin_with`: from the path of a run, with `init_from`,
+    # to the settings that are left out.
     given = given or {}
     if path := given.get("init_from"):
         if preset:
@@ -142,12 +125,12 @@ def _best_that_fits(given: Mapping[str, object], **beside) -> RunSettings:
     refused: list[InputError] = []
     for defaults in ({**towers, **_DOCUMENTS, **retriever}, {**_DOCUMENTS, **retriever}, {}):
         try:
-            found = changed(RunSettings(), {**defaults, **given}, **beside)
+            fitting = changed(RunSettings(), {**defaults, **given}, **beside)
         except InputError as error:
             refused.append(error)
         else:
             if refused:
                 why = str(refused[0]).partition(". ")[0]
                 logging.info("The towers are those of --preset=fast, not best (%s)", why)
-            return found
+            return fitting
     raise refused[-1]

@@ -19,7 +19,7 @@ class _Retrievers(Collection):
         yield from ("auto", *FAMILIES, RERANKED)
 
     def __contains__(self, name: object) -> bool:
-        return any(name == one for one in self)
+        return any(name == retriever for retriever in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from tf_smoothclir import plugins
 from tf_smoothclir.settings.base import Settings, fields_with_flags, value_text
-from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.retrieval import RetrievalSettings
 from tf_smoothclir.settings.text import TextSettings
@@ -60,14 +59,13 @@ class RunSettings:
         return next((group for group in self.of_plugins if type(group) is kind), kind())
 
     def ranking_by(self, retriever: str) -> RunSettings:
-        """The settings with a part of the retriever alone, and no re-ranker.
-
-        They are not checked: what towers and table were learned with may stay among them.
-        """
+        """The settings with a part of the retriever alone, and no re-ranker; not checked."""
         retrieval = dataclasses.replace(self.retrieval, retriever=retriever, reranker="none")
         of_plugins = self.of_plugins
         if "encoder" not in plugins.with_parts(retriever):
-            of_plugins = tuple(own for own in of_plugins if not isinstance(own, EncoderSettings))
+            of_plugins = tuple(
+                group for group in of_plugins if not isinstance(group, EncoderSettings)
+            )
         return dataclasses.replace(self, retrieval=retrieval, of_plugins=of_plugins)
 
     def with_encoder(self) -> RunSettings:
@@ -80,15 +78,15 @@ class RunSettings:
 
     def groups(self) -> dict[str, Settings]:
         """Name of group -> its settings; those of all registered plug-ins are among them."""
-        own = {name: getattr(self, name) for name in GROUPS}
-        return own | {name: self.of(kind) for name, kind in plugins.groups().items()}
+        built_in = {name: getattr(self, name) for name in GROUPS}
+        return built_in | {name: self.of(kind) for name, kind in plugins.groups().items()}
 
     @classmethod
     def from_groups(cls, groups: Mapping[str, Settings]) -> RunSettings:
         """The settings with these groups; what is missing has its defaults."""
-        own = {name: group for name, group in groups.items() if name in GROUPS}
+        built_in = {name: group for name, group in groups.items() if name in GROUPS}
         of_plugins = tuple(group for name, group in groups.items() if name not in GROUPS)
-        return cls(**own, of_plugins=of_plugins)
+        return cls(**built_in, of_plugins=of_plugins)
 
     def to_dict(self) -> dict:
         """Name of group -> setting -> value, for JSON; "plugins" are the modules in use."""
@@ -98,7 +96,7 @@ class RunSettings:
         content |= {
             name: self.of(kind).values() for name, kind in plugins.groups().items() if kind in kinds
         }
-        return {**content, _PLUGINS: list(dict.fromkeys(one.module for one in used))}
+        return {**content, _PLUGINS: list(dict.fromkeys(plugin.module for plugin in used))}
 
     @classmethod
     def from_dict(cls, values: dict) -> RunSettings:

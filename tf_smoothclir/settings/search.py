@@ -30,8 +30,8 @@ def retriever_with(names: Collection[str]) -> str:
 
 def _lacks(loss: str, name: str) -> bool:
     """Whether a loss is without a setting that only some losses have."""
-    own = LOSSES.plugin(loss).fact("settings", ("thresholds", "temperature"))
-    return name in ("thresholds", "temperature") and name not in own
+    having = LOSSES.plugin(loss).fact("settings", ("thresholds", "temperature"))
+    return name in ("thresholds", "temperature") and name not in having
 
 
 RULES = (

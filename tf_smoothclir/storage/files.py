@@ -71,11 +71,7 @@ def check_output_file(path: str | os.PathLike, flag: str) -> None:
 
 @contextlib.contextmanager
 def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new hidden directory in `parent`, and deletes it at the end.
-
-    If a process is killed, the next process on the same machine that asks for the same `name`
-    deletes the directory left behind.
-    """
+    """Yields a new hidden directory, and deletes it at the end; first, those of the killed."""
     with _in_words(parent):
         sweep_scratch(parent, name)
         prefix = _scratch_prefix(name)
@@ -120,11 +116,9 @@ def _delete_if_left(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Yields a temporary directory next to `path`, and renames it to `path` at the end.
-
-    After an error, nothing is left behind. If `path` exists by then, it stays; with `replace`, it
-    is replaced in one step once the new directory is on disk.
-    """
+    """Yields a temporary directory next to `path`, and renames it to `path` at the end."""
+    # After an error, nothing is left. If `path` exists by then, it stays; with `replace`, it is
+    # replaced in one step.
     path = Path(os.path.realpath(path))
     with _in_words(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,11 +170,9 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike, content: bytes) -> None:
-    """Writes a file completely or not at all; of several writers, the last one wins.
-
-    It keeps the permissions of a file that it replaces. What is no file of its own, such as a pipe
-    or a device, gets the bytes, and so does the file that standard output goes to.
-    """
+    """Writes a file completely or not at all; of several writers, the last one wins."""
+    # It keeps the permissions of a file that it replaces. A pipe, a device or the file of standard
+    # output gets the bytes.
     if (stream := _stream(path)) is not None:
         sys.stdout.flush()
         with naming(path), open(stream, "wb", closefd=stream is path) as opened:
@@ -199,11 +191,7 @@ def write_bytes(path: str | os.PathLike, content: bytes) -> None:
 
 
 def _stream(path: str | os.PathLike) -> int | str | os.PathLike | None:
-    """What takes the bytes for a path where no new file can take its place: it, or a descriptor.
-
-    The descriptors are those of standard output and error, which may be a socket or a file that
-    others write to.
-    """
+    """What takes the bytes for a path where no new file can take its place: it, or a descriptor."""
     try:
         there = os.stat(path)
     except OSError:
@@ -262,14 +250,14 @@ def read_arrays(path: str | os.PathLike, *needed: str) -> dict[str, np.ndarray]:
     """Reads arrays of an `.npz` file, which must have them; all without a name. No pickles."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays if not needed or name in needed}
+            read = {name: arrays[name] for name in arrays if not needed or name in needed}
     except Exception as error:  # zipfile, zlib, NumPy and the parser of its headers have their own
         reason = f"its arrays cannot be read ({str(error).splitlines()[0]})"
         raise input_error(path, reason, "Restore the file, or write it again") from error
-    if missing := set(needed) - found.keys():
+    if missing := set(needed) - read.keys():
         reason = f"it has no array {min(missing)!r}"
         raise input_error(path, reason, "Restore the file, or write it again")
-    return found
+    return read
 
 
 @contextlib.contextmanager
@@ -302,10 +290,9 @@ def open_text_to_write(path: str | os.PathLike, *, append: bool = False) -> Text
 
 
 def write_array(file: BinaryIO, array: np.ndarray, dtype: str | np.dtype) -> None:
-    """Writes the numbers of an array as `dtype`, row by row.
-
-    `ndarray.tofile` does not notice that the disk is full: it ignores that closing the file failed.
-    """
+    """Writes the numbers of an array as `dtype`, row by row."""
+    # `ndarray.tofile` does not notice that the disk is full: it ignores that closing the file
+    # failed.
     file.write(np.ascontiguousarray(array, dtype).reshape(-1).view("u1"))
 
 
@@ -317,10 +304,8 @@ def copy_file(source: str | os.PathLike, target: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, where: object, reason: str, remedy: str) -> Iterator[None]:
-    """Holds a lock between processes, which the system releases if this one is killed.
-
-    On file systems without locks, such as some remote ones, it only logs a warning.
-    """
+    """Holds a lock between processes, which the system releases if this one is killed."""
+    # On file systems without locks, such as some remote ones, it only logs a warning.
     with open(path, "ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

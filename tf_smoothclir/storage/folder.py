@@ -1,11 +1,4 @@
-"""Folders with a manifest: a kind, facts, and of each file the size, the SHA-256 and a time.
-
-A folder is written under a temporary name, flushed to disk and renamed: it is whole, or not there.
-
-What is compared at each opening: all sizes, and the digests of those files whose time is not the
-one that was noted. So opening does not read gigabytes that nobody has touched since they were
-written, and whatever changes a file, or copies it without its time, has it read.
-"""
+"""Folders with a manifest: a kind, facts, of each file size, SHA-256 and time; digests of files."""
 
 from __future__ import annotations
 
@@ -15,12 +8,12 @@ import hashlib
 import json
 import os
 import stat
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tf_smoothclir.storage.digests import file_digest, files_below
 from tf_smoothclir.storage.files import (
     flush_all,
     flush_to_disk,
@@ -39,6 +32,7 @@ _RecordT = TypeVar("_RecordT")
 _WRITE_AGAIN = (
     "Choose another directory; if the manifest is damaged, delete the directory and write it again"
 )
+_BYTES_PER_READ = 4 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,10 +99,7 @@ class Folder:
         return _not_a_manifest(self.path, [self.kind], reason, _WRITE_AGAIN)
 
     def damage(self) -> str:
-        """Damage to its files since they were written, or another one beside; "" if there is none.
-
-        Hidden files, such as those of file managers, may be there.
-        """
+        """Damage to its files since they were written, or visible ones beside; "" for none."""
         for name in files_below(self.path):
             if name not in self.files and name != MANIFEST and not Path(name).name.startswith("."):
                 return f"{name} was not written with the others"
@@ -152,11 +143,7 @@ class Draft:
 
 @contextlib.contextmanager
 def new_folder(path: Path, kind: str, *, replace: bool = False) -> Iterator[Draft]:
-    """Yields a draft, which gets its manifest and its name at the end.
-
-    After an error, nothing is left behind. What is at `path` by then stays, or is replaced in one
-    step with `replace`.
-    """
+    """Yields a draft, which gets its manifest and its name at the end; `replace`: in one step."""
     with new_directory(path, replace=replace) as temporary:
         draft = Draft(temporary)
         yield draft
@@ -171,14 +158,9 @@ def write_manifest(directory: Path, kind: str, facts: Mapping[str, Any]) -> None
 
 @contextlib.contextmanager
 def adding(directory: Path, kind: str, path: Path) -> Iterator[Path]:
-    """Yields where to write a part of a folder that grows; it is then renamed, and noted.
-
-    A file that replaces another one is not noted for the moment between: whenever the process is
-    killed, no file is taken for damaged.
-
-    Args:
-        path: Of a file or directory in `directory`.
-    """
+    """Yields where to write a part of a folder that grows; then renames it, and notes it."""
+    # A file that replaces another one is not noted for the moment between: a kill makes no file
+    # look damaged.
     with scratch_directory(directory, path.name) as scratch:
         temporary = scratch / path.name
         yield temporary
@@ -256,3 +238,47 @@ def damage_to(directory: Path, files: Mapping[str, FileNote]) -> str:
     except OSError as error:
         return f"{error.filename} cannot be read ({error.strerror})"
     return ""
+
+
+def file_digest(path: str | os.PathLike, algorithm: str = "sha256") -> str:
+    """The hex digest of a file, read in pieces."""
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    _add_file(digest, path)
+    return digest.hexdigest()
+
+
+def joint_digest(paths: Iterable[Path]) -> str:
+    """Digest of the names, sizes and contents of files, in this order: hex SHA-256."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        _add_file(digest, path)
+    return digest.hexdigest()
+
+
+def state_of_files(path: Path) -> str:
+    """Digest of names, sizes and times of a file, or of all below a directory; "" without any."""
+    names = [""] if path.is_file() else files_below(path)
+    states = [(name, (path / name).stat()) for name in names]
+    content = "".join(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0" for name, state in states)
+    return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest() if names else ""
+
+
+def digest_as_saved(save: Callable[[Path], object]) -> str:
+    """Digest of the files that `save` writes into the new directory that it is given."""
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary, "saved")
+        save(directory)
+        return joint_digest(directory / name for name in files_below(directory))
+
+
+def files_below(directory: Path) -> list[str]:
+    """The relative paths of all files in a directory, at any depth, sorted."""
+    there = (path for path in directory.rglob("*") if path.is_file())
+    return sorted(path.relative_to(directory).as_posix() for path in there)
+
+
+def _add_file(digest, path: str | os.PathLike) -> None:
+    with open(path, "rb") as file:
+        while piece := file.read(_BYTES_PER_READ):
+            digest.update(piece)

@@ -47,19 +47,12 @@ _OTHER_KINDS = {
 
 
 class EmbeddingInit(NamedTuple):
-    """Initial embeddings of a vocabulary.
+    """Initial embeddings of a vocabulary."""
 
-    Attributes:
-        matrix: `[len(tokens), dim]` float32, one row per token id.
-        found: Number of words of the vocabulary that are in the file.
-        total: Number of words of the vocabulary: its tokens except padding and unknown.
-        in_file: `[len(tokens)]` bool, the tokens that the file has.
-    """
-
-    matrix: np.ndarray
-    found: int
-    total: int
-    in_file: np.ndarray
+    matrix: np.ndarray  # `[len(tokens), dim]` float32, one row per token id
+    found: int  # words of the vocabulary that the file has
+    total: int  # words of the vocabulary, without padding and unknown
+    in_file: np.ndarray  # `[len(tokens)]` bool, the tokens that the file has
 
 
 def digit_form(word: str) -> str:
@@ -68,21 +61,13 @@ def digit_form(word: str) -> str:
 
 
 def load_embeddings(
-    path: str | os.PathLike,
-    vocabulary_tokens: Sequence[str],
-    *,
-    dim: int,
-    seed: int,
+    path: str | os.PathLike, vocabulary_tokens: Sequence[str], *, dim: int, seed: int
 ) -> EmbeddingInit:
-    """Reads the rows of a vocabulary from a file of pre-trained embeddings.
-
-    A token takes the row of the first equal token in the file, or else of the first that the
-    tokenizer reads as this token, or else, if it has digits, of the first with `#` in their place.
-    Rows that are not in the file are drawn from N(0, s²), where s is the standard deviation of all
-    numbers found; a draw depends on the seed and the token's id alone. Row 0, padding, is zero; row
-    1, unknown, is the file's `[UNK]` or `<UNK>`, or drawn. The numbers of tokens outside the
-    vocabulary are counted, but not parsed.
-    """
+    """Reads the rows of a vocabulary from a file of pre-trained embeddings."""
+    # A token takes the row of the first equal token in the file, else of the first that the
+    # tokenizer reads as this token, else, with digits, of the first with `#` in their place. Others
+    # are drawn from N(0, s²), s being the standard deviation of the file, by seed and id alone. Row
+    # 0 is zero; row 1 is `[UNK]` or `<UNK>`, or drawn.
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
     tokens = _Tokens(path)
@@ -92,23 +77,19 @@ def load_embeddings(
             matrix[rows] = _parse(path, line, values)
     tokens.check()
     in_file = wanted.fit > 0
-    found, total = int(in_file[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
-    _check_found(path, found, total)
+    in_both, total = int(in_file[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
+    _check_found(path, in_both, total)
     with np.errstate(over="ignore"):
         matrix[~in_file] *= np.std(matrix[in_file], dtype=np.float64)
     if not np.isfinite(matrix).all():
         reason = "its numbers are so large that rows of words that it lacks are not finite"
         raise input_error(path, reason, "Download the file again")
     matrix[0] = 0
-    return EmbeddingInit(matrix, found, total, in_file)
+    return EmbeddingInit(matrix, in_both, total, in_file)
 
 
 class _Wanted:
-    """Which rows of a vocabulary a token of the file is for, if none before it fits better.
-
-    Attributes:
-        fit: `[len(tokens)]` int8, how well the best token so far fits; 0 for none.
-    """
+    """Which rows of a vocabulary a token of the file is for, if none before it fits better."""
 
     def __init__(self, vocabulary_tokens: Sequence[str]):
         self._ids = {token: i for i, token in enumerate(vocabulary_tokens) if i > 0}
@@ -163,33 +144,33 @@ class _Tokens:
         logging.warning("%s: %s. They are left out", self._path, reason)
 
 
-def _check_found(path: str | os.PathLike, found: int, total: int) -> None:
+def _check_found(path: str | os.PathLike, in_both: int, total: int) -> None:
     """Warns if a file has few words of the vocabulary; raises `InputError` if it has hardly any."""
-    if found > WARNING_SHARE * total:
+    if in_both > WARNING_SHARE * total:
         return
-    reason = f"the file contains {found or 'none'} of the {total} words of the vocabulary"
+    reason = f"the file contains {in_both or 'none'} of the {total} words of the vocabulary"
     remedy = "Check that both are in the same language"
-    if found <= ERROR_SHARE * total:
+    if in_both <= ERROR_SHARE * total:
         raise input_error(path, reason, remedy)
     logging.warning("%s: %s. %s", path, reason, remedy)
 
 
 def _lines(path: str | os.PathLike, dim: int) -> Iterator[tuple[int, bytes, list[bytes]]]:
     """Yields line number, token and numbers, not parsed, of each token of a file."""
-    stated, number = None, 0
+    stated, line = None, 0
     try:
         with open(path, "rb") as file:
             _check_kind(path, file.read(4))
             file.seek(0)
-            while line := file.readline(_MAX_LINE_BYTES):
-                number += 1
-                if len(line) == _MAX_LINE_BYTES:
+            while text := file.readline(_MAX_LINE_BYTES):
+                line += 1
+                if len(text) == _MAX_LINE_BYTES:
                     what = f"is longer than {_MAX_LINE_BYTES} bytes"
-                    raise _damaged(path, number, what, line)
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                    stated = _header(line)
-                    file_dim = stated[1] if stated else len(line.rstrip(b" \r\n").split(b" ")) - 1
+                    raise _damaged(path, line, what, text)
+                if line == 1:
+                    text = text.removeprefix(codecs.BOM_UTF8)
+                    stated = _header(text)
+                    file_dim = stated[1] if stated else len(text.rstrip(b" \r\n").split(b" ")) - 1
                     if file_dim != dim and file_dim > 0:
                         reason = (
                             f"the embeddings have dimension {file_dim}, but the model has {dim}"
@@ -198,18 +179,18 @@ def _lines(path: str | os.PathLike, dim: int) -> Iterator[tuple[int, bytes, list
                         raise input_error(path, reason, remedy, line=1)
                     if stated:
                         continue
-                fields = line.rstrip(b" \r\n").split(b" ")
+                fields = text.rstrip(b" \r\n").split(b" ")
                 # A token may contain spaces, as some of GloVe's do, but not numbers after a space.
                 if len(fields) <= dim or any(map(_is_number, fields[1:-dim])):
                     what = f"has {len(fields) - 1} numbers after its token, not {dim}"
-                    raise _damaged(path, number, what, line)
-                yield number, b" ".join(fields[:-dim]), fields[-dim:]
+                    raise _damaged(path, line, what, text)
+                yield line, b" ".join(fields[:-dim]), fields[-dim:]
     except OSError as error:
         raise input_error(path, f"the file cannot be read ({error})", "Check the path") from error
-    if stated and number - 1 != stated[0]:
+    if stated and line - 1 != stated[0]:
         raise input_error(
             path,
-            f"the first line states {stated[0]} tokens, but the file has {number - 1}",
+            f"the first line states {stated[0]} tokens, but the file has {line - 1}",
             "Download the file again, or correct its first line",
         )
 
@@ -251,8 +232,8 @@ def _parse(path: str | os.PathLike, line: int, fields: list[bytes]) -> np.ndarra
     return values
 
 
-def _damaged(path: str | os.PathLike, number: int, what: str, line: bytes = b"") -> InputError:
+def _damaged(path: str | os.PathLike, line: int, what: str, text: bytes = b"") -> InputError:
     """The error about a line, whose number counts from 1."""
-    if any(byte < 32 and byte not in b"\t\n\r" for byte in line):
-        return input_error(path, "the file is binary", _CONVERT_BINARY, line=number)
-    return input_error(path, what, "Correct the line, or download the file again", line=number)
+    if any(byte < 32 and byte not in b"\t\n\r" for byte in text):
+        return input_error(path, "the file is binary", _CONVERT_BINARY, line=line)
+    return input_error(path, what, "Correct the line, or download the file again", line=line)

@@ -17,8 +17,8 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.subwords import ngrams
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
-from tf_smoothclir.text.word_encoder import TextEncoder
 
 _HASHES = (1 << 63) - 1  # so many that no two n-grams of a vocabulary share one
 _WORDS_AT_ONCE = 20_000
@@ -26,27 +26,18 @@ _WORD = r".*[\p{L}\p{N}].*"
 
 
 class Evidence(NamedTuple):
-    """Evidence of some texts.
+    """Evidence of some texts."""
 
-    Attributes:
-        levels: `[batch]` int32, the best evidence that a word of each text gives.
-        unknown: `[batch]` string, its words that are in no vocabulary, with spaces between them.
-    """
-
-    levels: tf.Tensor
-    unknown: tf.Tensor
+    levels: tf.Tensor  # `[batch]` int32, the best evidence that a word of each text gives
+    unknown: tf.Tensor  # `[batch]` string, words in no vocabulary, spaces between them
 
 
 def evidence_of(tokens: tf.RaggedTensor, levels: tf.Tensor) -> Evidence:
-    """Sums up the evidence of words.
-
-    Args:
-        levels: `[tokens]` int32, of each of them; what punctuation has does not count.
-    """
+    """Sums up `[tokens]` int32 levels of words; what punctuation has does not count."""
     is_word = tf.strings.regex_full_match(tokens.flat_values, _WORD)
     rows, batch = tokens.value_rowids(), tokens.nrows()
-    found = tf.where(is_word, levels, NOTHING)
-    best = tf.maximum(tf.math.unsorted_segment_max(found, rows, batch), NOTHING)
+    counted = tf.where(is_word, levels, NOTHING)
+    best = tf.maximum(tf.math.unsorted_segment_max(counted, rows, batch), NOTHING)
     unknown = is_word & (levels < SPELLING)
     joined = tf.strings.unsorted_segment_join(
         tf.boolean_mask(tokens.flat_values, unknown),
@@ -75,8 +66,8 @@ class WordEvidence(tf.Module):
         if self._ngrams is not None:  # only of unknown words: the others have better evidence
             others = tf.where(~known)
             resembling = self._ngrams.resembles(tf.gather_nd(tokens.flat_values, others))
-            found = tf.where(resembling, NGRAMS, NOTHING)
-            levels = tf.tensor_scatter_nd_update(levels, others, found)
+            of_others = tf.where(resembling, NGRAMS, NOTHING)
+            levels = tf.tensor_scatter_nd_update(levels, others, of_others)
         return evidence_of(tokens, levels)
 
 
@@ -93,12 +84,12 @@ class NgramSet(tf.Module):
 
     def resembles(self, words: tf.Tensor) -> tf.Tensor:
         """Mask of words that have half of their n-grams from known words, `[words]` bool."""
-        found = self._hashes(words)
-        places = tf.searchsorted(self._known, found.flat_values)
+        hashes = self._hashes(words)
+        places = tf.searchsorted(self._known, hashes.flat_values)
         places = tf.minimum(places, tf.size(self._known) - 1)
-        known = tf.cast(tf.equal(tf.gather(self._known, places), found.flat_values), tf.float32)
-        counts = tf.math.unsorted_segment_sum(known, found.value_rowids(), found.nrows())
-        lengths = tf.cast(found.row_lengths(), tf.float32)
+        known = tf.cast(tf.equal(tf.gather(self._known, places), hashes.flat_values), tf.float32)
+        counts = tf.math.unsorted_segment_sum(known, hashes.value_rowids(), hashes.nrows())
+        lengths = tf.cast(hashes.row_lengths(), tf.float32)
         return (counts >= LEAST_SHARE * lengths) & (lengths > 0)
 
     def _hashes(self, words: tf.Tensor) -> tf.RaggedTensor:

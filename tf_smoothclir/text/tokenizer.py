@@ -5,8 +5,8 @@ the same tokens everywhere, and a stock model server needs no custom op.
 
 Tokens, in any script:
 
-* A letter and the accents after it are one character where Unicode has one, and forms for print,
-  such as full width and ligatures, are plain characters (`utils.composition`).
+* A letter and the accents after it are one character where Unicode has one. Forms for print, such
+  as full width and ligatures, and digits of other scripts are plain ones (`utils.composition`).
 * Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
   Turkish. A word is a run of letters, marks, digits and underscores.
 * Every other visible character (punctuation, symbols) is a token of its own.
@@ -59,17 +59,9 @@ _BYTES_PER_TOKEN, _FEWEST_BYTES = 64, 1 << 20
 
 
 def normalize(texts: tf.Tensor) -> tf.Tensor:
-    """Lower-cased texts whose tokens are separated by plain spaces and nothing else.
-
-    Total: accepts empty and blank texts, invalid UTF-8, NUL bytes and very long texts. Bytes that
-    are not UTF-8 become U+FFFD, which is a token.
-
-    Args:
-        texts: `[batch]` string.
-
-    Returns:
-        `[batch]` string, valid UTF-8.
-    """
+    """`[batch]` UTF-8, lower-cased, with plain spaces, and nothing else, between tokens."""
+    # Total: empty and blank texts, NUL bytes, very long texts; bytes that are not UTF-8 become
+    # U+FFFD, a token.
     # Every pass reads all texts; those that look for one character take a tenth of the others.
     # `lower` drops everything after a NUL byte, reads sigmas by what stands around them, and each
     # `i` as the locale of the process has it.
@@ -111,21 +103,15 @@ def _with_spaces(texts: tf.Tensor) -> tf.Tensor:
 
 
 def compose(texts: tf.Tensor) -> tf.Tensor:
-    """Texts without forms for print, as `composition.compose` has them.
-
-    Args:
-        texts: `[batch]` string, any bytes.
-    """
+    """Texts, `[batch]` of any bytes, without forms for print, as `composition.compose` has them."""
     # Any bytes, one to compose, any bytes: few texts have one, and only these are taken apart.
     return _of_some(texts, f"[{composition.marks()}]", _composed)
 
 
 @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
 def _composed(texts: tf.Tensor) -> tf.Tensor:
-    """Texts without line ends, composed character by character; a function of its own, saved once.
-
-    They are joined to one text whose line ends keep neighbours apart.
-    """
+    """Texts without line ends, composed character by character; a function, as it is saved once."""
+    # They are joined to one text whose line ends keep neighbours apart.
     texts = tf.strings.regex_replace(texts, f"[{_INVISIBLE}]+", "")  # they may precede a mark
     texts = tf.strings.regex_replace(texts, composition.DOTTED, r"\1")
     decoded = tf.raw_ops.UnicodeDecode(
@@ -192,14 +178,8 @@ def _hangul(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 
 
 def tokenize(texts: tf.Tensor, max_tokens: int, pretokenized: bool = False) -> tf.RaggedTensor:
-    """Splits texts into tokens and keeps the first `max_tokens` of each.
-
-    Of a text, only 1 MB is read, or 64 bytes for each of these tokens if that is more.
-
-    Args:
-        texts: `[batch]` string.
-        pretokenized: Whether tokens are what stands between white space, as it is.
-    """
+    """The first `max_tokens` tokens of each text; if it is `pretokenized`, by white space."""
+    # Of a text, only 1 MB is read, or 64 bytes for each of these tokens if that is more.
     max_tokens = tf.cast(max_tokens, tf.int64)
     read = tf.maximum(_BYTES_PER_TOKEN * max_tokens, _FEWEST_BYTES)
     texts = tf.strings.substr(texts, tf.constant(0, tf.int64), read)
@@ -223,10 +203,7 @@ def tokenize(texts: tf.Tensor, max_tokens: int, pretokenized: bool = False) -> t
 def tokenized_lines(
     texts: Iterable[str], max_tokens: int, pretokenized: bool = False
 ) -> Iterator[str]:
-    """Yields the tokens of each text, joined by single spaces: input for other tools.
-
-    No token contains white space, so splitting at spaces gives the tokens back.
-    """
+    """Yields the tokens of each text, which contain no white space, joined by single spaces."""
     for batch in text_batches(texts):
         tokens = tokenize(tf.constant(batch, tf.string), max_tokens, pretokenized)
         for line in tf.strings.reduce_join(tokens, axis=1, separator=" ").numpy():

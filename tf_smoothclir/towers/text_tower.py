@@ -9,10 +9,10 @@ from tensorflow import keras
 
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.subword_encoder import SubwordTextEncoder
-from tf_smoothclir.text.token_counter import TokenCounter
+from tf_smoothclir.text.new_vocabulary import TokenCounter
+from tf_smoothclir.text.subwords import SubwordTextEncoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN
-from tf_smoothclir.text.word_encoder import TextEncoder
 from tf_smoothclir.towers.word_table import WordTableTower
 
 

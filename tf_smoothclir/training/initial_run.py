@@ -14,8 +14,8 @@ from tf_smoothclir.plugins import DISTRIBUTIONS, with_parts
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.digests import joint_digest
 from tf_smoothclir.storage.files import copy_file, new_directory
+from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 

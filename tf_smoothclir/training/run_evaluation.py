@@ -12,10 +12,9 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_splits, metrics_content
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
-from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Retriever
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.encoder import EncoderSettings
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.settings.data import DataSettings, EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
 from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_figures
 from tf_smoothclir.training.run_data import tokenized_set_of

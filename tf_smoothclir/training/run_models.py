@@ -10,8 +10,8 @@ import numpy as np
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.protocols.cut_points import CutPoints, read_cut_points
 from tf_smoothclir.protocols.scorer import Retriever
+from tf_smoothclir.protocols.text_search import CutPoints, read_cut_points
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_directory import RunDirectory

@@ -15,14 +15,12 @@ from tf_smoothclir.evaluation.evaluate import (
     evaluate_splits,
     metrics_content,
 )
-from tf_smoothclir.evaluation.examples import examples
-from tf_smoothclir.evaluation.report import components_table, write_report
+from tf_smoothclir.evaluation.report import components_table, examples, write_report
 from tf_smoothclir.plugins import family, with_parts
-from tf_smoothclir.protocols.cut_points import NEVER_RELEVANT, write_cut_points
+from tf_smoothclir.protocols.text_search import NEVER_RELEVANT, write_cut_points
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import write_json
 from tf_smoothclir.training.checkpoints import Progress
-from tf_smoothclir.training.peak_memory import peak_memory
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, RunModels
 from tf_smoothclir.training.short_queries import (
@@ -31,7 +29,8 @@ from tf_smoothclir.training.short_queries import (
     hits_of_texts,
     texts_to_cut,
 )
-from tf_smoothclir.utils.tables import markdown_table
+from tf_smoothclir.utils.memory import peak_memory
+from tf_smoothclir.utils.printing import markdown_table
 
 EVALUATED_SPLITS = ("test", "validation")
 CROSS_VALIDATION = "cross-validation"

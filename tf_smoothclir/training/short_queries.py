@@ -20,8 +20,8 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.encoder.tokenizer import has_letters, is_pair, tokens_of
 from tf_smoothclir.evaluation.evaluate import HITS, Hits
-from tf_smoothclir.protocols.cut_points import CutPoints
 from tf_smoothclir.protocols.scorer import Ranking
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.training.run_models import ModelsOverSet
 
 MOST = 600  # queries
@@ -43,10 +43,10 @@ def hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") ->
     source = _with_texts(over.retrieval_set.source, texts)
     other = dataclasses.replace(over.retrieval_set, source=source)
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as directory:
-        encode_role("query", other, settings, Path(directory), tokenized_set.vocabulary_dir)
-        short = dataclasses.replace(
-            tokenized_set, retrieval_set=other, query_directory=Path(directory)
-        )
+        short = dataclasses.replace(tokenized_set, retrieval_set=other)
+        if over.settings.retrieval.with_task:  # lexical models read texts by themselves
+            encode_role("query", other, settings, Path(directory), tokenized_set.vocabulary_dir)
+            short = dataclasses.replace(short, query_directory=Path(directory))
         rows = np.array(sorted(texts))
         return {
             name: Hits.of(Ranking.joined(one.rank(rows, HITS)), other)

@@ -20,6 +20,7 @@ from tf_smoothclir.training.run_models import (
 from tf_smoothclir.training.run_report import left_out
 from tf_smoothclir.training.tasks import make_task
 from tf_smoothclir.training.trainer import Look, Trainer
+from tf_smoothclir.utils.memory import give_back_memory
 
 
 def trainer_of(
@@ -31,6 +32,7 @@ def trainer_of(
 ) -> Trainer:
     """The trainer of a new run, or of a run that has a checkpoint."""
     settings, tokenized_set = over.settings, over.tokenized_set
+    give_back_memory()  # of what was learned before
     keras.utils.set_random_seed(settings.training.seed)
     training_set = tokenized_set  # None where another process is the chief
     if processes.is_chief:

@@ -26,8 +26,10 @@ from tf_smoothclir.training.steps import StepLoop, are_finite
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_bar
 
-# From a scorer by what is trained so far to the name of what ranks alone without it, or "".
-Look = Callable[[Scorer], str]
+# From a scorer by what is trained so far, and whether the first epoch has hardly begun, to the name
+# of what ranks alone without it, or "".
+Look = Callable[[Scorer, bool], str]
+_FIRST_LOOK = 24  # steps, of a first epoch that has at least twice as many
 # Steps in one call of the graph: each call costs Python a millisecond.
 STEPS_PER_CALL = 16
 
@@ -78,7 +80,8 @@ class Trainer:
             callbacks: Of Keras, called at the beginning and the end of training and of each epoch,
                 whose logs are its mean losses and the validation metrics as `val_<metric>`. Steps
                 run many at a time inside a graph, so there are no calls for batches.
-            look: What may end the training after an epoch, as it is of no use; None for nothing.
+            look: What may end the training early in the first epoch, and after each, as it is of
+                no use; None for nothing.
         """
         self.task, self._look = task, look
         self.ranks_alone = ""  # what ranks without what is trained, once the look says so
@@ -171,6 +174,7 @@ class Trainer:
     def _train_epoch(self, epoch: Epoch, steps: StepLoop) -> signal.Signals | None:
         """Trains the rest of an epoch, or until any process gets a signal, which it returns."""
         settings, progress, task = self._settings, self.progress, self.task
+        looks = self._look and not progress.epoch and epoch.steps >= 2 * _FIRST_LOOK
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
         self._callbacks.on_epoch_begin(progress.epoch)
@@ -188,12 +192,16 @@ class Trainer:
                     batches = iter(epoch.batches(progress.step))
                     while True:
                         stop = self._processes.agreed(self._stop.signal)
-                        number = min(STEPS_PER_CALL, epoch.steps - progress.step)
-                        if stop is not None or not number:
+                        before_look = looks and progress.step < _FIRST_LOOK
+                        end = _FIRST_LOOK if before_look else epoch.steps
+                        number = min(STEPS_PER_CALL, end - progress.step)
+                        if stop is not None or not number or self.ranks_alone:
                             return stop
                         with self._processes.noticing_lost_processes():
                             results = steps(batches, number)
                         monitor.after_steps(results)
+                        if before_look and progress.step == _FIRST_LOOK:
+                            self.ranks_alone = self._look(task.scorer(), True)
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
 
@@ -213,7 +221,7 @@ class Trainer:
         self._callbacks.on_epoch_end(epoch - 1, logs)
         if not self._processes.is_chief:
             return
-        if progress.best_epoch == epoch:
+        if progress.best_epoch == epoch and not self.ranks_alone:
             self._best.save()
         self._write_summaries(epoch, {"training": losses, "validation": validation})
         logging.info(
@@ -230,7 +238,7 @@ class Trainer:
         """The history of an epoch except its losses; chooses what is trained on next."""
         validation, scorer = self._validation()
         if self._look and self.progress.epoch + 1 < self._settings.epochs:
-            self.ranks_alone = self._look(scorer)
+            self.ranks_alone = self._look(scorer, False)
         if self.ranks_alone:
             return {"validation": validation}
         chosen = self.task.batches.after_epoch(self.progress.epoch + 1, scorer)

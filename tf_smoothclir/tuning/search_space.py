@@ -47,11 +47,8 @@ def _wrong(names: Sequence[str], reason: str) -> InputError:
 def declare(
     space: keras_tuner.HyperParameters, names: Sequence[str], settings: RunSettings
 ) -> None:
-    """Declares the choices of some settings, the loss first.
-
-    Thresholds are one choice, of texts as in their flag, so that they rise by construction. What
-    only some losses use is searched with these alone.
-    """
+    """Declares the choices of some settings, the loss first, which some others go with."""
+    # Thresholds are one choice, of texts as in their flag, so that they rise by construction.
     losses = [settings.model.loss]
     for name in sorted(names, key=lambda name: name != "loss"):
         values = _values_of(name, names, settings)
@@ -70,8 +67,12 @@ def _values_of(name: str, names: Sequence[str], settings: RunSettings) -> list:
     values = searchable()[name]
     if not isinstance(values, Registry):
         return list(values)
-    offered = (one for one in values if values.plugin(one).fact("is_searched", True))
-    return [value for value in offered if _is_usable(name, value, names, settings)]
+    return [
+        value
+        for value in values
+        if values.plugin(value).fact("is_searched", True)
+        and _is_usable(name, value, names, settings)
+    ]
 
 
 def _is_usable(name: str, value: str, names: Sequence[str], settings: RunSettings) -> bool:
@@ -108,18 +109,15 @@ def count_combinations(space: keras_tuner.HyperParameters, most: int) -> int:
     return sum(1 for _ in itertools.islice(combinations(space), most))
 
 
-def threshold_tuples(number: int) -> list[tuple[float, ...]]:
-    """The searched thresholds: all rising choices of `number` levels.
-
-    The levels are those of the setting, the ends of the paper's figures and ours among them. For
-    more than six thresholds there are more, evenly spaced. None is below 0, because untrained
-    towers score about 0.
-    """
-    levels, steps = searchable()["thresholds"], number + 4
+def threshold_tuples(count: int) -> list[tuple[float, ...]]:
+    """The searched thresholds: all rising choices of `count` levels."""
+    # The levels are those of the setting, with more, evenly spaced, for more than six thresholds.
+    # None is below 0: untrained towers score about 0.
+    levels, steps = searchable()["thresholds"], count + 4
     if steps >= len(levels):
         rising = (round(level / steps, 6) for level in range(steps))
         levels = (*rising, round(1 - 0.5 / steps, 6))
-    return list(itertools.combinations(levels, number))
+    return list(itertools.combinations(levels, count))
 
 
 def thresholds_text(thresholds: Sequence[float]) -> str:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import keras_tuner
 import numpy as np
 import tensorflow as tf
+from absl import logging
 from keras_tuner.engine.base_tuner import BaseTuner
 from keras_tuner.engine.trial import TrialStatus
 from tensorboard.plugins.hparams import api as hparams
+from tensorflow import keras
 
 from tf_smoothclir.data.folds import fold_sets
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
+from tf_smoothclir.storage.files import delete_in, read_record, write_json
+from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_data import retrieval_set_of
+from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
+from tf_smoothclir.training.task_training import trainer_of
+from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
 from tf_smoothclir.tuning.search_space import with_values
-from tf_smoothclir.tuning.trial import delete_model, train_trial
+from tf_smoothclir.utils.errors import InputError
 
 _ALL_TRIALS = 1_000_000
 
@@ -53,10 +66,7 @@ class TrialTuner(BaseTuner):
         """Does nothing: the oracle saves itself, and a tuner has no other state."""
 
     def run_trial(self, trial) -> dict[str, float]:
-        """Trains on each fold; returns the mean validation metrics and the total seconds.
-
-        A trial that diverges has metrics of 0. Any other error ends the search.
-        """
+        """Mean validation metrics over the folds and total seconds; 0 for a trial that diverges."""
         try:
             return self._run_trial(trial)
         except Exception as error:  # else keras-tuner counts it as a bad trial
@@ -82,18 +92,19 @@ class TrialTuner(BaseTuner):
             if part:
                 delete_model(path / part)  # it has not seen all training queries
         metrics = {
-            name: float(np.mean([one["validation"][name] for one in trained])) for name in METRICS
+            name: float(np.mean([of_fold["validation"][name] for of_fold in trained]))
+            for name in METRICS
         }
         with tf.summary.create_file_writer(str(logs)).as_default(step=0):
             hparams.hparams(values, trial_id=trial.trial_id)
             for name, value in metrics.items():
                 tf.summary.scalar(f"trial/{name}", value)
-        training = [one["training"] for one in trained]
+        training = [of_fold["training"] for of_fold in trained]
         return {
             **metrics,
-            "best_epoch": float(np.mean([one["best_epoch"] for one in training])),
-            "seconds": sum(one["seconds"] for one in training),
-            "diverged": float(any(one["diverged"] for one in trained)),
+            "best_epoch": float(np.mean([of_fold["best_epoch"] for of_fold in training])),
+            "seconds": sum(of_fold["seconds"] for of_fold in training),
+            "diverged": float(any(of_fold["diverged"] for of_fold in trained)),
         }
 
     def _delete_models(self) -> None:
@@ -101,3 +112,76 @@ class TrialTuner(BaseTuner):
         completed = [trial for trial in trials if trial.status == TrialStatus.COMPLETED]
         for trial in completed[1:]:
             delete_model(self._output_dir / TRIALS / trial.trial_id)
+
+
+def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, logs: Path) -> dict:
+    """Trains one model, or continues, or reads a finished one: its `metrics.json`."""
+    try:
+        run = RunDirectory.create(path, settings)
+    except InputError:  # of a search whose state was deleted; or this raises too
+        run = RunDirectory.create(path, settings, overwrite=True)
+    if not run.finished:
+        run.logs = logs
+        with _quiet():
+            result = _train(settings, tokenized_set, run)
+        shutil.copytree(tokenized_set.vocabulary_dir, run.vocabulary, dirs_exist_ok=True)
+        write_json(run.metrics, result)  # last: the trial is done
+        keras.backend.clear_session()  # else the graphs of each trial stay in memory
+        gc.collect()
+    return read_record(run.metrics, dict, f"Delete {path}, and give the command again")
+
+
+def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
+    over, progress, diverged = ModelsOverSet(settings, tokenized_set), Progress(), False
+    if with_task := settings.retrieval.with_task:
+        trainer = trainer_of(over, run)
+        try:
+            trainer.train()
+        except DivergedRun:
+            diverged = True
+        progress = trainer.progress
+    best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
+    if {*settings.retrieval.families} != {with_task} and not diverged:
+        if with_task:
+            over.add(with_task, trainer.task.model)
+        models = learn_models(run, over)
+        retriever = over.retrievers[settings.retrieval.ranks_with]
+        negatives = settings.training.negatives
+        best, _ = Validation(lambda: retriever, tokenized_set.retrieval_set, negatives)()
+        seconds += models.seconds
+    elif not diverged:
+        best = progress.history[progress.best_epoch - 1]["validation"]
+    return {
+        "validation": best,
+        "training": {
+            "seconds": round(seconds, 3),
+            "pairs": progress.pairs,
+            "epochs": progress.epoch,
+            "best_epoch": progress.best_epoch,
+        },
+        "diverged": diverged,
+        "history": progress.history,
+    }
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Logs no epochs of a trial, unless --verbosity=1."""
+    before, library = logging.get_verbosity(), tf.get_logger()
+    before_library = library.level
+    if before == logging.INFO:
+        logging.set_verbosity(logging.WARNING)
+    library.setLevel("ERROR")  # it warns of retracing, which each trial needs
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        library.setLevel(before_library)
+
+
+def delete_model(path: Path) -> None:
+    """Deletes what a trial trained, and keeps its figures."""
+    run = RunDirectory(path)
+    if run.config.is_file():
+        models = [family(name).path(run) for name in run.settings().retrieval.families]
+        delete_in(path, [part.name for part in (run.vocabulary, *models)])

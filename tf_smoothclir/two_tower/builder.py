@@ -27,6 +27,7 @@ from tf_smoothclir.utils.errors import InputError
 # Initial length of n-gram vectors relative to word vectors: they should support the words, not
 # drown them. Chosen on validation queries of mdn-en-de.
 _SHARE_OF_NGRAMS = 0.3
+_ROWS_AT_ONCE = 1 << 14
 
 
 def configured_loss(settings: RunSettings) -> RankingLoss:
@@ -164,7 +165,9 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
             dim=tower.dim,
             seed=settings.training.seed,
         )
-        _set_rows(tower.embeddings, 0, tower.bilingual_scale * found.vectors())
+        for begin in range(0, len(found.counts), _ROWS_AT_ONCE):
+            rows = found.of_rows(slice(begin, begin + _ROWS_AT_ONCE))
+            _set_rows(tower.embeddings, begin, tower.bilingual_scale * rows.vectors())
         if tower.ngram_buckets:
             share = tower.bilingual_scale * _SHARE_OF_NGRAMS
             pieces = found.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)

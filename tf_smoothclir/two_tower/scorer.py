@@ -16,7 +16,7 @@ from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
 from tf_smoothclir.protocols.scorer import Ranking, Retriever
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.subword_encoder import text_encoder
+from tf_smoothclir.text.subwords import text_encoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize

@@ -1,9 +1,9 @@
-"""One form of letters that Unicode writes in several: accents, full and half width, ligatures.
+"""One form of characters that Unicode has several of: accents, widths, ligatures, digits.
 
 `é` may be written as one character or as `e` and an accent, `A` and `カ` in full or half width,
-`fi` and Arabic letters as they look in print. These are the same letters, so texts are
-composed before they are split into words: here, and in the same way in graphs
-(`text.tokenizer.compose`).
+`fi` and Arabic letters as they look in print, `7` as ٧ or ७. These are the same letters and
+numbers, so texts are composed before they are split into words: here, and in the same way in
+graphs (`text.tokenizer.compose`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import unicodedata
 _RANGES = range(0xC0, 0x3100), range(0x11000, 0x11A00)
 # Forms for print and for other encodings: CJK, Latin, Hebrew, Arabic, full and half width.
 _FORMS = range(0xF900, 0xFFF0), range(0x2F800, 0x2FA20)
+# Decimal digits of other scripts; every Unicode since 2010 has the same ones there.
+_DIGITS = range(0x660, 0xAC00)
 MOST_MARKS = 3  # that one character takes up, as Greek vowels do
 # What is one letter, whatever the locale of the process and the letters around it.
 FOLDED = (("Iİı", "i"), ("Σς", "σ"), ("ßẞ", "ss"))
@@ -30,36 +32,35 @@ SYLLABLES = (0xAC00, 0xD7A4)
 @functools.cache
 def pairs() -> dict[tuple[int, int], int]:
     """Two code points -> the one that they are composed to."""
-    found = {}
+    composed = {}
     for code in (code for codes in _RANGES for code in codes):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
             first, second = (chr(int(part, 16)) for part in parts)
             if unicodedata.normalize("NFC", first + second) != chr(code):
                 continue
-            found[ord(first), ord(second)] = code
+            composed[ord(first), ord(second)] = code
             letter, *accents = unicodedata.normalize("NFD", chr(code))
             if len(accents) == 2:  # some keyboards give them in the other order
-                other = unicodedata.normalize("NFC", letter + accents[1])
-                if unicodedata.normalize("NFC", other + accents[0]) == chr(code) != other:
-                    found[ord(other[0]), ord(accents[0])] = code
-    return found
+                swapped = unicodedata.normalize("NFC", letter + accents[1])
+                if unicodedata.normalize("NFC", swapped + accents[0]) == chr(code) != swapped:
+                    composed[ord(swapped[0]), ord(accents[0])] = code
+    return composed
 
 
 @functools.cache
 def forms() -> dict[int, str]:
-    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print.
-
-    Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
-    """
-    found = {}
+    """A code point -> the characters that stand for it: NFC of letters, NFKC of forms for print."""
+    # Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
+    digits = {code: unicodedata.decimal(chr(code), None) for code in _DIGITS}
+    plain = {code: str(digit) for code, digit in digits.items() if digit is not None}
     for kind, ranges in (("NFC", _RANGES), ("NFKC", _FORMS)):
         for character in (chr(code) for codes in ranges for code in codes):
             text = unicodedata.normalize(kind, character).lower()
-            says_something = any(unicodedata.category(one)[0] in "LMN" for one in text)
+            says_something = any(unicodedata.category(c)[0] in "LMN" for c in text)
             if text != character.lower() and says_something and " " not in text:
-                found[ord(character)] = text
-    return found
+                plain[ord(character)] = text
+    return plain
 
 
 @functools.cache
@@ -98,8 +99,8 @@ def compose(text: str) -> str:
 def _composed(first: int, second: int) -> int:
     """The code point of two; 0 if there is none."""
     if LEADS[0] <= first < LEADS[1] and VOWELS[0] <= second < VOWELS[1]:
-        number = (first - LEADS[0]) * (VOWELS[1] - VOWELS[0]) + second - VOWELS[0]
-        return SYLLABLES[0] + number * (TAILS[1] - TAILS[0] + 1)
+        syllable = (first - LEADS[0]) * (VOWELS[1] - VOWELS[0]) + second - VOWELS[0]
+        return SYLLABLES[0] + syllable * (TAILS[1] - TAILS[0] + 1)
     is_open = (first - SYLLABLES[0]) % (TAILS[1] - TAILS[0] + 1) == 0
     if SYLLABLES[0] <= first < SYLLABLES[1] and is_open and TAILS[0] <= second < TAILS[1]:
         return first + second - TAILS[0] + 1

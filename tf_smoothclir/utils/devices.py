@@ -14,11 +14,9 @@ def has_gpu() -> bool:
 
 
 def on_the_cpu(function: Callable) -> Callable:
-    """The function with its operations on the CPU, also beside a GPU and in any thread.
-
-    For texts: their operations are on the CPU in any case, but by default TensorFlow puts what
-    belongs to them, such as lengths of rows, on a GPU, and copies it to and fro.
-    """
+    """The function with its operations on the CPU, also beside a GPU and in any thread."""
+    # For texts: by default TensorFlow puts what belongs to them, such as lengths of rows, on a GPU,
+    # and copies it to and fro.
 
     def placed(*args, **kwargs):
         if not has_gpu():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from tf_smoothclir.utils.terminal import visible_lines
+from tf_smoothclir.utils.printing import visible_lines
 
 _FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 

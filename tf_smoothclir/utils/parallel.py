@@ -12,11 +12,9 @@ MAX_THREADS = 8
 
 
 def map_in_threads(function: Callable, items: Iterable) -> Iterator:
-    """Yields `function(item)` for each item, in order, computed by up to `MAX_THREADS` threads.
-
-    `items` is read in the calling thread, only a few items ahead of what has been yielded. For work
-    that releases Python's global lock, as TensorFlow, hashing and file reads do.
-    """
+    """Yields `function(item)` for each item, in order, computed by up to `MAX_THREADS` threads."""
+    # `items` is read in the calling thread, a few ahead. For work that releases Python's global
+    # lock.
     threads = min(os.cpu_count() or 1, MAX_THREADS)
     pool = futures.ThreadPoolExecutor(threads)
     pending = collections.deque()

@@ -9,12 +9,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def local_path(path: str | os.PathLike) -> str:
-    """A path with `~` as the home directory; every path that a person gives goes through here.
-
-    Raises:
-        InputError: It, or the working directory, has bytes that are not UTF-8, which the files that
-            name it could not hold.
-    """
+    """A path with `~` as the home directory; every path that a person gives goes through here."""
     expanded = os.path.expanduser(os.fspath(path))
     if expanded.split("/")[0] == "~":
         raise input_error(expanded, "nobody knows the home directory", "Set the variable HOME")

@@ -33,12 +33,9 @@ class ProcessGroup:
         return iter(self._running)
 
     def start(self, key: Hashable, function: Callable, *arguments) -> None:
-        """Starts a process, with the environment and the output streams that this one has now.
-
-        It leaves the terminal's foreground group, so that Ctrl-C reaches only this process, which
-        then asks the others to stop, each once. It ends at once if this process is gone, even by
-        SIGKILL.
-        """
+        """Starts a process, with the environment and the output streams that this one has now."""
+        # It leaves the terminal's foreground group: Ctrl-C reaches only this process, which asks
+        # the others to stop, each once. It ends at once if this process is gone, even by SIGKILL.
         _ensure_server()
         context = multiprocessing.get_context(_METHOD)
         run = (_Streams(), dict(os.environ), function, arguments)
@@ -63,10 +60,7 @@ class ProcessGroup:
 
 @contextlib.contextmanager
 def process_group() -> Iterator[ProcessGroup]:
-    """Yields an empty group; at the end, also after an error or SIGTERM, terminates the rest.
-
-    SIGTERM raises SystemExit inside the context. To be used in the main thread.
-    """
+    """Yields a group, in the main thread; at the end, also after SIGTERM, terminates the rest."""
     group = ProcessGroup()
     previous = signal.signal(signal.SIGTERM, _exit)
     try:
@@ -76,8 +70,8 @@ def process_group() -> Iterator[ProcessGroup]:
         group.terminate()
 
 
-def _exit(number: int, frame) -> None:
-    sys.exit(128 + number)
+def _exit(signal_number: int, frame) -> None:
+    sys.exit(128 + signal_number)
 
 
 def _exit_code(process: multiprocessing.Process) -> int:
@@ -93,9 +87,9 @@ class _Streams:
 
 
 def _taken_over(*streams) -> _Streams:
-    for number, stream in enumerate(streams, start=1):
-        if (passed := stream.detach()) != number:
-            os.dup2(passed, number)
+    for descriptor, stream in enumerate(streams, start=1):
+        if (passed := stream.detach()) != descriptor:
+            os.dup2(passed, descriptor)
             os.close(passed)
     return _Streams()
 

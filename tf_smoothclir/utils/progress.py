@@ -15,7 +15,7 @@ _decided: contextvars.ContextVar[bool] = contextvars.ContextVar("progress")
 class Bar:
     """Counter of the units of a piece of work that are done; this one is not seen."""
 
-    def update(self, number: int = 1) -> None:
+    def update(self, done: int = 1) -> None:
         """Counts so many more units."""
 
     def note(self, text: str) -> None:
@@ -25,15 +25,12 @@ class Bar:
 @contextlib.contextmanager
 def progress_shown(shown: bool | None) -> Iterator[None]:
     """Shows progress bars inside the context, or none."""
-    token = _decided.set(_is_watched() if shown is None else shown)
+    is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    token = _decided.set(is_watched if shown is None else shown)
     try:
         yield
     finally:
         _decided.reset(token)
-
-
-def _is_watched() -> bool:
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager

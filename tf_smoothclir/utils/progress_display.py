@@ -53,8 +53,8 @@ class _ShownBar:
     def __init__(self, display: Progress, task: TaskID):
         self._display, self._task = display, task
 
-    def update(self, number: int = 1) -> None:
-        self._display.advance(self._task, number)
+    def update(self, done: int = 1) -> None:
+        self._display.advance(self._task, done)
 
     def note(self, text: str) -> None:
         self._display.update(self._task, note=text)

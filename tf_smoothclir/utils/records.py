@@ -20,12 +20,9 @@ _JSON_NAMES = {
 
 
 def record_from_json(kind: type[_T], value: Any) -> _T:
-    """A dataclass made from a JSON object; keys that no field has are ignored.
-
-    Fields may be `bool`, `int`, `float`, `str`, `dict`, `dict[str, X]`, `tuple[X, ...]`, another
-    dataclass, `Any`, or `X | None` of these. Fields with a default may be missing.
-    `dataclasses.asdict` is the way back.
-    """
+    """A dataclass made from a JSON object; keys that no field has are ignored, defaults fill in."""
+    # Fields may be `bool`, `int`, `float`, `str`, `dict`, `dict[str, X]`, `tuple[X, ...]`, another
+    # dataclass, `Any`, or `X | None` of these. `dataclasses.asdict` is the way back.
     return _read(kind, value, "")
 
 

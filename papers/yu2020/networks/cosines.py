@@ -6,22 +6,16 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
+from tf_smoothclir.interaction.networks.base import WordTables, WordVectorNetwork
 from tf_smoothclir.text.vocabulary import PADDING_ID
 
 
 class Cosines(NamedTuple):
-    """Cosine of each query word with each document word.
+    """Cosine of each query word with each document word."""
 
-    Attributes:
-        values: `[batch, n, m]` float32 in [-1, 1]; 0 where either word is missing.
-        queries: `[batch, n]` bool, which query words have a vector; padding has none.
-        documents: `[batch, m]` bool, which document words have one.
-    """
-
-    values: tf.Tensor
-    queries: tf.Tensor
-    documents: tf.Tensor
+    values: tf.Tensor  # `[batch, n, m]` float32 in [-1, 1]; 0 where either word is missing
+    queries: tf.Tensor  # `[batch, n]` bool, words with a vector; padding has none
+    documents: tf.Tensor  # `[batch, m]` bool, words with a vector
 
     @property
     def cells(self) -> tf.Tensor:
@@ -30,12 +24,7 @@ class Cosines(NamedTuple):
 
     @classmethod
     def of(cls, tables: WordTables, query_ids: tf.Tensor, document_ids: tf.Tensor) -> Cosines:
-        """Cosines of the words of texts, without columns of padding.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-        """
+        """Cosines of the words of `[batch, n]` and `[batch, m]` ids, without columns of padding."""
         query_ids, document_ids = without_padding(query_ids), without_padding(document_ids)
         queries, documents = tables.query_vectors(query_ids), tables.document_vectors(document_ids)
         values = tf.matmul(queries, documents, transpose_b=True)
@@ -62,3 +51,20 @@ class PaperNetwork(WordVectorNetwork):
 
     def _bias(self, name: str, size: int = 1) -> tf.Variable:
         return self.add_weight(name=name, shape=(size,), initializer="zeros")
+
+
+class SumOfMaxima(PaperNetwork):
+    """Best cosines, added up."""
+
+    features_once = True
+
+    def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tf.Tensor:
+        """The score itself, `[batch]` float32."""
+        cosines = Cosines.of(self.tables, query_ids, document_ids)
+        best = tf.reduce_max(tf.where(cosines.cells, cosines.values, -1.0), axis=2)
+        counts = cosines.queries & tf.reduce_any(cosines.documents, axis=1, keepdims=True)
+        return tf.reduce_sum(tf.where(counts, best, 0.0), axis=1)
+
+    def score(self, features: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """`[batch]` float32; a pair without a word with a vector has 0."""
+        return features

@@ -11,7 +11,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork, without_padding
 
 _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, into the last bin
@@ -55,8 +55,8 @@ class Drmm(PaperNetwork):
         words = without_padding(query_ids)
         cosines = Cosines.of(self.tables, words, document_ids)
         counts = histograms(cosines, self._bins)
-        behind = tf.shape(query_ids)[1] - tf.shape(words)[1]
-        counts = tf.pad(counts, [(0, 0), (0, behind), (0, 0)])
+        missing = tf.shape(query_ids)[1] - tf.shape(words)[1]
+        counts = tf.pad(counts, [(0, 0), (0, missing), (0, 0)])
         return tf.cast(tf.minimum(counts, 65535.0), tf.uint16), query_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
@@ -67,11 +67,7 @@ class Drmm(PaperNetwork):
         return tf.reduce_sum(self.gates(query_ids) * of_words, axis=1)
 
     def gates(self, query_ids: tf.Tensor) -> tf.Tensor:
-        """`[batch, n]` float32: how much each query word counts.
-
-        The gates of a query sum to 1; missing words have 0, and so has every word of a query
-        without a known word.
-        """
+        """`[batch, n]` float32, what each query word counts: 1 in all; 0 without known words."""
         logits = _times(self.tables.query_vectors(query_ids), self.gate)[:, :, 0]
         known = self.tables.known_queries(query_ids)
         logits = tf.where(known, logits, logits.dtype.min)

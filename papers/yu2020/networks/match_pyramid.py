@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.interaction.learning import HINGE, LearningSettings
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines, PaperNetwork, without_padding
 
 # What the cells of a map hold; two of them are two channels.
@@ -86,12 +86,12 @@ class MatchPyramid(PaperNetwork):
         columns = -tf.shape(maps)[2] % _WINDOW
         maps = tf.pad(maps, [(0, 0), (0, 0), (0, columns), (0, 0)])
         longest = tf.shape(maps)[1:3]
-        behind = ~tf.sequence_mask(document_lengths, longest[1])[:, tf.newaxis, :, tf.newaxis]
-        behind = tf.broadcast_to(tf.cast(behind, tf.float32), [*tf.unstack(tf.shape(maps)[:3]), 1])
+        after = ~tf.sequence_mask(document_lengths, longest[1])[:, tf.newaxis, :, tf.newaxis]
+        after = tf.broadcast_to(tf.cast(after, tf.float32), [*tf.unstack(tf.shape(maps)[:3]), 1])
         rows = pooled_rows(query_lengths, longest[0], self._parts)[..., tf.newaxis]
         pooled = []
         for channel, (weights, bias) in enumerate(zip(self.convolutions, self.biases)):
-            highest = _row_maxima(maps[..., channel : channel + 1], behind, weights)
+            highest = _row_maxima(maps[..., channel : channel + 1], after, weights)
             # Bias and ReLU, which never fall, come after the first maximum: far fewer numbers.
             of_rows = tf.nn.relu(highest + bias)[:, tf.newaxis]
             # After ReLU nothing is below 0, so that 0 for rows of other parts wins no maximum.
@@ -101,23 +101,17 @@ class MatchPyramid(PaperNetwork):
         return tf.matmul(inner, self.output_weight)[:, 0] + self.output_bias
 
 
-def _row_maxima(maps: tf.Tensor, behind: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """`[batch, n, kernels]` float32, the highest answer of each kernel in each row.
-
-    The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
-    second channel marks the cells after the document, and its kernel takes them out of the maximum
-    without a pass of its own. Pooling, unlike a maximum, has a gradient without masks of all cells,
-    and a fast one if its window is constant.
-
-    Args:
-        maps: `[batch, n, m, 1]` float32, where m is a multiple of `_WINDOW`.
-        weights: `[3, 3, 1, kernels]` float32.
-    """
+def _row_maxima(maps: tf.Tensor, after: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """`[batch, n, kernels]`, the highest answer of each kernel, by row of `[batch, n, m, 1]`."""
+    # The answers in all cells are hundreds of megabytes, so that passes over them are what costs. A
+    # second channel marks the cells after the document, and its kernel takes them out of the
+    # maximum without a pass of its own. Pooling, unlike a maximum, has a gradient without masks of
+    # all cells, and a fast one if its window is constant: m is a multiple of `_WINDOW`.
     middle = tf.constant(np.eye(9)[4].reshape(3, 3, 1, 1) * _NOTHING, tf.float32)
     both = tf.concat([weights, tf.broadcast_to(middle, tf.shape(weights))], axis=2)
-    found = tf.nn.conv2d(tf.concat([maps, behind], axis=-1), both, 1, "SAME")
+    answers = tf.nn.conv2d(tf.concat([maps, after], axis=-1), both, 1, "SAME")
     window = [1, _WINDOW]
-    return tf.reduce_max(tf.nn.max_pool2d(found, window, window, "VALID"), axis=2)
+    return tf.reduce_max(tf.nn.max_pool2d(answers, window, window, "VALID"), axis=2)
 
 
 def _lengths(ids: tf.Tensor) -> tf.Tensor:

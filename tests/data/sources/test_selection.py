@@ -7,8 +7,8 @@ import pytest
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import SPLITS as SPLIT_NAMES
+from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.settings.data import DataSettings
 
 TOY = DataSettings(toy_entities=300)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tf_smoothclir.papers.laboratory.study import Study
+from tf_smoothclir.papers.laboratory.cells import TrainingCell
+from tf_smoothclir.papers.laboratory.experiment import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.papers.laboratory.training_cell import TrainingCell
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings

@@ -11,7 +11,7 @@ from tests.papers.laboratory.fakes import study_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.papers.laboratory import cell_processes
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
-from tf_smoothclir.papers.laboratory.training_cell import TrainingCell
+from tf_smoothclir.papers.laboratory.cells import TrainingCell
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError

@@ -11,13 +11,13 @@ from tests.papers.laboratory.fakes import finish, study_in
 from tf_smoothclir.papers.laboratory import cells as module
 from tf_smoothclir.papers.laboratory import code_version
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.grids import (
+from tf_smoothclir.papers.laboratory.cells import TrainingCell
+from tf_smoothclir.papers.laboratory.systems import (
     beyond_edge,
     highest_score,
     reachable,
     threshold_grids,
 )
-from tf_smoothclir.papers.laboratory.training_cell import TrainingCell
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity

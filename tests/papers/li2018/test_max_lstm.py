@@ -9,7 +9,7 @@ from tests.towers import test_sequence_tower as every_sequence_tower
 from tests.towers.test_average_pooling import flat
 from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.papers.li2018.max_lstm import MaxLSTMTower
+from tf_smoothclir.papers.li2018.towers import MaxLSTMTower
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.towers.lstm import UNITS
 

@@ -10,10 +10,10 @@ import tensorflow as tf
 from tests.towers.test_average_pooling import flat, padded
 from tf_smoothclir.papers.li2018 import constraints
 from tf_smoothclir.papers.li2018.bae import bae_loss, first_texts, merged_bags
-from tf_smoothclir.papers.li2018.bag_towers import LinearTower, WordTanhTower
-from tf_smoothclir.papers.li2018.discriminator import discriminator
+from tf_smoothclir.papers.li2018.constraints import discriminator
 from tf_smoothclir.papers.li2018.pair_tasks import XcnnTask, s2net_loss
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.towers import LinearTower, WordTanhTower
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 

@@ -12,14 +12,7 @@ from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics, read_system_metrics
 from tf_smoothclir.papers.li2018 import machine_translation as module
 from tf_smoothclir.papers.li2018 import tables
-from tf_smoothclir.papers.li2018.experiments import (
-    MON,
-    MT,
-    OURS,
-    S2NET,
-    XCNN,
-    MachineTranslation,
-)
+from tf_smoothclir.papers.li2018.experiments import MON, MT, OURS, S2NET, XCNN, MachineTranslation
 from tf_smoothclir.papers.li2018.measures import (
     COLUMNS,
     FULL_MRR,

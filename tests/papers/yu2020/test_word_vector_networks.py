@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.oracles import interaction as oracle
 from tests.papers.yu2020 import word_vector_world as world
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.papers.yu2020 import ranking, systems
-from tf_smoothclir.papers.yu2020.networks import drmm, kernels
+from tf_smoothclir.papers.yu2020.networks import drmm, knrm
 from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid
 from tf_smoothclir.papers.yu2020.networks.cosines import Cosines
 from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
@@ -65,7 +65,7 @@ def similarities(query=QUERY, document=DOCUMENT):
 @given(texts, texts)
 def test_knrm_and_drmm_are_loops_over_words(query, document):
     network = build("knrm")
-    phi = oracle.knrm_features(similarities(query, document), kernels.kernels(20))
+    phi = oracle.knrm_features(similarities(query, document), knrm.kernels(20))
     expected = np.array(phi) @ np.asarray(network.weight)[:, 0] + np.asarray(network.bias)[0]
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-3)
     network = build("drmm")
@@ -100,7 +100,7 @@ def test_bins_kernels_and_numbers_of_weights_by_hand():
     bins = drmm.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
     assert bins.numpy().tolist() == [0, 14, 18, 29, 29]
     # MatchZoo's: 1/19 + 2i/19 - 1 = (2i - 18) / 19 for i = 0..18, then 1 with a narrow one.
-    found = kernels.kernels(20)
+    found = knrm.kernels(20)
     assert [k.mean for k in found] == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
     assert [k.width for k in found] == [*[0.1] * 19, 0.001]
     sizes = {

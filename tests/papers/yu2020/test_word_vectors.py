@@ -6,10 +6,10 @@ import pytest
 from tests.papers.yu2020 import word_vector_world as world
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.candidate_lists import CandidateLists
-from tf_smoothclir.data.ragged_store import RaggedStore, RaggedWriter
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
+from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import unit_rows
-from tf_smoothclir.interaction.texts import InteractionTexts, padded_ids
 from tf_smoothclir.lexical.word_vectors import WordVectors
 from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
 from tf_smoothclir.papers.yu2020.matching_data import content_words

@@ -9,7 +9,7 @@ from tests.papers.laboratory.fakes import request_of
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.evaluation.trec_files import read_run
+from tf_smoothclir.evaluation.trec import read_run
 from tf_smoothclir.interaction import reranker_learning
 from tf_smoothclir.interaction.learning import Learned
 from tf_smoothclir.interaction.reranker_learning import learn_reranker

@@ -6,12 +6,12 @@ import pytest
 from tests.data.test_folds import ids
 from tests.papers.laboratory.fakes import study_in
 from tf_smoothclir.data.folds import rotated_sets
-from tf_smoothclir.evaluation.trec_files import RunMetrics
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.yu2020 import systems
-from tf_smoothclir.papers.yu2020.claims import claims_table
 from tf_smoothclir.papers.yu2020.figure1 import similarities
 from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
+from tf_smoothclir.papers.yu2020.tables import claims_table
 from tf_smoothclir.utils.errors import InputError
 
 

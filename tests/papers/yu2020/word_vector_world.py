@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.interaction.networks.word_tables import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables
 
 NO_VECTOR = 5  # a word of either language without a vector
 _random = np.random.default_rng(7)

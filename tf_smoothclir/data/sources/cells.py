@@ -27,19 +27,19 @@ def in_file(path: str | Path) -> Place:
 
 def texts_in(rows: Iterable[Row], place: Place, language: str = "") -> Iterator[tuple[int, Text]]:
     """Yields (number, text) of rows of `TEXTS`; `language` is of those without the column."""
-    for number, (id_, text, title, own) in rows:
-        id_ = id_of(id_, "id", place, number)
-        title = "" if is_missing(title) else text_of(title, f"the title of {id_}", place, number)
-        text = text_of(text, f"the text of {id_}", place, number)
-        yield number, Text(id_, title, text, language_of(own, language, place, number))
+    for row, (id_, text, title, code) in rows:
+        id_ = id_of(id_, "id", place, row)
+        title = "" if is_missing(title) else text_of(title, f"the title of {id_}", place, row)
+        text = text_of(text, f"the text of {id_}", place, row)
+        yield row, Text(id_, title, text, language_of(code, language, place, row))
 
 
 def judgments_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
     """Yields (number, judgment) of rows of `JUDGMENTS`; one without a grade has grade 1."""
-    for number, (query, document, grade) in rows:
-        query = id_of(query, "query_id", place, number)
-        document = id_of(document, "document_id", place, number)
-        yield number, Judgment(query, document, grade_of(grade, place, number))
+    for row, (query, document, grade) in rows:
+        query = id_of(query, "query_id", place, row)
+        document = id_of(document, "document_id", place, row)
+        yield row, Judgment(query, document, grade_of(grade, place, row))
 
 
 def is_missing(value: Any) -> bool:
@@ -50,55 +50,55 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def id_of(value: Any, name: str, place: Place, number: int) -> str:
+def id_of(value: Any, name: str, place: Place, row: int) -> str:
     """An id: a string without white space, or a whole number."""
     if isinstance(value, str):
         if value.split() == [value]:
             return str(value)
         reason = f"{name} {value!r} is empty or contains white space"
-        raise input_error(place(number), reason, "Give an id without white space")
-    if (found := whole(value)) is None or _is_truth(value):
+        raise input_error(place(row), reason, "Give an id without white space")
+    if (whole_number := whole(value)) is None or _is_truth(value):
         reason = f"{name} is {shown(value)}"
-        raise input_error(place(number), reason, "Give strings or whole numbers as ids")
-    return str(found)
+        raise input_error(place(row), reason, "Give strings or whole numbers as ids")
+    return str(whole_number)
 
 
-def text_of(value: Any, name: str, place: Place, number: int) -> str:
+def text_of(value: Any, name: str, place: Place, row: int) -> str:
     """A string that can be written as UTF-8."""
     if not isinstance(value, str):
         remedy = "Give a string there; fill in or leave out missing texts"
-        raise input_error(place(number), f"{name} is {shown(value)}", remedy)
+        raise input_error(place(row), f"{name} is {shown(value)}", remedy)
     try:
         value.encode()
     except UnicodeEncodeError:
         reason = f"{name} {short(value)} holds half of a surrogate pair, which is no text"
         raise input_error(
-            place(number), reason, "Decode the text again, with errors='replace'"
+            place(row), reason, "Decode the text again, with errors='replace'"
         ) from None
     return value
 
 
-def grade_of(value: Any, place: Place, number: int) -> int:
+def grade_of(value: Any, place: Place, row: int) -> int:
     """A grade; 1 where the table has no grades, and for true."""
     if value is ABSENT:
         return 1
     if (grade := whole(value)) is None:
         remedy = "Give whole numbers from 0 on as grades, such as 0, 1 and 2"
-        raise input_error(place(number), f"the grade is {shown(value)}", remedy)
+        raise input_error(place(row), f"the grade is {shown(value)}", remedy)
     return grade
 
 
-def count_of(value: Any, place: Place, number: int) -> int:
+def count_of(value: Any, place: Place, row: int) -> int:
     """A number of clicks; 1 where there is none."""
     if is_missing(value) or value == "":
         return 1
     if (count := whole(value)) is None or count < 0:
         reason, remedy = f"the count is {shown(value)}", "Give whole numbers from 0 on"
-        raise input_error(place(number), reason, remedy)
+        raise input_error(place(row), reason, remedy)
     return count
 
 
-def language_of(value: Any, default: str, place: Place, number: int) -> str:
+def language_of(value: Any, default: str, place: Place, row: int) -> str:
     """The code of a language; `default` where the table has none, "" for an unknown one."""
     if value is ABSENT:
         return default
@@ -107,7 +107,7 @@ def language_of(value: Any, default: str, place: Place, number: int) -> str:
     code = NAMES.get(code, code)
     if not is_code(code):
         remedy = "Give a code such as de or zh-Hans there, or leave the cell empty"
-        raise input_error(place(number), f"the language is {shown(value)}", remedy)
+        raise input_error(place(row), f"the language is {shown(value)}", remedy)
     return code
 
 

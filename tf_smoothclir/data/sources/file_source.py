@@ -13,16 +13,8 @@ from typing import Any
 from tf_smoothclir.data.sources.cells import Place, id_of, in_file, texts_in
 from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import (
-    ABSENT,
-    SPLITS,
-    SUFFIXES,
-    TEXTS,
-    Role,
-    Row,
-    read_table,
-)
-from tf_smoothclir.storage.digests import joint_digest
+from tf_smoothclir.data.sources.tables import ABSENT, SPLITS, SUFFIXES, TEXTS, Role, Row, read_table
+from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
@@ -31,11 +23,10 @@ WITH_OTHERS = TEXTS._replace(others=True)
 
 
 class FileSource(Source):
-    """A source whose streams are tables with one record per row.
+    """A source whose streams are tables with one record per row."""
 
-    Where an id stands in the files of several languages, every id of the stream is preceded by its
-    language: `de:17`.
-    """
+    # Where an id stands in the files of several languages, every id of the stream gets its
+    # language: `de:17`.
 
     # "queries", "documents", "judgments" and perhaps "splits" -> the files of the stream, in order.
     files: dict[str, list[Path]]
@@ -113,13 +104,13 @@ class FileSource(Source):
         return self._all("judgments")
 
     def splits(self) -> dict[str, str] | None:
-        found: dict[str, str] = {}
+        split_of: dict[str, str] = {}
         for path in self.files.get("splits", ()):
             for line, (query_id, split) in self._splits(path):
-                if (other := found.setdefault(query_id, split)) != split:
-                    reason = f"query {query_id!r} is in the {other} split of another file"
+                if (earlier := split_of.setdefault(query_id, split)) != split:
+                    reason = f"query {query_id!r} is in the {earlier} split of another file"
                     raise input_error(path, reason, "Keep one of the two lines", line=line)
-        return found if "splits" in self.files else None
+        return split_of if "splits" in self.files else None
 
     @functools.cached_property
     def _told_apart(self) -> set[str]:

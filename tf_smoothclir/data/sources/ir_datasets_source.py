@@ -18,9 +18,8 @@ class IrDatasetsSource(Source):
     """Documents, queries and judgments of `ir_datasets.load(name)`.
 
     If `<name>/train`, `<name>/dev` or `<name>/test` have judgments, these are the splits; see
-    `splits_of_parts`. Otherwise the set itself has the judgments. A text is what the package calls
-    the default text of a record, which may begin with the title. Negative grades (such as spam)
-    are 0. The package downloads what it needs, where its own settings say.
+    `splits_of_parts`. A text is the default text of a record, which may begin with the title.
+    Negative grades are 0.
     """
 
     max_skipped = DataSettings.max_skipped
@@ -31,7 +30,7 @@ class IrDatasetsSource(Source):
         self._set = _loaded(registry, name)
         parts = {part: f"{name}/{part}" for part in NAMES if f"{name}/{part}" in registry.registry}
         loaded = {part: registry.load(id_) for part, id_ in parts.items()}
-        self._parts = {part: own for part, own in loaded.items() if _is_judged(own)}
+        self._parts = {part: part_set for part, part_set in loaded.items() if _is_judged(part_set)}
         if not self._set.has_docs() or not (self._parts or _is_judged(self._set)):
             near = [id_ for id_ in registry.registry if id_.startswith(f"{name}/")]
             hint = f" Parts of it are {', '.join(near[:5])}." if near else ""

@@ -65,7 +65,7 @@ def is_code(language: str) -> bool:
 
 def codes_of(flag: str, given: str) -> tuple[str, ...]:
     """The codes that a flag gives, sorted; none for "" and "all"."""
-    codes = {plain_code(one) for one in given.split(",")} - {""}
+    codes = set(map(plain_code, given.split(","))) - {""}
     if codes == {ALL}:
         return ()
     for code in sorted(codes):
@@ -108,12 +108,12 @@ def warn_of_alphabet(source: str, stream: str, language: str, texts: Iterable[st
 def other_alphabet(texts: Iterable[str], language: str) -> str:
     """The alphabet of texts if it is known, and not one of their known language; else ""."""
     primary = language.partition("-")[0]
-    own = {alphabet for alphabet, languages in _LANGUAGES.items() if primary in languages}
+    expected = {alphabet for alphabet, languages in _LANGUAGES.items() if primary in languages}
     letters = itertools.chain.from_iterable(text[:_CHARACTERS] for text in texts)
     counts = collections.Counter(map(_alphabet, filter(str.isalpha, letters)))
-    if not own or not counts:
+    if not expected or not counts:
         return ""
-    if sum(counts[alphabet] for alphabet in own) >= _LEAST_SHARE * sum(counts.values()):
+    if sum(counts[alphabet] for alphabet in expected) >= _LEAST_SHARE * sum(counts.values()):
         return ""
     ((most, _),) = counts.most_common(1)
     return most if most in _LANGUAGES else ""

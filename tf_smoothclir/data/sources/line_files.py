@@ -19,32 +19,24 @@ def is_compressed(path: Path) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without its ending) of a UTF-8 file.
-
-    Lines end with LF or CRLF; the last line may have no ending. Only a byte order mark at the very
-    start is dropped, and blank lines at the very end.
-    """
+    """Yields (number from 1, line without its ending); drops a BOM, and blank lines at the end."""
     return without_blank(path, any_lines(path))
 
 
 def any_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields what `read_lines` does, and blank lines.
-
-    Raises:
-        InputError: The file cannot be read, or is empty.
-    """
+    """Yields what `read_lines` does, and blank lines."""
     offset = 0
     try:
         with gzip.open(path) if is_compressed(path) else open(path, "rb") as file:
             longest = _LONGEST_LINE if is_compressed(path) else -1
             lines = iter(lambda: file.readline(longest), b"")
-            for number, raw in enumerate(lines, start=1):
+            for line, raw in enumerate(lines, start=1):
                 if len(raw) == longest:
                     reason = f"the line has more than {longest:,} bytes"
-                    raise input_error(path, reason, "Decompress the file", line=number)
-                line = _decode(raw, path, number, offset)
+                    raise input_error(path, reason, "Decompress the file", line=line)
+                text = _decode(raw, path, line, offset)
                 offset += len(raw)
-                yield number, line
+                yield line, text
     except (OSError, EOFError, zlib.error) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise input_error(path, reason, "Check the path") from None
@@ -52,15 +44,15 @@ def any_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def without_blank(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Leaves out blank lines at the end; others are an error, and so is a file of them alone."""
-    number, blank = 0, 0
-    for number, line in lines:
-        if line.strip() and blank:
+    line, blank = 0, 0
+    for line, text in lines:
+        if text.strip() and blank:
             raise input_error(path, "the line is blank", "Remove it", line=blank)
-        if line.strip():
-            yield number, line
+        if text.strip():
+            yield line, text
         else:
-            blank = blank or number
-    if not number or blank == 1:
+            blank = blank or line
+    if not line or blank == 1:
         raise empty_file(path)
 
 
@@ -69,15 +61,15 @@ def empty_file(path: Path):
     return input_error(path, "the file is empty", "Give it one record per line")
 
 
-def _decode(raw: bytes, path: Path, number: int, offset: int) -> str:
-    start = len(_BOM) if number == 1 and raw.startswith(_BOM) else 0
+def _decode(raw: bytes, path: Path, line: int, offset: int) -> str:
+    start = len(_BOM) if line == 1 and raw.startswith(_BOM) else 0
     end = len(raw) - raw.endswith(b"\n")
     end -= raw.endswith(b"\r", start, end)
     try:
-        line = raw[start:end].decode("utf-8")
+        text = raw[start:end].decode("utf-8")
     except UnicodeDecodeError as error:
         at = start + error.start
         reason = f"byte 0x{raw[at]:02x} at offset {offset + at} of the file is not UTF-8"
         remedy = "Convert the file to UTF-8, for example with iconv"
-        raise input_error(path, reason, remedy, line=number) from None
-    return line
+        raise input_error(path, reason, remedy, line=line) from None
+    return text

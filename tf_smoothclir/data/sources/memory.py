@@ -16,10 +16,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 class MemorySource(Source):
-    """Queries, documents and judgments that a program has at hand.
-
-    Record i of a stream stands at `<stream>[i]`, as a Python list has it.
-    """
+    """Queries, documents, judgments of a program; record i of a stream is `<stream>[i]`."""
 
     parallel: Sequence[Sequence[str]] = ()  # pairs of sentences, of a set without judgments
     others: Sequence[Mapping[str, Any]] = ()  # columns of each document that are not searched
@@ -65,10 +62,7 @@ Tokenizer = Callable[[str], Iterable[str]]  # from a text to its words
 
 
 def segmented(text: str, tokenizer: Tokenizer | None) -> str:
-    """A text whose words, as a tokenizer has them, stand between spaces; as it is without one.
-
-    Spaces within a word become underscores.
-    """
+    """A text with spaces between the words of a tokenizer, underscores within them."""
     if tokenizer is None:
         return text
     words = tokenizer(text) if callable(tokenizer) else None
@@ -83,27 +77,24 @@ def segmented_set(source: Source, tokenizer: Tokenizer) -> MemorySource:
 
     def texts(given: Iterable[Text]) -> list[Text]:
         return [
-            one._replace(text=segmented(one.text, tokenizer), title=segmented(one.title, tokenizer))
-            for one in given
+            Text(id_, segmented(title, tokenizer), segmented(text, tokenizer), language)
+            for id_, title, text, language in given
         ]
 
     languages = source.query_language, source.document_language
     streams = texts(source.queries()), texts(source.documents()), list(source.judgments())
-    found = MemorySource(*streams, source.splits(), *languages)
-    found.is_judged, found.others = source.is_judged, list(source.metadata())
-    found.parallel = [
+    copy = MemorySource(*streams, source.splits(), *languages)
+    copy.is_judged, copy.others = source.is_judged, list(source.metadata())
+    copy.parallel = [
         [segmented(text, tokenizer) for text in pair] for pair in getattr(source, "parallel", ())
     ]
-    return found
+    return copy
 
 
 def write_set(
     source: Source, directory: Path, splits: Mapping[str, str] | None, *, replace: bool = False
 ) -> None:
-    """Writes a set as `documents.jsonl`, `queries.jsonl`, `judgments.jsonl` and `splits.tsv`.
-
-    Without judgments, there are `documents.jsonl` and perhaps `parallel.jsonl`.
-    """
+    """Writes `documents.jsonl` and, where there are any, the other tables of a set."""
     with new_directory(directory, replace=replace) as temporary:
         for stream in ("documents", "queries", "judgments")[: None if source.is_judged else 1]:
             _write_lines(temporary / f"{stream}.jsonl", _lines(source, stream))

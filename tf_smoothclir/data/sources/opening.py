@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tf_smoothclir.data.sources.beir_directory import CORPUS, BeirDirectory
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
     checked_directory,
@@ -14,13 +13,15 @@ from tf_smoothclir.data.sources.file_source import (
 )
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
-from tf_smoothclir.data.sources.selection import SelectedJudgments
 from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
 from tf_smoothclir.data.sources.user_files import (
+    CORPUS,
     STREAMS,
+    BeirDirectory,
     ClicksDirectory,
     PairsFile,
     QueryLog,
@@ -116,9 +117,9 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
         raise input_error(f"--data_dir={settings.data_dir}", reason, remedy)
     directory, parallel = checked_directory(path), parallel_files(settings.parallel)
     published = bool(document_languages(directory))
-    own = [name for name in ("documents", "pairs") if tables_of(directory, name)]
+    of_users = [name for name in ("documents", "pairs") if tables_of(directory, name)]
     beir = bool(files_named(directory, CORPUS))
-    layouts = published + len(own) + beir
+    layouts = published + len(of_users) + beir
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -130,14 +131,14 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
             " (.tsv, .csv, .jsonl or .parquet, perhaps .gz); or with wiki_<language>.documents,"
             f" wiki_<language>.queries and a .rel file; or with {CORPUS}, queries.jsonl and qrels/",
         )
-    if settings.parallel and own != ["documents"]:
+    if settings.parallel and of_users != ["documents"]:
         reason = "sentences teach where there are documents alone"
         raise input_error(f"--parallel={settings.parallel}", reason, "Leave it out")
     if beir:
         return BeirDirectory(directory, *languages)
     if published:
         return WikiClirDirectory(directory, *languages)
-    if "pairs" in own:
+    if "pairs" in of_users:
         return PairsFile(table_named(directory, "pairs"), *languages, columns=columns)
     kinds = [name for name in ("judgments", "clicks") if tables_of(directory, name)]
     if settings.parallel:
@@ -157,7 +158,7 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
 
 def columns_of(given: str) -> dict[str, str]:
     """Column -> its name in the tables, from a text such as "query=anchor,document=positive"."""
-    pairs = (one.partition("=")[::2] for one in given.split(",") if one.strip())
+    pairs = (pair.partition("=")[::2] for pair in given.split(",") if pair.strip())
     columns = {column.strip(): name.strip() for column, name in pairs}
     for column, name in columns.items():
         if column not in COLUMNS or not name:

@@ -72,10 +72,7 @@ class Source(abc.ABC):
         """Yields the documents, always in the same order."""
 
     def metadata(self) -> Iterator[Mapping[str, Any]]:
-        """Yields the other columns of each document, name -> value; nothing if there are none.
-
-        They are the language where there are several.
-        """
+        """Yields the other columns of each document, of several languages this too; or nothing."""
         if "," in self.document_language:
             yield from ({"language": text.language} for text in self.documents())
 
@@ -89,12 +86,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def place(self, stream: str, index: int) -> str:
-        """Returns file and line of record `index` (from 0) of `stream`, `wiki_fr.documents:17`.
-
-        Args:
-            stream: "queries", "documents", "judgments" or "splits".
-            index: Position in the stream.
-        """
+        """File and line of record `index` (from 0) of `stream`, such as `wiki_fr.documents:17`."""
 
     @abc.abstractmethod
     def fingerprint(self) -> str:

@@ -1,13 +1,17 @@
-"""Splits: those that projects name, those that are drawn, and queries that several splits have."""
+"""Splits: named by projects, or drawn; parts of a set, of fewer queries or languages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Source, Text
+from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.utils.errors import input_error
 
@@ -23,42 +27,40 @@ _PARTS_OF_TRAINING = 5  # one of them validates, if nothing else does
 
 
 def splits_of_parts(source: Source, parts: Mapping[str, Iterable[str]]) -> dict[str, str] | None:
-    """Query id -> split, as the names of the parts of a set say.
-
-    Published test queries stay what they are, so that figures can be compared. Without test
-    queries, those of `dev` are (as BEIR does with MS MARCO). Without any other validation queries,
-    a fifth of the training queries are, drawn by a hash of their ids. Judged queries that are not
-    there have no split: `checked_judgments` counts them.
-    """
+    """Query id -> split, as the names of the parts of a set say."""
+    # Published test queries stay, so that figures can be compared; without any, those of `dev` are
+    # (as BEIR does with MS MARCO). Without other validation queries, a fifth of the training
+    # queries are, drawn by a hash of their ids. Judged queries that are not there have no split:
+    # `checked_judgments` counts them.
     queries = {text.id for text in source.queries()}
-    found: dict[str, str] = {}
+    split_of: dict[str, str] = {}
     for name, ids in parts.items():
         for id_ in filter(queries.__contains__, ids):
-            if found.setdefault(id_, NAMES[name]) != NAMES[name]:
-                reason = f"query {id_!r} has judgments for {found[id_]} and for {NAMES[name]}"
+            if split_of.setdefault(id_, NAMES[name]) != NAMES[name]:
+                reason = f"query {id_!r} has judgments for {split_of[id_]} and for {NAMES[name]}"
                 raise input_error(source.name, reason, "Keep those of one of the two")
-    there = set(found.values())
+    there = set(split_of.values())
     if there == {"train"}:
         return None
     if "test" not in there:
-        found = {id_: "test" if split == "validation" else split for id_, split in found.items()}
-    if "train" in there and "validation" not in set(found.values()):
-        training = [id_ for id_, split in found.items() if split == "train"]
+        split_of = {
+            id_: "test" if split == "validation" else split for id_, split in split_of.items()
+        }
+    if "train" in there and "validation" not in set(split_of.values()):
+        training = [id_ for id_, split in split_of.items() if split == "train"]
         hashes = zip(hash_ids(training, "validation").tolist(), training)
         drawn = [id_ for _, id_ in sorted(hashes)][: len(training) // _PARTS_OF_TRAINING]
-        found.update(dict.fromkeys(drawn, "validation"))
-    return found
+        split_of.update(dict.fromkeys(drawn, "validation"))
+    return split_of
 
 
 def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
-    """`[queries]` int8, an index into `SPLITS` for each judged query.
-
-    They are split 3:1:1 by query (Liu et al. 2020, section 5), by the hashes of their ids. Queries
-    of the same tokens are drawn as one, that of the lowest hash: no split knows those of another.
-    """
+    """`[queries]` int8, an index into `SPLITS`: 3:1:1 of the judged (Liu et al. 2020, 5)."""
+    # By the hashes of ids. Queries of the same tokens are drawn as one: no split knows those of
+    # another.
     places = drawn_places(queries, f"split {seed}")
-    number = places.max(initial=-1) + 1
-    return np.searchsorted([number * 3 // 5, number * 4 // 5], places, "right").astype(np.int8)
+    drawn = places.max(initial=-1) + 1
+    return np.searchsorted([drawn * 3 // 5, drawn * 4 // 5], places, "right").astype(np.int8)
 
 
 def drawn_places(queries: Sequence[Text], salt: str) -> np.ndarray:
@@ -77,11 +79,7 @@ def drawn_places(queries: Sequence[Text], salt: str) -> np.ndarray:
 
 
 def known_queries(training: Iterable[str], others: Iterable[str]) -> tuple[int, int]:
-    """How many of other texts have the tokens of a training query, and how many the same set.
-
-    Those that differ in the order of their tokens, or in how often each stands there, are counted
-    in the second number alone. Texts without tokens do not count.
-    """
+    """How many of other texts have the tokens of a training query; how many the same set."""
     tokens = [tokens for text in training if (tokens := tuple(tokens_of(text)))]
     same, alike, counts = set(tokens), set(map(frozenset, tokens)), [0, 0]
     for text in others:
@@ -91,3 +89,148 @@ def known_queries(training: Iterable[str], others: Iterable[str]) -> tuple[int, 
         elif frozenset(tokens) in alike:
             counts[1] += 1
     return counts[0], counts[1]
+
+
+class SelectedJudgments(Source):
+    """Another source without some of its queries or of its languages, which count as not judged."""
+
+    # Splits that the set has are kept; others are drawn from what `max_queries` leaves, before
+    # training queries are left out.
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        max_queries: int = 0,
+        max_train_queries: int = 0,
+        seed: int = 0,
+        languages: Mapping[str, frozenset[str]] | None = None,
+    ):
+        self.name = source.name
+        self.query_language, self.document_language = (
+            source.query_language,
+            source.document_language,
+        )
+        self.max_skipped = source.max_skipped
+        self._source = source
+        self._max_queries, self._max_train_queries = max_queries, max_train_queries
+        self._seed = seed
+        self._languages = languages or {}
+
+    def queries(self) -> Iterator[Text]:
+        return (text for _, text in self._queries())
+
+    def documents(self) -> Iterator[Text]:
+        return (text for _, text in self._documents())
+
+    def metadata(self) -> Iterator[Mapping[str, Any]]:
+        pairs = zip(self._source.documents(), self._source.metadata())
+        return (row for text, row in pairs if self._speaks("documents", text))
+
+    def judgments(self) -> Iterator[Judgment]:
+        return (judgment for _, judgment in self._judgments())
+
+    def splits(self) -> dict[str, str] | None:
+        has_splits = self._max_train_queries or self._source.splits() is not None
+        return dict(self._splits()) if has_splits else None
+
+    def place(self, stream: str, index: int) -> str:
+        kept = {
+            "queries": self._queries,
+            "documents": self._documents,
+            "judgments": self._judgments,
+            "splits": lambda: enumerate(self._splits()),
+        }
+        if stream in kept:
+            index, _ = next(itertools.islice(kept[stream](), index, None))
+        return self._source.place(stream, index)
+
+    def fingerprint(self) -> str:
+        selection = (
+            self._max_queries,
+            self._max_train_queries,
+            self._seed,
+            *((stream, *sorted(codes)) for stream, codes in sorted(self._languages.items())),
+        )
+        return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
+
+    def _queries(self) -> Iterator[tuple[int, Text]]:
+        """Yields (index in the whole set, query)."""
+        return _where(self._source.queries(), lambda text: self._keeps_query(text.id))
+
+    def _documents(self) -> Iterator[tuple[int, Text]]:
+        return _where(self._source.documents(), lambda text: self._speaks("documents", text))
+
+    def _speaks(self, stream: str, text: Text) -> bool:
+        """Whether a text of a stream is in one of the languages that are kept."""
+        return stream not in self._languages or text.language in self._languages[stream]
+
+    @functools.cached_property
+    def _foreign(self) -> dict[str, frozenset[str]]:
+        """The ids of each stream that are in no language that is kept."""
+        return {
+            stream: frozenset(
+                text.id
+                for text in getattr(self._source, stream)()
+                if not self._speaks(stream, text)
+            )
+            for stream in ("queries", "documents")
+            if stream in self._languages
+        }
+
+    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
+        """Yields (index in the whole set, judgment)."""
+        return (pair for pair in self._of_languages() if self._keeps_query(pair[1].query_id))
+
+    def _of_languages(self) -> Iterator[tuple[int, Judgment]]:
+        queries, documents = (self._foreign.get(name, ()) for name in ("queries", "documents"))
+        return _where(
+            self._source.judgments(),
+            lambda pair: pair.query_id not in queries and pair.document_id not in documents,
+        )
+
+    def _splits(self) -> Iterator[tuple[str, str]]:
+        return (pair for pair in self._splits_before.items() if self._keeps_query(pair[0]))
+
+    def _keeps_query(self, query_id: str) -> bool:
+        if query_id in self._foreign.get("queries", ()):
+            return False
+        if self._max_queries and query_id not in self._first_queries:
+            return False
+        return not self._max_train_queries or query_id not in self._unused_training_queries
+
+    @functools.cached_property
+    def _first_queries(self) -> frozenset[str]:
+        judged: dict[str, None] = {}  # a set in order
+        for _, judgment in self._of_languages():
+            judged.setdefault(judgment.query_id)
+            if len(judged) == self._max_queries:
+                break
+        return frozenset(judged)
+
+    @functools.cached_property
+    def _judged(self) -> frozenset[str]:
+        """The judged queries that `max_queries` leaves."""
+        if self._max_queries:
+            return self._first_queries
+        return frozenset(judgment.query_id for _, judgment in self._of_languages())
+
+    @functools.cached_property
+    def _splits_before(self) -> dict[str, str]:
+        """The splits before training queries are left out."""
+        if (given := self._source.splits()) is not None or not self._max_train_queries:
+            return given or {}
+        queries = [text for text in self._source.queries() if text.id in self._judged]
+        splits = drawn_splits(queries, self._seed)
+        return {text.id: SPLITS[split] for text, split in zip(queries, splits)}
+
+    @functools.cached_property
+    def _unused_training_queries(self) -> frozenset[str]:
+        splits, judged = self._splits_before, self._judged
+        training = [id_ for id_ in splits if splits[id_] == "train" and id_ in judged]
+        order = np.argsort(hash_ids(training, f"training {self._seed}"), kind="stable")
+        return frozenset(training[row] for row in order[self._max_train_queries :])
+
+
+def _where(records: Iterator, is_kept: Callable) -> Iterator[tuple[int, object]]:
+    return (pair for pair in enumerate(records) if is_kept(pair[1]))

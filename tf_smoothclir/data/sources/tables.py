@@ -61,19 +61,12 @@ _OTHER_KIND = "Write them as another kind of file"
 
 
 class Role(NamedTuple):
-    """The columns of a table.
+    """The columns of a table."""
 
-    Attributes:
-        columns: In the order that they have in a TSV file without their names.
-        needed: How many of them, the first ones, must be there.
-        by_name: Further columns, which are not needed.
-        others: Whether a row ends with all other columns, name -> value.
-    """
-
-    columns: tuple[str, ...]
-    needed: int
-    by_name: tuple[str, ...] = ()
-    others: bool = False
+    columns: tuple[str, ...]  # in the order of a TSV file without their names
+    needed: int  # how many of them, the first ones, must be there
+    by_name: tuple[str, ...] = ()  # further columns, which are not needed
+    others: bool = False  # whether a row ends with all other columns, name -> value
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,12 +87,7 @@ _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
 
 
 def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
-    """Yields the rows of a file, with `ABSENT` for columns that are not needed and not there.
-
-    Args:
-        path: Its suffix is one of `KINDS`, perhaps with ".gz".
-        columns: Column of the role -> its name in the file, where that is another one.
-    """
+    """Yields the rows of a file; `columns`: column -> its name there, if it is another one."""
     if kind_of(path) == "parquet":
         return _parquet(path, role, columns or {})
     return rows_of_lines(kind_of(path), path, role, any_lines(path), columns)
@@ -137,18 +125,18 @@ def chosen_columns(
     """The name in a table of each column of a role; None for one that is not there."""
     names, columns = list(names), columns or {}
     by_plain = {_plain(name): name for name in reversed(names)}
-    found = [_name_in(by_plain, column, columns) for column in role.names]
-    needed = zip(role.columns[: role.needed], found)
+    chosen = [_name_in(by_plain, column, columns) for column in role.names]
+    needed = zip(role.columns[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
-        others = [*(name for name in names if name not in found), *["NAME"] * len(missing)]
-        said = ",".join(f"{column}={other}" for column, other in zip(missing, others))
+        others = [*(name for name in names if name not in chosen), *["NAME"] * len(missing)]
+        said = ",".join(f"{column}={name_there}" for column, name_there in zip(missing, others))
         raise input_error(
             where,
             f"there is no column {missing[0]!r}; there are: {', '.join(names) or 'none'}",
             f"Rename one of them, or say which is which, such as --columns={said}",
             line=line,
         )
-    return found
+    return chosen
 
 
 def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | None = None) -> bool:
@@ -173,15 +161,12 @@ def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str
 def values_of(
     role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
 ) -> list[Any]:
-    """The values of a row; `places` are those of all columns of a record that is a list.
-
-    The language of a text is metadata too.
-    """
+    """The values of a row; `places` are those of all columns of a record that is a list."""
     values = [ABSENT if key is None else record[key] for key in chosen]
     if role.others:
         keys = zip(record, record) if places is None else places.items()
-        own = [key for key, column in zip(chosen, role.names) if column != "language"]
-        values.append({name: record[key] for name, key in keys if key not in own})
+        read = [key for key, column in zip(chosen, role.names) if column != "language"]
+        values.append({name: record[key] for name, key in keys if key not in read})
     return values
 
 
@@ -190,9 +175,9 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
     places: dict[str, int] = {}
     widths = sorted({role.needed, len(role.columns)})
     width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
-    for number, line in lines:
-        fields = line.split("\t")
-        if not width and number == 1 and is_header(fields, role, columns):
+    for line, text in lines:
+        fields = text.split("\t")
+        if not width and line == 1 and is_header(fields, role, columns):
             order, width = _order(fields, role, columns, path), len(fields)
             places = dict(zip(fields, range(width)))
             shown = f"{width} ({', '.join(fields)})"
@@ -207,9 +192,9 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 f"{len(fields)} tab-separated columns instead of {shown}",
                 "Put one tab between columns, and no tab into a text; other columns need a first"
                 " line with the names of all",
-                line=number,
+                line=line,
             )
-        yield number, values_of(role, fields, order, places)
+        yield line, values_of(role, fields, order, places)
 
 
 def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
@@ -220,8 +205,8 @@ def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[
 
 def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, str]]):
     csv.field_size_limit(_FREE_BYTES)
-    number, first = next(lines, (0, ""))
-    if not number:
+    at, first = next(lines, (0, ""))
+    if not at:
         raise empty_file(path)
     headers = {d: next(csv.reader([first], delimiter=d), []) for d in _DELIMITERS}
     named = (d for d, fields in headers.items() if is_header(fields, role, columns))
@@ -231,22 +216,22 @@ def _csv(path: Path, role: Role, columns: Mapping, lines: Iterator[tuple[int, st
 
     def texts() -> Iterator[str]:
         nonlocal last
-        for number, line in itertools.chain([(1, first)], lines):
-            last = number
-            yield f"{line}\n"
+        for at, text in itertools.chain([(1, first)], lines):
+            last = at
+            yield f"{text}\n"
 
     records = csv.reader(texts(), delimiter=delimiter, strict=True)
     try:
         for fields in records:
-            number, begin = begin, last + 1
+            at, begin = begin, last + 1
             if order is None:
                 order, width = _order(fields, role, columns, path), len(fields)
                 places = dict(zip(fields, range(width)))
             elif len(fields) == width:
-                yield number, values_of(role, fields, order, places)
+                yield at, values_of(role, fields, order, places)
             elif fields:
                 reason = f"{len(fields)} values instead of {width}, as in the first line"
-                raise input_error(path, reason, _QUOTE, line=number)
+                raise input_error(path, reason, _QUOTE, line=at)
     except csv.Error as error:
         raise input_error(path, f"this is no CSV ({error})", _QUOTE, line=begin) from None
     if begin == 2:
@@ -258,30 +243,30 @@ _QUOTE = "Put texts into quotation marks that hold one, a separator or a line en
 
 def _jsonl(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
     chosen: dict[tuple[str, ...], list[str | None]] = {}
-    for number, line in lines:
-        record = _json_object(path, number, line)
+    for line, text in lines:
+        record = _json_object(path, line, text)
         names = tuple(record)
         if names not in chosen:
             if len(chosen) > _ROWS_PER_BATCH:  # objects of any names
                 chosen.clear()
-            chosen[names] = chosen_columns(names, role, columns, path, number)
-        yield number, values_of(role, record, chosen[names])
+            chosen[names] = chosen_columns(names, role, columns, path, line)
+        yield line, values_of(role, record, chosen[names])
 
 
-def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
+def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-        if "\\u" in line:  # half a surrogate pair is valid JSON, but not text
+        record = json.loads(text)
+        if "\\u" in text:  # half a surrogate pair is valid JSON, but not text
             json.dumps(record, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         reason, remedy = f"the line is not JSON ({error})", "Give one JSON object per line"
-        raise input_error(path, reason, remedy, line=number) from None
+        raise input_error(path, reason, remedy, line=line) from None
     if not isinstance(record, dict):
         raise input_error(
             path,
             f"a JSON {type(record).__name__} instead of an object",
             'Give one object per line, such as {"id": "1", "text": "..."}',
-            line=number,
+            line=line,
         )
     return record
 

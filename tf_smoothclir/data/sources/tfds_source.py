@@ -9,11 +9,11 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from tf_smoothclir.data.dataset_options import plain_options
+from tf_smoothclir.data.pipeline import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.storage.digests import joint_digest
+from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 _FIELDS = ("id", "title", "text")
@@ -21,11 +21,7 @@ _BATCH = 1024  # records per step from TensorFlow to Python; single records take
 
 
 class TfdsSource(Source):
-    """A prepared TFDS dataset with the splits and features of `wiki_clir_builder`.
-
-    Nothing is downloaded or prepared here. Records come in the order of TFDS's files, which is
-    shuffled but always the same.
-    """
+    """A dataset of the features of `wiki_clir_builder` that TFDS has prepared, in its order."""
 
     max_skipped = DataSettings.max_skipped
 

@@ -90,9 +90,9 @@ class ToyWorld(Source):
 
     def queries(self) -> Iterator[Text]:
         """Yields one query per entity; its title is the entity's name, which its text omits."""
-        for number, entity in enumerate(self._queried_entities()):
+        for row, entity in enumerate(self._queried_entities()):
             name, (code, _) = entity_name(entity.index), self._asked_in(entity)
-            yield Text(f"q{number}", name, self._query_text(entity), code)
+            yield Text(f"q{row}", name, self._query_text(entity), code)
 
     def documents(self) -> Iterator[Text]:
         """Yields one document per entity and language, in a different order from the queries."""
@@ -112,8 +112,8 @@ class ToyWorld(Source):
             for code in self._document_words:
                 mate = self._document_id(code, documents[entity.index])
                 yield Judgment(query, mate, MATE)
-                for other in links:
-                    yield Judgment(query, self._document_id(code, documents[other]), LINKED)
+                for linked in links:
+                    yield Judgment(query, self._document_id(code, documents[linked]), LINKED)
 
     def place(self, stream: str, index: int) -> str:
         """For example "toy world en-fr, documents record 5" for index 4."""
@@ -170,20 +170,20 @@ class ToyWorld(Source):
         """The language of the query about an entity: each in turn."""
         return list(self._query_words.items())[entity.index % len(self._query_words)]
 
-    def _document_id(self, code: str, number: int) -> str:
-        return f"{code}:d{number}" if len(self._document_words) > 1 else f"d{number}"
+    def _document_id(self, code: str, index: int) -> str:
+        return f"{code}:d{index}" if len(self._document_words) > 1 else f"d{index}"
 
     def _document_text(self, entity: Entity, links: list[int], words: Language) -> str:
         opening, ending, *draws = self._draws(entity.index, "document")
         wording = words.kinds[entity.kind]
-        values = {a: words.values[a][number] for a, number in entity.values.items()}
+        values = {a: words.values[a][value] for a, value in entity.values.items()}
         sentences = [
             _pick(wording.openings, opening).format(name=entity_name(entity.index), **values)
         ]
         for a, draw in zip(_shuffled(list(wording.sentences), draws[:4]), draws[4:]):
             sentences.append(_pick(wording.sentences[a], draw).format(**values))
         if links:
-            names = words.join([entity_name(other) for other in links])
+            names = words.join([entity_name(linked) for linked in links])
             sentences.append(_pick(words.links, ending).format(links=names))
         return " ".join(sentences)
 
@@ -196,10 +196,10 @@ class ToyWorld(Source):
 def entity_name(index: int) -> str:
     """The invented name of an entity: unique, and the same in all languages."""
     # A bijection, as the factor is coprime to the count; it makes names of neighbours different.
-    number = index // _NAMES * _NAMES + (index * 8_009_429 + 2_718_281) % _NAMES
+    rest = index // _NAMES * _NAMES + (index * 8_009_429 + 2_718_281) % _NAMES
     syllables = []
-    while number or len(syllables) < _NAME_SYLLABLES:
-        number, syllable = divmod(number, len(_SYLLABLES))
+    while rest or len(syllables) < _NAME_SYLLABLES:
+        rest, syllable = divmod(rest, len(_SYLLABLES))
         syllables.append(_SYLLABLES[syllable])
     return "".join(syllables).capitalize()
 
@@ -208,11 +208,11 @@ def _words_of(codes: str) -> dict[str, Language]:
     return {code: load_language(code) for code in codes.split(",")}
 
 
-def example_queries(source: ToyWorld, among: Collection[str], number: int = 3) -> list[str]:
+def example_queries(source: ToyWorld, among: Collection[str], most: int = 3) -> list[str]:
     """The first queries whose id is in `among`, at most one per kind of entity."""
     examples: dict[str, str] = {}
     for row, entity in enumerate(source._queried_entities()):
-        if len(examples) == min(number, len(KINDS)):
+        if len(examples) == min(most, len(KINDS)):
             break
         if f"q{row}" in among and entity.kind not in examples:
             examples[entity.kind] = source._query_text(entity)

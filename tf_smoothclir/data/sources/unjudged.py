@@ -22,10 +22,9 @@ _VALIDATION_SHARE, _MOST_VALIDATION = 0.1, 1000  # of the sentences
 
 
 class UnjudgedDirectory(FileSource):
-    """Documents, and perhaps parallel sentences: a table of two columns, or two files of lines.
+    """Documents, and perhaps parallel sentences: a table of two columns, or two files of lines."""
 
-    Its queries are the sentences in their language, as examples; nobody judged them.
-    """
+    # Its queries are the sentences in their language, as examples; nobody judged them.
 
     is_judged = False
 
@@ -62,10 +61,7 @@ class UnjudgedDirectory(FileSource):
         return {}
 
     def sentences(self) -> Iterator[tuple[int, str, str]]:
-        """Yields (line, sentence in the language of the queries, its translation).
-
-        A pair of which one is blank, as aligners write them, is left out; the log counts them.
-        """
+        """Yields (line, sentence, its translation); logs pairs of which one is blank."""
         if not self._parallel:
             return
         left_out, place = 0, in_file(self._parallel[0])
@@ -80,10 +76,9 @@ class UnjudgedDirectory(FileSource):
 
 
 class ParallelSentences(Source):
-    """Parallel sentences as a set, of which a tenth validates; nothing is measured by it.
+    """Parallel sentences as a set, of which a tenth validates; nothing is measured by it."""
 
-    The documents that will be searched count for its vocabulary.
-    """
+    # The documents that will be searched count for its vocabulary.
 
     is_judged = False
 
@@ -110,9 +105,12 @@ class ParallelSentences(Source):
         # By the texts: a sentence that is there twice trains or validates, not both.
         queries = [(text.id, " ".join(text.text.casefold().split())) for text in self.queries()]
         hashes = hash_ids([text for _, text in queries], "parallel")
-        number = min(int(_VALIDATION_SHARE * len(hashes)), _MOST_VALIDATION)
-        first_of_training = np.sort(hashes)[number] if number else 0
-        return {id_: SPLITS[int(own < first_of_training)] for (id_, _), own in zip(queries, hashes)}
+        validating = min(int(_VALIDATION_SHARE * len(hashes)), _MOST_VALIDATION)
+        first_of_training = np.sort(hashes)[validating] if validating else 0
+        return {
+            id_: SPLITS[int(hashed < first_of_training)]
+            for (id_, _), hashed in zip(queries, hashes)
+        }
 
     def place(self, stream: str, index: int) -> str:
         return self._of.place("queries", index)

@@ -1,11 +1,8 @@
-"""A user's own retrieval set, in tables: documents, queries and judgments; clicks; or pairs.
-
-Clicks and pairs have texts in the place of ids. Texts that differ in case and white space alone are
-one query, or one document, whose id has the number of its first row, such as "q17".
-"""
+"""A user's own retrieval set: tables of documents, queries, judgments, clicks or pairs; or BEIR."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,8 +16,15 @@ from tf_smoothclir.data.sources.cells import (
     language_of,
     text_of,
 )
-from tf_smoothclir.data.sources.file_source import FileSource, table_named, tables_of
+from tf_smoothclir.data.sources.file_source import (
+    FileSource,
+    checked_directory,
+    files_named,
+    table_named,
+    tables_of,
+)
 from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -30,6 +34,7 @@ STREAMS = ("documents", "queries", "judgments")
 QUERY, DOCUMENT = 0, 1
 LANGUAGES = 3  # columns from here on
 _NAMES = ("query", "document")
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 
 
 class UserDirectory(FileSource):
@@ -70,10 +75,7 @@ class QueryLog(UserDirectory):
 
 
 class ClicksDirectory(FileSource):
-    """A directory with documents, and with clicks: query (its text), document_id, perhaps count.
-
-    Clicks of documents that are not there are skipped, up to a share; see `judgments_of_clicks`.
-    """
+    """Documents, and clicks: query (its text), document_id, perhaps count."""
 
     max_skipped = DataSettings.max_skipped
 
@@ -126,65 +128,117 @@ def _needed(directory: Path, name: str) -> dict[Path, str]:
 def texts_of_column(
     column: int, rows: Iterable[Row], place: Place, language: str = ""
 ) -> Iterator[tuple[int, Text]]:
-    """Yields (number, text) of the different texts of a column, of which the first says more.
-
-    `language` is that of a table without the column.
-    """
+    """Yields (number, text) of the different texts of a column."""
     seen: dict[bytes, int] = {}
-    for number, values in rows:
-        id_, text = _identified(values[column], column, place, number, seen)
-        if seen[_key(text)] == number:
-            code = language_of(values[LANGUAGES + column], language, place, number)
-            yield number, Text(id_, "", text, code)
+    for row, values in rows:
+        id_, text = _identified(values[column], column, place, row, seen)
+        if seen[_key(text)] == row:
+            code = language_of(values[LANGUAGES + column], language, place, row)
+            yield row, Text(id_, "", text, code)
 
 
 def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
     """Yields (number, judgment) of rows of `PAIRS`; of equal pairs one, with the highest grade."""
     seen: tuple[dict[bytes, int], ...] = ({}, {})
-    found: dict[tuple[str, str], tuple[int, int]] = {}
-    for number, (*texts, grade, _, _) in rows:
+    graded: dict[tuple[str, str], tuple[int, int]] = {}
+    for row, (*texts, grade, _, _) in rows:
         query, document = (
-            _identified(text, column, place, number, seen[column])[0]
+            _identified(text, column, place, row, seen[column])[0]
             for column, text in enumerate(texts)
         )
-        grade = grade_of(grade, place, number)
-        first, highest = found.get((query, document), (number, grade))
-        found[query, document] = first, max(highest, grade)
-    for (query, document), (number, grade) in found.items():
-        yield number, Judgment(query, document, grade)
+        grade = grade_of(grade, place, row)
+        first, highest = graded.get((query, document), (row, grade))
+        graded[query, document] = first, max(highest, grade)
+    for (query, document), (row, grade) in graded.items():
+        yield row, Judgment(query, document, grade)
 
 
 def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
-    """Yields (number, judgment) of rows of `CLICKS`, whose counts are added up.
-
-    A document has grade 2 for a query if it has at least half as many clicks as the one that the
-    query has most clicks of, grade 1 if it has fewer, and grade 0 if it was shown and never
-    clicked. So grades do not depend on how often a query is asked.
-    """
+    """Yields (number, judgment) of rows of `CLICKS`, whose counts are added up."""
+    # Grade 2 for at least half as many clicks as the most clicked document of the query has, 1 for
+    # fewer, 0 for a document that was shown and never clicked. So grades do not depend on how often
+    # a query is asked.
     seen: dict[bytes, int] = {}
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}
-    for number, (query, document, count, _) in rows:
-        query, _ = _identified(query, QUERY, place, number, seen)
-        document = id_of(document, "document_id", place, number)
-        of_pair = clicks.setdefault((query, document), [number, 0])
-        of_pair[1] += count_of(count, place, number)
+    for row, (query, document, count, _) in rows:
+        query, _ = _identified(query, QUERY, place, row, seen)
+        document = id_of(document, "document_id", place, row)
+        of_pair = clicks.setdefault((query, document), [row, 0])
+        of_pair[1] += count_of(count, place, row)
         most[query] = max(most.get(query, 0), of_pair[1])
-    for (query, document), (number, count) in clicks.items():
-        yield number, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
+    for (query, document), (row, count) in clicks.items():
+        yield row, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
 
 
 def _identified(
-    value: object, column: int, place: Place, number: int, seen: dict[bytes, int]
+    value: object, column: int, place: Place, row: int, seen: dict[bytes, int]
 ) -> tuple[str, str]:
     """The id of a text, and the text without white space around it."""
     name = _NAMES[column]
-    text = text_of(value, name, place, number).strip()
+    text = text_of(value, name, place, row).strip()
     if not text:
-        raise input_error(place(number), f"the {name} is empty", "Leave the row out")
-    return f"{name[0]}{seen.setdefault(_key(text), number)}", text
+        raise input_error(place(row), f"the {name} is empty", "Leave the row out")
+    return f"{name[0]}{seen.setdefault(_key(text), row)}", text
 
 
 def _key(text: str) -> bytes:  # shorter than most texts, all of which are kept
     same = " ".join(text.casefold().split())
     return hashlib.blake2b(same.encode(), digest_size=16).digest()
+
+
+class BeirDirectory(FileSource):
+    """A directory with `corpus.jsonl`, `queries.jsonl` and `qrels/<part>.tsv`.
+
+    | file | holds |
+    | --- | --- |
+    | `corpus.jsonl` | "_id", "text" and perhaps "title"; as in BEIR, a document is both |
+    | `queries.jsonl` | "_id" and "text"; either may have "language" |
+    | `qrels/train.tsv`, `dev.tsv`, `test.tsv` | query-id, corpus-id and score |
+
+    The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
+    """
+
+    max_skipped = DataSettings.max_skipped
+
+    def __init__(self, directory: str | Path, *languages: str) -> None:
+        directory = checked_directory(directory)
+        super().__init__(directory, *languages)
+        files = files_named(directory, CORPUS, QUERIES)
+        if len(files) < 2:
+            raise input_error(directory, f"it has no {QUERIES}", "Add the queries")
+        self.files = {"documents": files[:1], "queries": files[1:], "judgments": []}
+        qrels = directory / "qrels"
+        parts = sorted(qrels.iterdir()) if qrels.is_dir() else []
+        for path in parts:
+            if path.suffix.lower() != ".tsv" or not path.is_file():
+                continue
+            if path.stem.lower() not in NAMES:
+                named = ", ".join(f"{name}.tsv" for name in NAMES)
+                raise input_error(path, "its name is no part of a set", f"Name it one of {named}")
+            self.files["judgments"].append(path)
+        if not self.files["judgments"]:
+            raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
+
+    def _texts(self, stream, path):
+        for line, text in super()._texts(stream, path):
+            joined = f"{text.title} {text.text}".strip() if text.title else text.text
+            yield line, text._replace(title="", text=joined if stream == "documents" else text.text)
+
+    def _judgments(self, path):
+        return judgments_in(*self._rows(path, JUDGMENTS))
+
+    def splits(self) -> dict[str, str] | None:
+        return splits_of_parts(self, self._queries_by_part)
+
+    @functools.cached_property
+    def _queries_by_part(self) -> dict[str, list[str]]:
+        return {
+            path.stem.lower(): [judgment.query_id for _, judgment in self._judgments(path)]
+            for path in self.files["judgments"]
+        }
+
+    def place(self, stream: str, index: int) -> str:
+        if stream == "splits":
+            return f"{self.files['judgments'][0].parent}:{index + 1}"
+        return super().place(stream, index)

@@ -33,7 +33,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
 from tf_smoothclir.data.sources.source import SPLITS, Text
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
-from tf_smoothclir.storage.digests import file_digest
+from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.utils.errors import input_error
 
 ARCHIVE_URL = "https://www.cs.jhu.edu/~kevinduh/a/wikiclir2018/wiki-clir.tar.gz"

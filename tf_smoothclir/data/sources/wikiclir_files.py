@@ -37,12 +37,9 @@ def document_languages(directory: Path) -> list[str]:
 class WikiClirDirectory(FileSource):
     """A set in the layout of WikiCLIR: all files in one directory, or in folders as published.
 
-    The text of a query or document is the third column; the title becomes `Text.title`. If several
-    languages share one queries file, queries without a judgment in the chosen ones belong to other
-    languages: they are left out, of the splits too. Otherwise every query is kept. `splits.tsv`
-    (query_id, split) next to the documents is optional.
-
-    Without languages, the set has all that have judgments.
+    The text is the third column, the title `Text.title`; `splits.tsv` (query_id, split) is
+    optional. If languages share one queries file, queries without a judgment in the chosen ones
+    are left out; without languages, the set has all that have judgments.
     """
 
     role = TITLED_TEXTS
@@ -124,10 +121,10 @@ class WikiClirDirectory(FileSource):
             wanted = self._judged_queries if self._queries_are_shared else ids
         for line, (query_id, split) in super()._splits(path):
             named = [prefix + query_id for prefix in prefixes]
-            there = [one for one in named if ids is None or one in ids]
-            for one in there or named[:1]:  # of no language: whoever loads the set is told
-                if wanted is None or one in wanted or not there:
-                    yield line, (one, split)
+            there = [full_id for full_id in named if ids is None or full_id in ids]
+            for full_id in there or named[:1]:  # of no language: whoever loads the set is told
+                if wanted is None or full_id in wanted or not there:
+                    yield line, (full_id, split)
 
     def _judgments(self, path):
         streams = "queries", "documents"
@@ -136,10 +133,10 @@ class WikiClirDirectory(FileSource):
             yield line, Judgment(of_query + query, of_document + document, grade)
 
     def fingerprint(self) -> str:
-        own = super().fingerprint()
+        of_files = super().fingerprint()
         if not self._queries_are_shared:
-            return own
-        return hashlib.sha256(f"{own} shared".encode()).hexdigest()
+            return of_files
+        return hashlib.sha256(f"{of_files} shared".encode()).hexdigest()
 
 
 def _files(directory: Path, stream: str) -> dict[str, Path]:

@@ -20,8 +20,12 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.interaction.learning import SOFTMAX, LearningSettings
-from tf_smoothclir.interaction.networks.base import WordPair, unit_rows
-from tf_smoothclir.interaction.networks.word_tables import WordTables, WordVectorNetwork
+from tf_smoothclir.interaction.networks.base import (
+    WordPair,
+    WordTables,
+    WordVectorNetwork,
+    unit_rows,
+)
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.towers.positions import PART_BEGINS, part_of_position
 
@@ -50,11 +54,7 @@ class LateInteraction(WordVectorNetwork):
     )
 
     def __init__(self, tables: WordTables, word_weights: np.ndarray, **kwargs):
-        """Takes the word vectors.
-
-        Args:
-            word_weights: `[query words]`, how much words count before learning, above 0.
-        """
+        """`word_weights`: `[query words]`, how much words count before learning, above 0."""
         super().__init__(tables, **kwargs)
         late = np.where(np.array(PART_BEGINS) < _EARLY, 1.0, _LATE_WEIGHT)
         distances = np.abs(np.arange(-_FARTHEST, _FARTHEST + 1))
@@ -74,23 +74,18 @@ class LateInteraction(WordVectorNetwork):
         return variable
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The ids themselves: the similarities of all pairs would fill the memory.
-
-        Args:
-            query_ids: `[batch, n]` int, padded with 0 at the end.
-            document_ids: `[batch, m]` int, the same.
-        """
+        """The ids themselves: the similarities of all pairs would fill the memory."""
         return query_ids, document_ids
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
         """`[batch]` float32, the scores of pairs with these ids."""
         query_ids, document_ids = features
-        found = self.similarities(query_ids, document_ids)
+        similarities = self.similarities(query_ids, document_ids)
         known = tf.cast(self.tables.known_queries(query_ids), tf.float32)
         inside = query_ids < self.word_weights.shape[0]
         weights = tf.gather(tf_variable(self.word_weights), tf.where(inside, query_ids, UNKNOWN_ID))
         weights = known * tf.exp(weights)
-        matched = tf.einsum("bn,kbn->bk", weights, tf.stack(self._matches(found)))
+        matched = tf.einsum("bn,kbn->bk", weights, tf.stack(self._matches(similarities)))
         totals = tf.reduce_sum(weights, axis=1, keepdims=True)
         means = tf.math.divide_no_nan(matched, totals)
         return tf.linalg.matvec(means, tf.exp(tf_variable(self.counts)))
@@ -99,21 +94,21 @@ class LateInteraction(WordVectorNetwork):
         """`[batch, n, m]` float32, cosines above 0; 0 where a word has no vector."""
         return tf.nn.relu(super().similarities(query_ids, document_ids))
 
-    def _matches(self, found: tf.Tensor) -> list[tf.Tensor]:
+    def _matches(self, similarities: tf.Tensor) -> list[tf.Tensor]:
         """The matches of each of `KINDS`, `[batch, n]` each, given `similarities`."""
-        n, m = tf.shape(found)[1], tf.shape(found)[2]
+        n, m = tf.shape(similarities)[1], tf.shape(similarities)[2]
         parts = tf.constant(part_of_position(PART_BEGINS[-1] + 1), tf.int32)
         parts = tf.gather(parts, tf.minimum(tf.range(m), PART_BEGINS[-1]))
         early = tf.exp(tf.gather(tf_variable(self.early), parts))
         distances = tf.range(m) - tf.range(n)[:, tf.newaxis]
         distances = tf.clip_by_value(distances, -_FARTHEST, _FARTHEST) + _FARTHEST
         in_place = tf.exp(tf.gather(tf_variable(self.in_place), distances))
-        following = tf.pad(found[:, 1:, 1:], [[0, 0], [0, 1], [0, 1]])
-        pairs = tf.reduce_max(tf.minimum(found, following) * early, axis=2)
+        following = tf.pad(similarities[:, 1:, 1:], [[0, 0], [0, 1], [0, 1]])
+        pairs = tf.reduce_max(tf.minimum(similarities, following) * early, axis=2)
         return [
-            tf.reduce_max(found, axis=2),
-            tf.reduce_max(found * early, axis=2),
-            tf.reduce_max(found * in_place, axis=2),
+            tf.reduce_max(similarities, axis=2),
+            tf.reduce_max(similarities * early, axis=2),
+            tf.reduce_max(similarities * in_place, axis=2),
             (pairs + tf.pad(pairs[:, :-1], [[0, 0], [1, 0]])) / 2,
         ]
 
@@ -127,28 +122,22 @@ class LateInteraction(WordVectorNetwork):
 
 
 class LateInteractionLists:
-    """Late interaction in NumPy, for one query and many documents at a time.
+    """Late interaction in NumPy, for one query and many documents at a time."""
 
-    Documents share most of their words, so each different word is compared with the query once.
-    """
+    # Documents share most of their words, so each different word is compared with the query once.
 
     def __init__(self, network: LateInteraction):
         tables = network.tables
         self._queries, self._documents = (unit_rows(table.numpy()) for table in tables.both)
         self._known = self._queries.any(axis=1)
         weights = (
-            np.exp(np.asarray(tf_variable(one)))
-            for one in (network.word_weights, network.early, network.in_place, network.counts)
+            np.exp(np.asarray(tf_variable(variable)))
+            for variable in (network.word_weights, network.early, network.in_place, network.counts)
         )
         self._word_weights, self._early, self._in_place, self._counts = weights
 
     def __call__(self, query_ids: np.ndarray, document_ids: np.ndarray) -> np.ndarray:
-        """`[documents]` float32.
-
-        Args:
-            query_ids: `[n]` int.
-            document_ids: `[documents, m]` int, padded with 0 at the end.
-        """
+        """`[documents]` float32, of `[n]` and of `[documents, m]` ids padded with 0."""
         places, weights = self._words(query_ids)
         if not weights.sum() or not document_ids.size:
             return np.zeros(len(document_ids), np.float32)
@@ -161,13 +150,17 @@ class LateInteractionLists:
         if not weights.sum() or not document_ids.size:
             return []
         added = self._each(query_ids, document_ids[np.newaxis], places, weights)[:, 0]
-        found = self._similarities(query_ids[places], document_ids[np.newaxis])[:, 0]
-        rank = found * self._profile(len(document_ids)) * self._distances(places, found.shape[1])
+        similarities = self._similarities(query_ids[places], document_ids[np.newaxis])[:, 0]
+        rank = (
+            similarities
+            * self._profile(len(document_ids))
+            * self._distances(places, similarities.shape[1])
+        )
         best = rank.argmax(axis=1)
         return [
-            WordPair(int(place), int(column), float(found[row, column]), float(added[row]))
+            WordPair(int(place), int(column), float(similarities[row, column]), float(added[row]))
             for row, (place, column) in enumerate(zip(places, best))
-            if found[row, column] > 0
+            if similarities[row, column] > 0
         ]
 
     def _words(self, query_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -181,12 +174,15 @@ class LateInteractionLists:
         self, query_ids: np.ndarray, documents: np.ndarray, places: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
         """Share of each known query word in each score, `[known, documents]`."""
-        found = self._similarities(query_ids[places], documents)
-        early, distances = self._profile(found.shape[2]), self._distances(places, found.shape[2])
-        added = self._counts[0] * found.max(axis=2)
-        added += self._counts[1] * (found * early).max(axis=2)
-        added += self._counts[2] * (found * distances[:, np.newaxis]).max(axis=2)
-        pairs = np.minimum(found[:-1, :, :-1], found[1:, :, 1:]) * early[:-1]
+        similarities = self._similarities(query_ids[places], documents)
+        early, distances = (
+            self._profile(similarities.shape[2]),
+            self._distances(places, similarities.shape[2]),
+        )
+        added = self._counts[0] * similarities.max(axis=2)
+        added += self._counts[1] * (similarities * early).max(axis=2)
+        added += self._counts[2] * (similarities * distances[:, np.newaxis]).max(axis=2)
+        pairs = np.minimum(similarities[:-1, :, :-1], similarities[1:, :, 1:]) * early[:-1]
         pairs = pairs.max(axis=2, initial=0)
         pairs[np.diff(places) != 1] = 0  # an unknown word stands between the two
         pairs *= self._counts[3] / 2
@@ -198,8 +194,8 @@ class LateInteractionLists:
         """`[words, documents, m]` float32, cosines above 0."""
         inside = np.where(documents < len(self._documents), documents, PADDING_ID)
         different, columns = np.unique(inside, return_inverse=True)
-        found = np.maximum(self._queries[words] @ self._documents[different].T, 0)
-        return found[:, columns.reshape(documents.shape)]
+        similarities = np.maximum(self._queries[words] @ self._documents[different].T, 0)
+        return similarities[:, columns.reshape(documents.shape)]
 
     def _profile(self, length: int) -> np.ndarray:
         return self._early[part_of_position(length)]

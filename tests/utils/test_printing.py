@@ -1,18 +1,20 @@
 """What is printed of others' texts: no control characters, any locale, JSON in UTF-8."""
 
+import contextlib
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.tables import markdown_table
-from tf_smoothclir.utils.terminal import visible_lines
+from tf_smoothclir.utils.printing import markdown_table, print_table, visible_lines
 
 CODE = """
-from tf_smoothclir.utils.terminal import *
+from tf_smoothclir.utils.printing import *
 print_any_text()
 print("三 \\udcff")
 print_json({"query": "三\\x1b\\x9b31m"})
@@ -33,3 +35,22 @@ def test_any_locale_prints_everything_and_json_is_utf8(encoding, shown):
     assert text == shown + b" \\udcff"
     assert b"\\u009b" in line
     assert json.loads(line.decode()) == {"query": "三\x1b\x9b31m"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_file_gets_markdown_and_a_terminal_no_line_that_is_too_wide(capsys, monkeypatch):
+    table = ["a", "b"], [["x|y", 1], ["\x1b[2J", "words " * 30]]
+    print_table(["a", "b"], [["x|y", 1]], title="Title")
+    assert capsys.readouterr().out == "Title\n\n| a | b |\n| --- | --- |\n| x\\|y | 1 |\n\n"
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.redirect_stdout(Terminal()) as terminal:
+        print_table(*table)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("words") == 30
+    assert "x|y" in text
+    assert "\x1b[2J" not in text

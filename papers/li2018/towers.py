@@ -1,8 +1,4 @@
-"""Towers of earlier representations: sums over the words of a text, without an average.
-
-They are for comparison (see `adversarial`). Cosine similarity, which all of them are used with,
-does not tell a sum from a mean.
-"""
+"""Towers of earlier representations, sums over words of a text; the LSTM of Li and Cheng."""
 
 from __future__ import annotations
 
@@ -14,6 +10,8 @@ from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
 from tf_smoothclir.text.tokens import distinct_tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.towers.lstm import BidirectionalTower
+from tf_smoothclir.towers.sequence_tower import SequenceTower, places
 from tf_smoothclir.towers.word_table import WordTableTower
 
 
@@ -76,8 +74,8 @@ class BagTower(WordTableTower):
             words = tf.where(words < self.vocabulary_size, words, UNKNOWN_ID)
             vectors *= tf.gather(tf_variable(self._weights), words)
         added = self.contributions(vectors)
-        number = tf.size(tokens.lengths)
-        return segment_sum(added, tokens.positions, tokens.texts, number, training=training)
+        texts = tf.size(tokens.lengths)
+        return segment_sum(added, tokens.positions, tokens.texts, texts, training=training)
 
     def get_config(self):
         """Returns the arguments of the constructor."""
@@ -115,3 +113,36 @@ class WordTanhTower(BagTower):
 
     def contributions(self, vectors):
         return tf.tanh(vectors + self._bias)
+
+
+@keras.utils.register_keras_serializable(package="tf_smoothclir")
+class MaxLSTMTower(BidirectionalTower):
+    """The largest value of each state of a bidirectional LSTM over the positions of a text.
+
+        m = max_t [h_forward(t), h_backward(t)],  z = tanh(A m + b)
+
+    Li and Cheng, "Learning Neural Representation for CLIR with Adversarial Framework", EMNLP 2018,
+    sections 3.1 and 4.2.1. Of the sizes that they choose from, 64 units for each direction are
+    built here; they name no activation. Nothing is dropped. Only real positions count. See
+    `SequenceTower` for the other arguments and the call, which returns `[batch, dim]`.
+    """
+
+    # Beside short vectors, the steps that suit the LSTM are long enough for words too.
+    bilingual_scale = SequenceTower.initial_stddev
+
+    def __init__(self, vocabulary_size: int, dim: int = 64, *, dropout: float = 0.0, **kwargs):
+        """Creates the tower; the arguments are those of `SequenceTower`."""
+        super().__init__(vocabulary_size, dim, dropout=dropout, **kwargs)
+
+    def read(self, vectors, lengths):
+        """Returns the largest values of the states of each text, `[batch, 128]`."""
+        texts, place = places(lengths)
+        from_the_end = tf.gather(lengths, texts) - 1 - place
+        # An empty text has the state after one zero vector: infinity times 0 would be no number.
+        real = tf.transpose(tf.sequence_mask(tf.maximum(lengths, 1)))[:, :, tf.newaxis]
+        highest = []
+        for direction, steps in ((self._forward, place), (self._backward, from_the_end)):
+            states = direction.states(vectors, texts, steps, lengths)
+            states = tf.where(real, states, tf.fill(tf.shape(states), states.dtype.min))
+            highest.append(tf.reduce_max(states, axis=0))
+        return tf.concat(highest, axis=1)

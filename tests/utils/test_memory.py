@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 
-from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.utils.memory import peak_memory
 
 PROGRAM = """
 import numpy as np
-from tf_smoothclir.training.peak_memory import peak_memory
+from tf_smoothclir.utils.memory import peak_memory
 before = peak_memory()
 np.ones(50 << 20, np.uint8)
 print(before, peak_memory())

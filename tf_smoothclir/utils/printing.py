@@ -1,13 +1,50 @@
-"""Tables: Markdown and CSV for files; drawn on a terminal."""
+"""Printing: texts, ids and names of others without control characters, JSON as UTF-8, tables."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
-from tf_smoothclir.utils.terminal import visible
+_NOT_PRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: object) -> str:
+    """A text whose control characters, and marks of direction, are shown, such as ␛."""
+    # An escape sequence in a document or a file name could clear the screen, or write a command
+    # into it.
+    return _NOT_PRINTED.sub(_shown, str(text))
+
+
+def _shown(match: re.Match) -> str:
+    code = ord(match[0])
+    if match[0] in "\t\n\r":
+        return " "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"\\u{code:04x}"
+
+
+def visible_lines(text: object) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(visible, str(text).split("\n")))
+
+
+def print_json(value: object) -> None:
+    """Prints a JSON value in a line of UTF-8, whatever the locale is."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    line = json.dumps(value, ensure_ascii=False)
+    print(_NOT_PRINTED.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
+
+
+def print_any_text() -> None:
+    """From now on, what the locale cannot print is printed as its code, such as \\u4e09."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -1,0 +1,255 @@
+"""The search model: all that ranks, and a collection, in one SavedModel, for small collections.
+
+A model server that loads it answers a query string with document ids, scores and grades, without a
+separate index.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Source, Text, text_read
+from tf_smoothclir.lexical.feedback import tf_idf
+from tf_smoothclir.lexical.text_reader import DocumentReader
+from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.losses.grades import hit_grades
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_scorers import (
+    DenseScorer,
+    ExportedFeedback,
+    FusedScorer,
+    LexicalScorer,
+    QueriesRead,
+)
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
+from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.text.evidence_levels import NAMES, NOTHING
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.progress import progress_bar
+
+# Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
+# few times as much.
+_SCORES_PER_STEP = 1 << 22
+_MOST_QUERIES_PER_STEP = 64
+
+
+class SearchedQueries(tf.Module):
+    """Reads queries for a search model, in the graph."""
+
+    def __init__(self, tower: ExportedTower | None, lexical: LexicalParts | None):
+        super().__init__(name="queries")
+        self._tower = tower
+        self._reader = lexical and lexical.query_reader
+
+    def __call__(self, queries: tf.Tensor) -> QueriesRead:
+        """Reads queries, `[batch]` string, any bytes."""
+        words = vectors = None
+        levels = tf.fill([tf.size(queries)], NOTHING)
+        readers = [self._reader, self._tower and self._tower.encoder]
+        readers = list(filter(None, readers))
+        most = max(reader.max_tokens for reader in readers)
+        tokens = tokenize(queries, most, readers[0].pretokenized)
+        if self._reader is not None:
+            words, known = self._reader.read(tokens[:, : self._reader.max_tokens])
+            levels = known.levels
+        if self._tower is not None:
+            vectors, known = self._tower.read(tokens[:, : self._tower.encoder.max_tokens])
+            levels = tf.maximum(levels, known.levels)  # n-grams, where no word is known
+        return QueriesRead(words, vectors, levels)
+
+
+class SearchModel(tf.Module):
+    """Exact search, as a model server loads it; consists of core operations.
+
+    From `text`, `[batch]` string, any bytes: `ids`, string, `scores`, float32, and `grades`,
+    int32, all `[batch, depth]`, best first, equal scores by a hash of the id; and `evidence`,
+    `[batch]` string ("words", "spelling", "n-grams" or "nothing"). Where fewer documents have
+    to do with the query, the last ids are empty.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        scorer: DenseScorer | LexicalScorer | FusedScorer,
+        *,
+        cut_points: CutPoints,
+        depth: int,
+        read: Callable[[tf.Tensor], QueriesRead],
+        feedback: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    ):
+        """`read` reads queries for `scorer`; `feedback` makes scores that rank of its scores."""
+        super().__init__(name="search")
+        self.pair_id = ""
+        self.depth = min(depth, len(ids))
+        self._ids = tf.Variable(list(ids), trainable=False, dtype=tf.string)
+        self._scorer = scorer
+        self._read, self._feedback = read, feedback
+        self._cut_points = cut_points
+
+    @property
+    def num_documents(self) -> int:
+        """The number of documents in the collection."""
+        return self._ids.shape[0]
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    def serve(self, text):
+        """Searches the collection."""
+        most = max(1, min(_MOST_QUERIES_PER_STEP, _SCORES_PER_STEP // self.num_documents))
+        return in_pieces(self._search, bounded(text, 4 * self.depth), at_once=most)
+
+    def _search(self, text) -> dict[str, tf.Tensor]:
+        read = self._read(text)
+        scores, levels = self._scorer.all_documents(read), read.levels
+        if self._feedback is not None:
+            scores = self._feedback(scores)
+        scores, positions = tf.math.top_k(scores, self.depth)
+        # A score of zero says nothing, so such documents, which negative scores may follow, go.
+        is_hit = (scores != 0) & tf.expand_dims(levels > NOTHING, 1)
+        _, order = tf.math.top_k(tf.cast(is_hit, tf.int32), self.depth)  # keeps the order of others
+        is_hit, scores, positions = (
+            tf.gather(values, order, batch_dims=1) for values in (is_hit, scores, positions)
+        )
+        levels = tf.where(tf.reduce_any(is_hit, axis=1), levels, NOTHING)
+        scores = tf.where(is_hit, scores, 0)
+        grades = hit_grades(scores, self._cut_points.scores, self._cut_points.shares)
+        return {
+            "ids": tf.where(is_hit, tf.gather(self._ids, positions), ""),
+            "scores": scores,
+            "grades": tf.where(is_hit, grades, 0),
+            "evidence": tf.gather(NAMES, levels),
+        }
+
+    @property
+    def signatures(self) -> dict:
+        """Signature name -> function."""
+        return {"serving_default": self.serve}
+
+    def save(self, path: str) -> None:
+        """Writes the SavedModel."""
+        tf.saved_model.save(self, path, signatures=self.signatures)
+
+
+@dataclasses.dataclass(frozen=True)
+class Collection:
+    """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first."""
+
+    ids: list[str]
+    # `[documents, dim]` float32, of the document tower; None without towers.
+    vectors: np.ndarray | None = None
+    words: Words | None = None  # None without a lexical model
+
+    @classmethod
+    def of(
+        cls, ids: Sequence[str], vectors: np.ndarray | None = None, words: Words | None = None
+    ) -> Collection:
+        """Sorts documents."""
+        order = np.argsort(hash_ids(ids), kind="stable")
+        return cls(
+            [ids[row] for row in order],
+            None if vectors is None else vectors[order],
+            None if words is None else words.of(order),
+        )
+
+    @classmethod
+    def read(
+        cls,
+        documents: Callable[[], Iterable[Text]],
+        size: int,
+        tower: ExportedTower | None = None,
+        reader: DocumentReader | None = None,
+        *,
+        titles: bool = False,
+    ) -> Collection:
+        """Encodes documents and reads their words, with `titles` those of titles too."""
+        ids = [document.id for document in documents()]
+        if len({*ids}) < len(ids):
+            id_, _ = collections.Counter(ids).most_common(1)[0]
+            reason = f"several documents have the id {id_!r}"
+            raise input_error("--collection", reason, "Give each document its own id")
+        vectors = words = None
+
+        def texts(what: str, *, titles: bool = False) -> Iterator[str]:
+            with progress_bar(size, what, "documents") as bar:
+                for document in documents():
+                    yield text_read(document, titles=titles)
+                    bar.update(1)
+
+        if tower is not None:
+            vectors = _encoded(tower, texts("Encode the collection"))
+        if reader is not None:
+            words = reader.words(texts("Read the words of the collection", titles=titles))
+            if titles:
+                of_titles = reader.words(document.title for document in documents())
+                words = words.after_titles(np.diff(of_titles.offsets))
+        return cls.of(ids, vectors, words)
+
+
+def _encoded(tower: ExportedTower, texts: Iterable[str]) -> np.ndarray:
+    def encoded(batch):
+        return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
+
+    return np.concatenate(list(map_in_threads(encoded, text_batches(texts))))
+
+
+def search_model_of(
+    towers: dict[str, ExportedTower],
+    lexical: LexicalParts | None,
+    source: Source,
+    size: int,
+    **options: Any,
+) -> SearchModel:
+    """Encodes the documents of a source, of which there are so many, for `build_search_model`."""
+    reader = lexical and lexical.document_reader
+    titles = lexical is not None and lexical.text.reads_titles
+    tower = towers.get("document")
+    collection = Collection.read(source.documents, size, tower, reader, titles=titles)
+    return build_search_model(collection, towers, lexical, **options)
+
+
+def build_search_model(
+    collection: Collection,
+    towers: dict[str, ExportedTower],
+    lexical: LexicalParts | None,
+    *,
+    cut_points: CutPoints,
+    depth: int,
+) -> SearchModel:
+    """Combines a collection and what ranks it."""
+    feedback = None
+    if lexical is not None and lexical.feedback:
+        feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)
+    of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights["dense"])
+    return SearchModel(
+        collection.ids,
+        _scorer(collection, lexical),
+        cut_points=cut_points,
+        depth=depth,
+        read=SearchedQueries(towers["query"] if of_vectors else None, lexical),
+        feedback=feedback,
+    )
+
+
+def _scorer(
+    collection: Collection, lexical: LexicalParts | None
+) -> DenseScorer | LexicalScorer | FusedScorer:
+    if lexical is None:
+        return DenseScorer(collection.vectors)
+    if lexical.fusion is None:
+        return LexicalScorer(lexical, collection.words)
+    weights = lexical.fusion.weights
+    return FusedScorer(
+        lexical.fusion,
+        LexicalScorer(lexical, collection.words) if weights["lexical"] else None,
+        DenseScorer(collection.vectors) if weights["dense"] else None,
+    )
