@@ -111,7 +111,8 @@ def _lexical_parts(directory: str, size: int, *, with_towers: bool):
     weights = generator.uniform(0.1, 0.4, (2, 2 * size)).astype(np.float32)
     table = sp.csr_array((shares.astype(np.float32), (rows, columns)), shape=(size, 2 * size))
     fields = (PositionProfile(100.0, 15.0), FLAT)
-    arrays = {"table": table, "background": background, "weights": weights}
+    none = sp.csr_array(table.shape, dtype=np.float32)
+    arrays = {"table": table, "lookalikes": none, "background": background, "weights": weights}
     model = LexicalModel(fields, feedback=_FEEDBACK, **arrays)
     fusion = Fusion(0.3, 5.0, 0.1, _FEEDBACK) if with_towers else None
     text = TextSettings(max_query_tokens=_MAX_TOKENS, max_document_tokens=_MAX_TOKENS)

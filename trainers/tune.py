@@ -44,7 +44,7 @@ def main(argv) -> None:
     )
     if trials:  # else this is a worker
         header, rows = trial_table(trials, settings.training.select_metric)
-        print_table(header, rows[:5], keys=1 + len(search.tune))
+        print_table(header, rows[:5])
         print(f"All {len(trials)} trials: {output_dir}/trials.md. Train with the best:")
         command_line = f"--flagfile={output_dir}/best.flags --output_dir={output_dir}-best"
         print(f"  smoothclir-train {command_line}")

@@ -4,13 +4,14 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
 from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tests.training.fixtures import no_plots
 from tf_smoothclir.families import hybrid
-from tf_smoothclir.foreign_encoders import opening
+from tf_smoothclir.foreign_encoders import head, opening
 from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import SUM, Fusion
@@ -35,13 +36,25 @@ PARTS = {
 }
 
 
+def a_head(*_):
+    random = np.random.default_rng(5)
+    arrays = {name: 0.1 * random.random(stand_in.DIM, np.float32) for name in ("query", "document")}
+    matrix = 10 * np.eye(stand_in.DIM) + random.normal(size=(stand_in.DIM, stand_in.DIM))
+    return head.Head({**arrays, "matrix": matrix.astype(np.float32)}), "better"
+
+
 @pytest.fixture(scope="module", params=PARTS)
 def run(request, tiny_dir, tmp_path_factory):
-    """A run that ranks by all of its parts, in whichever measure."""
+    """A run that ranks by all of its parts, in whichever measure; but for one with a head."""
     path = tmp_path_factory.mktemp(request.param) / "run"
     given = {"retriever": request.param, "encoder": ENCODER, "cache_dir": str(path.parent)}
     fusion = Fusion(0.2 * (request.param == "hybrid"), 2.0, 0.25, 1.0, 0.0, SUM, 0.3, 0.1)
-    with no_plots(), mock.patch.object(hybrid_learning, "learn_fusion", return_value=fusion):
+    learn = a_head if request.param != "lexical" else head.learn_head
+    with (
+        no_plots(),
+        mock.patch.object(hybrid_learning, "learn_fusion", return_value=fusion),
+        mock.patch.object(head, "learn_head", learn),
+    ):
         sc.train(tiny_dir, output_dir=path, preset="fast", dim=4, epochs=1, **given)
     return path
 
@@ -77,8 +90,17 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         assert one.score == pytest.approx(of_words + others, rel=1e-4)
     assert model.score([query], [text]) == pytest.approx([explained.score], abs=1e-5)
     if model.retriever == "encoder":
-        first, second = (unit_vectors(stand_in.encode([one])) for one in (query, text))
-        assert explained.score == pytest.approx(float((first * second).sum()))
+        signatures = tf.saved_model.load(str(export / "encoder_head" / "1")).signatures
+        arrays, vectors = a_head()[0].arrays, []
+        for role, one in (("query", query), ("document", text)):
+            encoded = stand_in.encode([one])
+            served = signatures[role](tf.constant(3 * encoded, tf.float32))  # of whichever length
+            f = (unit_vectors(encoded) - arrays[role]) @ arrays["matrix"]
+            vectors.append(f / (np.linalg.norm(f) + 1))
+            np.testing.assert_allclose(served["vector"], vectors[-1], atol=1e-6)
+        np.testing.assert_allclose(model.encode_queries([query]), vectors[0], atol=1e-6)
+        assert explained.score == pytest.approx(np.vdot(*vectors), abs=1e-6)
+    assert (export / "encoder_head").exists() == (model.retriever != "lexical+encoder")
 
 
 def test_no_code_runs_and_nobody_is_asked_because_a_file_says_so(run, monkeypatch):

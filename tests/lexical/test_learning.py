@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import tf_smoothclir as sc
 from tests.lexical.helpers import tokenized
 from tests.small_world import SmallWorld
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
@@ -461,3 +462,17 @@ def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path):
     assert whole[0].pairs > fewer[0].pairs
     train_until_killed(start(settings, tmp_path / "killed")[0], 3)
     assert_same(trained(settings, tmp_path / "killed"), whole)
+
+
+def test_a_word_that_no_pair_has_finds_what_is_spelled_almost_alike():
+    words = ["rot", "blau", "haus", "baum", "wind", "regen", "stein", "vogel", "fisch", "katze"]
+    splits = ["train"] * 8 + ["validation", "test"]
+    model = sc.train(
+        queries={word: f"{word[::-1]} ye" for word in words},
+        documents={**dict(zip(words, words)), "same": "photograph", "near": "photographen"},
+        judgments=[(word, word, 1) for word in words],
+        splits=dict(zip(words, splits)),
+        preset="lexical",
+        progress=False,
+    )
+    assert [hit.id for hit in model.search(["photograph"])[0]] == ["same", "near"]

@@ -160,8 +160,10 @@ def test_counts_shares_and_cuts_by_hand():
 
 TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
 BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
+LOOKALIKES = sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], np.float32))
 MODEL = LexicalModel(
     table=sp.csr_array(TABLE),
+    lookalikes=LOOKALIKES,
     background=BACKGROUND,
     fields=(PositionProfile(2.0, 1.5), FLAT),
     weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
@@ -215,11 +217,12 @@ def test_a_pickle_is_not_opened(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle=False"):
         LexicalModel.load(path.parent)
     for name, value in (("columns", 10**6), ("columns", -1), ("row_ends", 10**6)):
-        array = content[name].copy()
-        array[-1] = value  # compiled code would read and write there
-        np.savez(path, **{**content, name: array})
-        with pytest.raises(InputError, match="its arrays do not fit"):
-            assert LexicalModel.load(path.parent).table
+        for prefix, matrix in (("", "table"), ("lookalike_", "lookalikes")):
+            array = content[prefix + name].copy()
+            array[-1] = value  # compiled code would read and write there
+            np.savez(path, **{**content, prefix + name: array})
+            with pytest.raises(InputError, match="its arrays do not fit"):
+                assert getattr(LexicalModel.load(path.parent), matrix) is not None
     path.write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ValueError, match="pickle"):
         LexicalModel.load(path.parent)
@@ -232,7 +235,8 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
     found = MODEL.impacts(documents, spelling).toarray()
     expected = 0
     for field, weights in zip(MODEL.fields, MODEL.weights):
-        own = impacts(documents.matrix(field), MODEL.table, spelling, BACKGROUND, MODEL.psq)
+        alike = spelling + LOOKALIKES
+        own = impacts(documents.matrix(field), MODEL.table, alike, BACKGROUND, MODEL.psq)
         expected = expected + own.toarray() * weights
     # Four, one and no words, where the mean is two; an empty text counts as one of one word.
     expected *= np.array([[0.5], [2], [2]]) ** 0.5

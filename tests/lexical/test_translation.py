@@ -16,7 +16,7 @@ from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
-from tf_smoothclir.lexical.related_words import shared_counts, similar_words
+from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import same_spelling
@@ -361,6 +361,13 @@ def test_the_similarity_is_the_fourth_power_of_the_cosine_of_ngrams():
         expected = expected**4 if expected >= 0.3 else 0.0
         assert found[row, column] == pytest.approx(expected, abs=1e-6), (first, second)
     assert np.count_nonzero(found) >= 4
+
+
+def test_lookalikes_are_the_four_nearest_words_above_a_cosine_of_0_4():
+    near = [0.9, 0.5, 0.8, 0.7, 0.6, 0.39]
+    similar = sp.csr_array(np.array([[0, *near], [0.41, *[0] * 6]]) ** 4)
+    expected = np.array([[0, 0.9, 0, 0.8, 0.7, 0.6, 0], [0.41, *[0] * 6]]) ** 4
+    np.testing.assert_array_equal(lookalikes(similar).toarray(), expected)
 
 
 @pytest.mark.parametrize("words", [[], ["alone"], ["x", "xx"], ["", "", ""], ["1998", "1999", "x"]])

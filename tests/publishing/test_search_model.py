@@ -84,6 +84,7 @@ def model():
     table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
     return LexicalModel(
         table=table,
+        lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
         background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
         fields=(PositionProfile(20.0, 8.0), FLAT),
         weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),

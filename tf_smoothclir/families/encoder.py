@@ -1,7 +1,7 @@
 """A foreign encoder as a family: it ranks alone, or as a part of a hybrid.
 
-Nothing is learned of it but its share of the score of a hybrid. Its vectors are kept in the
-storage, so no text is encoded twice. A run or an export keeps its name, not the encoder itself.
+Its vectors are kept in the storage, so no text is encoded twice. A head of them is learned, where
+that helps. A run or an export keeps the head and the name of the encoder, not the encoder itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tf_smoothclir.families.family import Family
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 from tf_smoothclir.settings.data import EncoderSettings
-from tf_smoothclir.storage.files import read_record, write_json
+from tf_smoothclir.storage.files import open_to_write, read_arrays, read_record, write_json
 from tf_smoothclir.text.evidence_levels import NAMES, NOTHING, WORDS
 
 
@@ -32,6 +32,10 @@ class _Saved:
     name: str
     digest: str
     dim: int
+    head: str = ""  # a note on it
+
+
+_ENCODER, _HEAD = "encoder.json", "head.npz"  # files of a run
 
 
 class NamedEncoder:
@@ -39,13 +43,14 @@ class NamedEncoder:
 
     Attributes:
         saved: What is known of it without opening it.
+        head: Its `Head`; None for the vectors as they are.
     """
 
     epsilon = 0.0
 
-    def __init__(self, saved: _Saved, cache_dir: str = "", encoder: Any = None):
+    def __init__(self, saved: _Saved, cache_dir: str = "", encoder: Any = None, head: Any = None):
         """Takes what a run has kept, and the encoder itself where it is open."""
-        self.saved, self.dim, self.cache_dir = saved, saved.dim, cache_dir
+        self.saved, self.dim, self.cache_dir, self.head = saved, saved.dim, cache_dir, head
         self._encoder, self._lock = encoder, threading.Lock()
 
     @functools.cached_property
@@ -56,15 +61,16 @@ class NamedEncoder:
         return self._encoder or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
-        """The unit vectors of texts, `[texts, dim]` float32."""
+        """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
         from tf_smoothclir.foreign_encoders.opening import store_of
 
         store = store_of(self.encoder, self.cache_dir)
         with self._lock:  # of which a store would think that they are other processes
-            return (store.queries if role == "query" else store.documents)(texts)
+            found = (store.queries if role == "query" else store.documents)(texts)
+        return found if self.head is None else self.head.vectors(role, found)
 
     def documents(self, documents: Sequence[Text]) -> np.ndarray:
-        """The unit vectors of documents with their titles, `[documents, dim]` float32."""
+        """The same of documents with their titles, `[documents, dim]` float32."""
         return self.vectors("document", [text_read(text, titles=True) for text in documents])
 
     def read_queries(self) -> EncodeQueries:
@@ -84,24 +90,38 @@ class ForeignEncoderFamily(Family):
     ranks_by = "a foreign encoder"
 
     def learn(self, over):
+        from tf_smoothclir.foreign_encoders.head import learn_head
         from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
+        from tf_smoothclir.two_tower.builder import configured_loss
 
         settings, cache_dir = over.settings.of(EncoderSettings), over.settings.data.cache_dir
         encoder = encoder_of(settings)
         encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir)
-        over.shared[self.name] = encoded
+        loss, seed = configured_loss(over.settings), over.settings.training.seed
+        head, note = learn_head(encoded, over.retrieval_set, loss, seed)
+        over.shared[self.name] = encoded if head is None else head.over(encoded)
         digest = getattr(encoder, "digest", "")
-        saved = _Saved(settings.values(), encoder.name, digest, encoded.documents.shape[1])
-        return NamedEncoder(saved, cache_dir, encoder)
+        saved = _Saved(settings.values(), encoder.name, digest, encoded.documents.shape[1], note)
+        return NamedEncoder(saved, cache_dir, encoder, head)
 
     def save(self, model, path):
-        write_json(path, dataclasses.asdict(model.saved))
+        path.mkdir()
+        write_json(path / _ENCODER, dataclasses.asdict(model.saved))
+        if model.head is not None:
+            with open_to_write(path / _HEAD) as file:
+                np.savez(file, **model.head.arrays)
 
     def read(self, path: Path) -> NamedEncoder:
-        return NamedEncoder(read_record(path, _Saved, "Restore the file, or train again"))
+        from tf_smoothclir.foreign_encoders.head import ARRAYS, Head
+
+        saved = read_record(path / _ENCODER, _Saved, "Restore the file, or train again")
+        head = Head(read_arrays(path / _HEAD, *ARRAYS)) if saved.head else None
+        return NamedEncoder(saved, head=head)
 
     def load(self, run, settings):
-        return NamedEncoder(self.read(self.path(run)).saved, settings.data.cache_dir)
+        model = self.read(self.path(run))
+        model.cache_dir = settings.data.cache_dir
+        return model
 
     def retrievers(self, model, over):
         encoded = over.shared.get(self.name)
@@ -114,7 +134,14 @@ class ForeignEncoderFamily(Family):
         return f"encoder {model.saved.name}"
 
     def facts(self, model, settings, training):
-        return {"encoder": f"{model.saved.name}, {model.dim} dimensions"}
+        head = {"its head": model.saved.head} if model.saved.head else {}
+        return {"encoder": f"{model.saved.name}, {model.dim} dimensions", **head}
+
+    def exported_parts(self, published, others):
+        from tf_smoothclir.publishing.exported_head import ExportedHead
+
+        head = {} if published.head is None else {"head": ExportedHead(published.head)}
+        return {**super().exported_parts(published, others), **head}
 
     def index_half(self, models, kind):
         from tf_smoothclir.index.dense_half import DenseHalf
@@ -154,4 +181,8 @@ class ForeignEncoderFamily(Family):
     def _encoded(self, model, retrieval_set, documents: np.ndarray | None = None) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
-        return EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir, documents)
+        encoded = EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir, documents)
+        if model.head is None:
+            return encoded
+        by_head = model.head.over(encoded)
+        return by_head if documents is None else dataclasses.replace(by_head, documents=documents)

@@ -26,7 +26,7 @@ _named: set[str] = set()  # by the user of this process
 
 def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
     """The encoder that `--encoder` names."""
-    name = settings.data
+    name = settings.encoder
     _named.add(name)
     prefixes = {
         "query_prefix": settings.query_prefix,
@@ -54,7 +54,7 @@ def reopened(settings: EncoderSettings, digest: str) -> ForeignEncoder | VectorF
     No code is imported and no server is asked because a file says so: the user must have named it
     in this process, or in the environment variable `NAMED`.
     """
-    name = settings.data
+    name = settings.encoder
     library, _, _ = name.partition(":")
     is_harmless = name.lower().endswith(".npz") or library in LIBRARIES
     if not is_harmless and name not in {*_named, os.environ.get(NAMED)}:

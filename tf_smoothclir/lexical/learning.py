@@ -160,6 +160,7 @@ class _Learner:
         weights[0] = 1
         return LexicalModel(
             table=self._mixed(self._whole_table(profile)),
+            lookalikes=self._texts.lookalikes,
             background=self._documents.background,
             fields=fields,
             weights=weights,

@@ -25,7 +25,7 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 _SETTINGS, _ARRAYS = "lexical.json", "lexical.npz"
-_TABLE = ("values", "columns", "row_ends")
+_PARTS, _LOOKALIKE = ("values", "columns", "row_ends"), "lookalike_"  # of the arrays of a matrix
 _REMEDY = "Restore the file, or train again"
 
 
@@ -56,6 +56,7 @@ class LexicalModel(_Choices):
     """A translation table, and how its evidence is weighed."""
 
     table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
+    lookalikes: sp.csr_array  # the same, how similar their spelling is
     background: np.ndarray  # `[query words]` float32, P(w)
     weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
     name: ClassVar[str] = "translation table"
@@ -71,13 +72,18 @@ class LexicalModel(_Choices):
     def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
         """Impacts of each field, without the weights."""
         factors = self.length_factors(np.diff(passages.offsets))
+        alike = spelling + self.lookalikes
         found = [
-            impacts(passages.matrix(field), self.table, spelling, self.background, self.psq)
+            impacts(passages.matrix(field), self.table, alike, self.background, self.psq)
             for field in self.fields
         ]
         for field in found:
             field.data *= factors[entry_rows(field)]
         return found
+
+    def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
+        """M(w | t), `[document words, query words]` float32."""
+        return self.psq.mixed(self.table, spelling + self.lookalikes)
 
     def length_factors(self, lengths: np.ndarray) -> np.ndarray:
         """Factors of scores of documents of so many words, float32."""
@@ -88,14 +94,11 @@ class LexicalModel(_Choices):
         """Writes the model into a new directory, whole or not at all."""
         with new_directory(Path(directory)) as temporary:
             with open_to_write(temporary / _ARRAYS) as file:
-                np.savez_compressed(
-                    file,
-                    values=self.table.data,
-                    columns=self.table.indices,
-                    row_ends=self.table.indptr,
-                    background=self.background,
-                    weights=self.weights,
-                )
+                arrays = {"background": self.background, "weights": self.weights}
+                for prefix, matrix in (("", self.table), (_LOOKALIKE, self.lookalikes)):
+                    parts = matrix.data, matrix.indices, matrix.indptr
+                    arrays |= zip((prefix + part for part in _PARTS), parts)
+                np.savez_compressed(file, **arrays)
             names = [field.name for field in dataclasses.fields(_Choices)]
             chosen = _Choices(**{name: getattr(self, name) for name in names})
             write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
@@ -145,20 +148,28 @@ class LexicalModel(_Choices):
 
 
 class _Saved(LexicalModel):
-    """A saved model, whose table is read when something asks for it: a search does not."""
+    """A saved model, whose matrices are read when something asks for them: a search does not."""
 
     path: Path
 
     @functools.cached_property
     def table(self) -> sp.csr_array:
-        parts = tuple(map(read_arrays(self.path, *_TABLE).get, _TABLE))
+        return self._matrix("")
+
+    @functools.cached_property
+    def lookalikes(self) -> sp.csr_array:
+        return self._matrix(_LOOKALIKE)
+
+    def _matrix(self, prefix: str) -> sp.csr_array:
+        names = [prefix + part for part in _PARTS]
+        parts = tuple(map(read_arrays(self.path, *names).get, names))
         try:
-            table = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(self.background)))
-            table.check_format()  # of all columns: compiled code reads wherever they say
+            matrix = sp.csr_array(parts, shape=(len(parts[2]) - 1, len(self.background)))
+            matrix.check_format()  # of all columns: compiled code reads wherever they say
         except (ValueError, TypeError) as error:
             reason = f"its arrays do not fit ({error})"
             raise input_error(self.path, reason, _REMEDY) from error
-        return table
+        return matrix
 
 
 def weighted_sum(fields: list[sp.csr_array], weights: np.ndarray) -> sp.csr_array:

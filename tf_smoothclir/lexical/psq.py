@@ -7,7 +7,8 @@ public code of PSQ has it (github.com/hltcoe/PSQ):
     score(q, d) = Σ_w n(w, q) log(1 + (1 - α) P(w | d) / (α P(w)))
     P(w | d) = (1 - β) Σ_t T(w | t) p(t | d) + β p(w | d)
 
-P(w) is how often a query word is w; the last p is of the document word spelled like w.
+P(w) is how often a query word is w; the last p is of the document word spelled like w, and of
+lookalikes (`related_words`) by how much they are like it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class PsqSettings:
     alpha: float = 0.03  # share of the language at large, in (0, 1)
     beta: float = 0.3  # share of words that are spelled alike, in [0, 1]
 
-    def mixed(self, table: sp.csr_array, spelling: sp.csr_array) -> sp.csr_array:
+    def mixed(self, table: sp.csr_array, alike: sp.csr_array) -> sp.csr_array:
         """M(w | t) = (1 - β) T(w | t) + β [w is spelled like t], of `impacts`."""
-        return sp.csr_array((1 - self.beta) * table + self.beta * spelling)
+        return sp.csr_array((1 - self.beta) * table + self.beta * alike)
 
     def odds(self, background: np.ndarray) -> np.ndarray:
         """What P(w | d) is multiplied by: (1 - α) / (α P(w)), `[query words]`."""
@@ -56,7 +57,7 @@ def background(queries: sp.csr_array) -> np.ndarray:
 def impacts(
     documents: sp.csr_array,
     table: sp.csr_array,
-    spelling: sp.csr_array,
+    alike: sp.csr_array,
     background: np.ndarray,
     settings: PsqSettings = DEFAULT,
     words: np.ndarray | None = None,
@@ -66,14 +67,14 @@ def impacts(
     Args:
         documents: `[documents, document words]`, p(t | d).
         table: `[document words, query words]`, T(w | t).
-        spelling: `[document words, query words]`, of `same_spelling`.
+        alike: `[document words, query words]`, of `same_spelling` and `lookalikes`.
         background: `[query words]`, P(w).
         words: Numbers of the only query words to have impacts; None for all.
 
     Returns:
         `[documents, query words]` float32; the score of a query is the sum over its words.
     """
-    mixed = settings.mixed(table, spelling)
+    mixed = settings.mixed(table, alike)
     if words is not None:
         asked = np.zeros(mixed.shape[1], bool)
         asked[words] = True

@@ -61,7 +61,8 @@ class ScoredDocuments:
 
     def impacts(self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray) -> sp.csr_array:
         """Impacts of some words by p(t | d), `[passages, query words]` float32."""
-        return impacts(shares, table, self._texts.spelling, self.background, self._psq, words)
+        alike = self._texts.spelling + self._texts.lookalikes
+        return impacts(shares, table, alike, self.background, self._psq, words)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""

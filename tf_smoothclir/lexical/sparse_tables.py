@@ -24,6 +24,15 @@ def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     return sp.csr_array(parts, shape=table.shape)
 
 
+def largest_of_rows(table: sp.csr_array, most: int) -> sp.csr_array:
+    """A matrix with at most so many entries in each row, the largest ones."""
+    rows = entry_rows(table)
+    order = np.lexsort((-table.data, rows))  # which leaves rows where they are
+    kept = np.empty(len(rows), bool)
+    kept[order] = np.arange(len(rows)) - table.indptr[rows] < most
+    return kept_entries(table, kept)
+
+
 def cells(
     ends: np.ndarray, columns: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

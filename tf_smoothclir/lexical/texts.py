@@ -13,7 +13,7 @@ from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.postings import Postings
-from tf_smoothclir.lexical.related_words import similar_words
+from tf_smoothclir.lexical.related_words import lookalikes, similar_words
 from tf_smoothclir.lexical.text_reader import QueryReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
@@ -59,6 +59,16 @@ class LexicalTexts:
         # Words that only documents have are in no training query.
         queries.resize(self.queries.shape[1], self.queries.shape[1])
         return documents, queries
+
+    @functools.cached_property
+    def lookalikes(self) -> sp.csr_array:
+        """Of both languages, `[document words, query words]`; none in vocabularies of their own."""
+        queries, documents = self.vocabularies
+        if queries != documents:
+            return sp.csr_array(self.spelling.shape, dtype=np.float32)
+        found = lookalikes(self.similar_words[0])
+        found.resize(self.spelling.shape)
+        return found
 
     @functools.cached_property
     def _feedback(self) -> Feedback:

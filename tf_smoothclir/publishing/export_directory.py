@@ -19,7 +19,7 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import Folder, write_manifest
 from tf_smoothclir.utils.errors import InputError, input_error
 
-EXPORTED_ROLES = (*ROLES, "lexical", "family", "reranker", "search")
+EXPORTED_ROLES = (*ROLES, "lexical", "family", "head", "reranker", "search")
 # Role -> directory of its versions. Parts appear in this order. A new document tower, search model
 # or lexical model does no harm to clients of the old query tower; a query tower without its
 # document tower finds nonsense. So the query tower comes last: where it is, everything is.
@@ -28,6 +28,7 @@ DIRECTORIES = {
     "search": "search",
     "lexical": "lexical_model",
     "family": "family",
+    "head": "encoder_head",
     "reranker": "reranker",
     "query": "query_tower",
 }
@@ -40,6 +41,7 @@ _KINDS = {
     "document": "document tower",
     "lexical": "lexical model",
     "family": "model of a plug-in",
+    "head": "head of a foreign encoder",
     "reranker": "re-ranker",
     "search": "search model",
 }
@@ -212,7 +214,7 @@ def newest_whole(export_dir: str | os.PathLike, *roles: str) -> int:
 
 def latest_manifest(export_dir: str | os.PathLike, version: int | None = None) -> ExportManifest:
     """The manifest of a part without which its version cannot rank."""
-    ranking = [role for role in DIRECTORIES if role != "search"]
+    ranking = [role for role in DIRECTORIES if role not in ("head", "search")]
     latest = version if version is not None else newest_whole(export_dir, *ranking)
     for role in ranking:
         if latest in exported_versions(export_dir, role):

@@ -107,6 +107,8 @@ class Verifier:
 
 def _requests(role: str, part, texts: dict[str, Sequence[bytes]]) -> dict[str, dict]:
     """Signature -> input name -> rows."""
+    if role == "head":
+        return part.requests
     # Servers also get empty texts and bytes that are not UTF-8.
     probes = {
         name: [b"", b"\xff", *(rows[i * len(rows) // _NUM_PROBES] for i in range(_NUM_PROBES))]
@@ -146,5 +148,5 @@ def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
 
 
 def _array(rows: list) -> np.ndarray:
-    """`[rows]`, objects of type bytes or int32; NumPy strings would drop NUL bytes."""
-    return np.array(rows, object if isinstance(rows[0], bytes) else np.int32)
+    """`[rows]`, objects of type bytes or numbers; NumPy strings would drop NUL bytes."""
+    return np.array(rows, {bytes: object, int: np.int32, list: np.float32}[type(rows[0])])

@@ -73,7 +73,8 @@ def publish_version(
             part.save(str(directory))
             if role in MODELS:
                 verifier.send(role, part, directory, texts)  # loads while the next is written
-                write_warm_up(directory, MODELS[role], warm_up_requests(role, texts))
+                of_head = getattr(part, "requests", {}).items()
+                write_warm_up(directory, MODELS[role], of_head or warm_up_requests(role, texts))
             _manifest_of(shared, role, part).write(directory)
         flush_all(temporary)
         verifier.compare()
@@ -169,6 +170,6 @@ def write_warm_up(
             spec = model_pb2.ModelSpec(name=model_name, signature_name=signature)
             request = predict_pb2.PredictRequest(model_spec=spec)
             for name, rows in inputs.items():
-                request.inputs[name].CopyFrom(tf.make_tensor_proto(rows, tf.string))
+                request.inputs[name].CopyFrom(tf.make_tensor_proto(rows))
             log = prediction_log_pb2.PredictLog(request=request)
             writer.write(prediction_log_pb2.PredictionLog(predict_log=log).SerializeToString())

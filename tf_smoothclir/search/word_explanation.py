@@ -136,7 +136,7 @@ class WordExplainer:
     def _mixed(self) -> sp.csc_array:
         """M(w | t), `[document words, query words]` float32."""
         model = self._lexical.model
-        mixed = model.psq.mixed(model.table, self._lexical.spelling).tocsc()
+        mixed = model.mixed(self._lexical.spelling).tocsc()
         mixed.sort_indices()
         return mixed
 
