@@ -379,6 +379,17 @@ def test_feedback_by_hand():
     assert found[0, :2] == pytest.approx(scores[0, :2] + max(similar[:2]))
 
 
+def test_some_documents_get_the_numbers_of_all_and_few_terms_bound_them():
+    random = np.random.default_rng(4)
+    counts = random.poisson(np.append(np.full(200, 0.2), 0.7), (80, 201)).astype(np.float32)
+    feedback = Feedback.of(tf_idf(sp.csr_array(counts)), 10.0)
+    documents, expected = np.arange(80), np.zeros(80, np.float32)
+    similarity = feedback.similarity(documents, random.random(80, np.float32))
+    similarity.add_to(expected)
+    np.testing.assert_array_equal(similarity.of(documents), expected)
+    assert (similarity.at_most() >= expected).all()
+
+
 def test_only_a_score_above_zero_begins_a_ranking_and_equal_scores_stay_equal():
     vectors = sp.csr_array(np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32))
     feedback = Feedback.of(vectors, 10.0, tie_order=np.array([2, 1, 0, 3]), depth=2)

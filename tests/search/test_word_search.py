@@ -280,6 +280,14 @@ def test_common_words_are_no_evidence_beside_rarer_ones(opened):
     assert explanation.remainder > 1
 
 
+def test_the_first_hits_by_words_and_feedback_need_no_similarity_of_all(hybrid, monkeypatch):
+    search = hybrid(fused(0.0, 7.0))
+    (ranked,) = search.search(["word1 word4"], DOCUMENTS)
+    monkeypatch.setattr(word_ranker.AskedQuery, "_similar", property(pytest.fail))
+    for depth in (1, 4):
+        assert search.search(["word1 word4"], depth) == [ranked[:depth]]
+
+
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):
     (hits,) = hybrid(fused(0.3, 7.0)).search(["word1 word4"], 4)
     both, vectors = (hybrid(f).explain("word1 word4", hits) for f in (fused(0.3, 7.0), fused(0.3)))

@@ -14,6 +14,7 @@ follows them, and keeps their own order.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from tf_smoothclir.utils import sparse as sp
 
 DEPTH = 10
 TERMS = 64  # of the mixture; more change no ranking worth the time
+_FEW_TERMS = 8  # the heaviest, which tell most documents from the first ones
+_ROUNDING = 1e-5  # more than sums of 64 terms lose
 
 
 def rarity(frequency: np.ndarray, documents: int) -> np.ndarray:
@@ -97,16 +100,19 @@ class Feedback:
                 last of them, and any others.
             scores: `[best]` float32, their scores.
         """
+        if (found := self.similarity(best, scores)) is not None:
+            found.add_to(similarities)
+
+    def similarity(self, best: np.ndarray, scores: np.ndarray) -> Similarity | None:
+        """Similarity to the first documents of `add_similarities`; None if none has a score."""
         best, scores = best[scores > 0], scores[scores > 0]
         if not len(best):
-            return
+            return None
         order = np.lexsort((self.tie_order[best], -scores))
         first = order[: self.depth]
-        self.postings.add_to(similarities, *self.terms(best[first], scores[first]))
-        # One value for all of the first, so they keep their own order. What equals the last of
-        # them gets it too, so documents of equal scores keep equal scores.
+        # What equals the last of the first counts as one, so equal scores stay equal.
         lifted = best[scores >= scores[first[-1]]]
-        similarities[lifted] = similarities[lifted].max()
+        return Similarity(self, *self.terms(best[first], scores[first]), lifted)
 
     def terms(self, first: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The `TERMS` heaviest words of the mixture of some documents, and their weights."""
@@ -123,6 +129,57 @@ class Feedback:
             heaviest = np.sort(np.argsort(-weights, kind="stable")[:TERMS])
             words, weights = words[heaviest], weights[heaviest]
         return words, weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Similarity:
+    """How much documents resemble the first ones of one query."""
+
+    feedback: Feedback
+    words: np.ndarray  # `[terms]` int, ascending
+    weights: np.ndarray  # `[terms]` float32
+    lifted: np.ndarray  # the first documents, which all get the highest value among them
+
+    def add_to(self, similarities: np.ndarray) -> None:
+        """Adds the similarity of all documents to `[documents]` float32 zeros."""
+        self.feedback.postings.add_to(similarities, self.words, self.weights)
+        similarities[self.lifted] = similarities[self.lifted].max()
+
+    @functools.cached_property
+    def highest(self) -> np.float32:
+        """The similarity of the first documents."""
+        return self._of(self.lifted).max()
+
+    def of(self, documents: np.ndarray) -> np.ndarray:
+        """The similarity of some documents, `[documents]` float32: the numbers of `add_to`."""
+        return np.where(np.isin(documents, self.lifted), self.highest, self._of(documents))
+
+    def _of(self, documents: np.ndarray) -> np.ndarray:
+        vectors = self.feedback.vectors
+        rows = [vectors.row(document) for document in documents]
+        ids = np.concatenate([vectors.ids[row] for row in rows])
+        values = np.concatenate([vectors.values[row] for row in rows])
+        owners = np.repeat(np.arange(len(rows)), [row.stop - row.start for row in rows])
+        places = np.minimum(np.searchsorted(self.words, ids), len(self.words) - 1)
+        known = np.flatnonzero(self.words[places] == ids)
+        known = known[np.argsort(places[known], kind="stable")]  # words are added up in order
+        values = values[known] * self.weights[places[known]]
+        is_common = np.isin(ids[known], self.feedback.postings.common)
+        sums = np.zeros((2, len(rows)), np.float32)  # of common words, and of others
+        np.add.at(sums, (np.where(is_common, 0, 1), owners[known]), values)
+        return sums[0] + sums[1]
+
+    def at_most(self) -> np.ndarray:
+        """Bounds of the similarity of all documents, `[documents]` float32, from few terms.
+
+        The vectors have a length of 1. So other terms add no more than the length of their weights.
+        """
+        few = np.sort(np.argsort(-self.weights, kind="stable")[:_FEW_TERMS])
+        bounds = np.zeros(self.feedback.postings.rows, np.float32)
+        self.feedback.postings.add_to(bounds, self.words[few], self.weights[few])
+        bounds += np.float32(np.linalg.norm(np.delete(self.weights, few)) + _ROUNDING)
+        bounds[self.lifted] = self.highest + _ROUNDING
+        return bounds
 
 
 def with_feedback(scores: np.ndarray, similarities: np.ndarray, weight: float) -> np.ndarray:

@@ -56,12 +56,8 @@ def learn_lexical_model(
     begin = time.monotonic()
     learner = _Learner(texts, seed, dictionary, psq, passage_words)
     model = learner.model()
-    logging.info(
-        "Translation table: %d entries, %s (%.1f s)",
-        model.table.nnz,
-        model.fields[0],
-        time.monotonic() - begin,
-    )
+    seconds, entries = time.monotonic() - begin, model.table.nnz
+    logging.info("Translation table: %d entries, %s (%.1f s)", entries, model.fields[0], seconds)
     model = dataclasses.replace(model, weights=learner.word_weights(model))
     if texts.retrieval_set.source.is_judged:  # sentences say nothing of documents
         model = learner.with_best_length_and_feedback(model)

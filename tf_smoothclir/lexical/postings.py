@@ -99,17 +99,21 @@ class Postings:
         """Scores of documents, each that of its best passage, `[documents]` float32."""
         if self.firsts is None:
             return of_rows
-        scores, (several, bounds) = of_rows[self.firsts[:-1]], self._several
+        is_first, several, rows, begins = self._several
+        scores = of_rows[is_first]
         if len(several):
-            scores[several] = np.maximum.reduceat(of_rows, bounds)[::2]
+            scores[several] = np.maximum.reduceat(of_rows[rows], begins)
         return scores
 
     @functools.cached_property
-    def _several(self) -> tuple[np.ndarray, np.ndarray]:
-        """Documents of several passages, few as a rule, and where these begin and end."""
-        several = np.flatnonzero(np.diff(self.firsts) > 1)
-        bounds = np.stack([self.firsts[several], self.firsts[several + 1]], axis=1).ravel()
-        return several, bounds[bounds < self.rows]  # what has no end goes on to the last row
+    def _several(self) -> tuple[np.ndarray, ...]:
+        """Whether each row begins a document; which ones have several, and these rows, in order."""
+        number = np.diff(self.firsts)
+        several = np.flatnonzero(number > 1)  # few, as a rule
+        begins = np.cumsum(number[several]) - number[several]
+        rows = np.repeat(self.firsts[several] - begins, number[several])
+        is_first = np.bincount(self.firsts[:-1], minlength=self.rows).astype(bool)
+        return is_first, several, rows + np.arange(len(rows)), begins
 
     def best_rows(self, of_rows: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """The row of the best passage of some documents; of equal ones the first."""

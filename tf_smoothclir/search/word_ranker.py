@@ -26,7 +26,7 @@ from tf_smoothclir.encoder.tokenizer import passage_text
 from tf_smoothclir.hybrid.fusion import DEPTH, Fusion
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.lexical.feedback import Feedback, with_feedback
+from tf_smoothclir.lexical.feedback import Feedback, Similarity, with_feedback
 from tf_smoothclir.lexical.postings import highest
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -35,6 +35,7 @@ from tf_smoothclir.search.text_search import IndexRanker, Ranked
 from tf_smoothclir.search.word_explanation import WordExplainer
 
 _FIRST = 100  # documents, the best by words, that show which others can be among the best
+_FEW = 2000  # documents that are scored one by one
 _NEAREST = 1000, 8000  # asked of the dense half; more, where the bound rules out too few others
 
 
@@ -162,14 +163,15 @@ class AskedQuery:
             begin = end
         self.of_passages = ranker.lexical.of_passages(self.words)
         self._lexical = self._of_words()
-        self._similar: np.ndarray | None = None
+        self._fed: Similarity | None = None
         if ranker.feedback is not None:
-            self._similar = self._similarities(ranker.feedback)
+            best = self._candidates(self._lexical, ranker.feedback.depth)
+            self._fed = ranker.feedback.similarity(best, _sum(*self.parts(best)))
 
     @property
     def constant(self) -> float:
         """What feedback adds to each of the first documents."""
-        return 0.0 if self._similar is None else float(self._similar.max())
+        return 0.0 if self._fed is None else float(self._of_feedback(self._fed.lifted[:1])[0])
 
     def rank(self, depth: int, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The best documents, best first; equal scores by the hash of the id.
@@ -184,10 +186,12 @@ class AskedQuery:
         depth = min(depth, allowed)
         if not depth or not (self._vectors or self._lexical.any()):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        known = self._lexical
-        if self._similar is not None:
-            known = with_feedback(known, self._similar, 1.0)
-        positions = self._candidates(known, depth, mask)
+        positions = self._fed_candidates(depth, mask)
+        if positions is None:
+            known = self._lexical
+            if self._fed is not None:
+                known = with_feedback(known, self._similar, 1.0)
+            positions = self._candidates(known, depth, mask)
         scores = _sum(*self.parts(positions))
         order = np.lexsort((self._ranker.hashes[positions], -scores))[:depth]
         return positions[order], scores[order]
@@ -199,7 +203,7 @@ class AskedQuery:
             self._of_vectors(self._vectors[part], positions) if part in self._vectors else nothing
             for part in ("dense", "encoder")
         ]
-        fed = nothing if self._similar is None else self._similar[positions]
+        fed = nothing if self._fed is None else self._of_feedback(positions)
         return self._lexical[positions], *by_vectors, fed
 
     def _of_words(self) -> np.ndarray:
@@ -215,13 +219,41 @@ class AskedQuery:
             return own.weight * own.points[positions]
         return own.weight * own.half.scores(own.vector, positions)
 
-    def _similarities(self, feedback: Feedback) -> np.ndarray:
+    def _of_feedback(self, positions: np.ndarray) -> np.ndarray:
+        """Share of feedback in the scores of some documents, `[positions]` float32."""
+        if "_similar" in vars(self) or len(self._fed.lifted) > _FEW:
+            return self._similar[positions]
+        return self._fed.of(positions) * self._weight
+
+    @property
+    def _weight(self) -> np.float32:
+        return np.float32(self._ranker.feedback.weight)
+
+    @functools.cached_property
+    def _similar(self) -> np.ndarray:
         """Share of feedback in the score of each document, `[documents]` float32."""
-        best = self._candidates(self._lexical, feedback.depth)
         similar = np.zeros(len(self._lexical), np.float32)
-        feedback.add_similarities(similar, best, _sum(*self.parts(best)))
-        similar *= np.float32(feedback.weight)
+        self._fed.add_to(similar)
+        similar *= self._weight
         return similar
+
+    def _fed_candidates(self, depth: int, mask: np.ndarray | None) -> np.ndarray | None:
+        """Documents that include the best `depth` by words and feedback; None if that is not known.
+
+        Who begins the ranking by words nearly always begins that with feedback, so bounds of what
+        feedback adds rule out nearly all others.
+        """
+        fed = self._fed
+        if fed is None or self._vectors or len(fed.lifted) > _FEW:
+            return None
+        lifted = fed.lifted if mask is None else fed.lifted[mask[fed.lifted]]
+        if len(lifted) < depth:
+            return None
+        least = np.partition(self._lexical[lifted], -depth)[-depth] + self._weight * fed.highest
+        bounds = with_feedback(self._lexical, fed.at_most(), self._weight)
+        found = np.flatnonzero(bounds >= least)
+        found = found if mask is None else found[mask[found]]
+        return found if len(found) <= _FEW else None
 
     def _candidates(
         self, known: np.ndarray, depth: int, mask: np.ndarray | None = None
