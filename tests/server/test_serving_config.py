@@ -10,8 +10,8 @@ from tensorflow_serving.config import model_server_config_pb2
 from tf_smoothclir.publishing.export_directory import MODELS
 from tf_smoothclir.publishing.version_writer import BATCH_SIZES
 
-# Those of every export with towers; most exports have no re-ranker.
-SERVED = [name for role, name in MODELS.items() if role != "reranker"]
+# Those of every export with towers; most have neither a re-ranker nor a head of an encoder.
+SERVED = [name for role, name in MODELS.items() if role not in ("head", "reranker")]
 SERVING = Path(__file__).parents[2] / "export" / "serving"
 # Fields of BatchingParameters, a message of TensorFlow Serving that is in no package, with a value
 # of a type that wraps a number or a truth value.

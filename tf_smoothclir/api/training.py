@@ -151,9 +151,9 @@ def teach(
     model = sc.train(**sc.teach(log, documents, encoder=my_model.encode), preset="lexical")
     ```
 
-    The encoder ranks the documents for each query, and a translation table learns from its first
-    hits; then both judge together, which is better than either. What people judged stays, and alone
-    is for test queries; without that, a run has no test figures.
+    The encoder ranks the documents for each query; its first hit counts as the best document, from
+    which `train` learns to rank better than the encoder. What people judged stays, and alone is for
+    test queries; without that, a run has no test figures.
 
     Args:
         queries: As for `train`; those without judgments are what is taught.
@@ -186,7 +186,9 @@ def teach(
     else:
         opened = PythonEncoder(encoder, query_prefix=query_prefix, document_prefix=document_prefix)
     with progress_shown(progress):
-        judged = taught(source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen)
+        judged = taught(
+            source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen.data.split_seed
+        )
     return {
         **texts,
         "judgments": [tuple(judgment) for judgment in judged.judgments()],

@@ -105,7 +105,9 @@ def teach_by_flags() -> None:
     from tf_smoothclir.foreign_encoders.teaching import taught
 
     encoder = encoder_of(group_from_flags(EncoderSettings))
-    judged = taught(source, EncodedSet.of(encoder, source, settings.data.cache_dir), settings)
+    judged = taught(
+        source, EncodedSet.of(encoder, source, settings.data.cache_dir), settings.data.split_seed
+    )
     write_set(judged, path, judged.splits(), replace=FLAGS.overwrite)
     then = f" Train with smoothclir-train --data_dir={path}" if not FLAGS.run_dir else ""
     print(f"{path}: {encoder.name} judged {judged.labelled:,} queries.{then}")
