@@ -22,6 +22,7 @@ from tf_smoothclir.utils.printing import markdown_table
 
 METRIC = "full/MRR@10"
 _TITLES = {"lexical": "table", "best": "table and towers"}
+_WITH_ENCODER = ("encoder", "encoder"), ("lexical+encoder", "table and encoder")
 _VALIDATION = 7
 
 
@@ -69,14 +70,15 @@ def curves(
 
     most = sum(split != "test" for split in part["splits"].values())
     numbers = sorted({min(number, most) for number in numbers} | {most})
-    alone = with_judged(part, most, has_log=False)
-    ranked = {"retriever": "encoder", "encoder": vectors, "preset": "lexical"}
-    measured = sc.train(**alone, **ranked, output_dir=work_dir / "encoder").metrics[METRIC]
-    yield from (("encoder alone", number, measured) for number in numbers)
+    with_encoder = {"encoder": vectors, "preset": "lexical"}
     for number in numbers:
-        sets = {}
-        if number:
-            sets[""] = with_judged(part, number, has_log=False)
+        # Seven are too few for a head, which needs 100, but a run needs one for validation.
+        judged = with_judged(part, number or _VALIDATION, has_log=False)
+        for retriever, name in _WITH_ENCODER[: None if number else 1]:
+            path = work_dir / f"{retriever}-{number}"
+            model = sc.train(**judged, **with_encoder, retriever=retriever, output_dir=path)
+            yield name, number, model.metrics[METRIC]
+        sets = {"": judged} if number else {}
         if number < most:
             sets[", taught"] = sc.teach(**with_judged(part, number, has_log=True), encoder=vectors)
         for preset in presets:
@@ -94,8 +96,8 @@ def draw(path: Path, table: dict[str, dict[int, float]]) -> None:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for name, curve in table.items():
-        style = {"linestyle": ":", "color": "grey"} if "alone" in name else {"marker": "o"}
-        axes.plot([*curve], [*curve.values()], label=name, **style)
+        style = {"linestyle": ":", "color": "grey"} if name == "encoder" else {}
+        axes.plot([*curve], [*curve.values()], marker="o", label=name, **style)
     axes.set_xscale("symlog", linthresh=100)
     ticks = sorted({number for curve in table.values() for number in curve})
     axes.set_xticks(ticks, [f"{number:,}" for number in ticks])

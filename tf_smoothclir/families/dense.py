@@ -83,18 +83,18 @@ class Dense(Family):
         from tf_smoothclir.lexical.pseudo_queries import with_pseudo_queries, write_pseudo_queries
 
         training, tokenized_set = over.settings.training, over.tokenized_set
-        number = training.pseudo_queries - len(tokenized_set.retrieval_set.queries_in("train"))
-        if number <= 0:
+        missing = training.pseudo_queries - len(tokenized_set.retrieval_set.queries_in("train"))
+        if missing <= 0:
             return tokenized_set
         if not run.pseudo_queries.is_dir():
             model = table_of(run, over)
             with run.writing(run.pseudo_queries) as path:
                 path.mkdir()
-                write_pseudo_queries(path, tokenized_set, model, number=number, seed=training.seed)
-        found = with_pseudo_queries(tokenized_set, run.pseudo_queries)
-        made = len(found.retrieval_set.query_ids) - len(tokenized_set.retrieval_set.query_ids)
+                write_pseudo_queries(path, tokenized_set, model, number=missing, seed=training.seed)
+        filled = with_pseudo_queries(tokenized_set, run.pseudo_queries)
+        made = len(filled.retrieval_set.query_ids) - len(tokenized_set.retrieval_set.query_ids)
         logging.info("Pseudo-queries: %d documents without a judged query have one", made)
-        return found
+        return filled
 
     def retrievers(self, model, over):
         from tf_smoothclir.two_tower.scorer import SetEncoder

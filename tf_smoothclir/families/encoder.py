@@ -66,8 +66,8 @@ class NamedEncoder:
 
         store = store_of(self.encoder, self.cache_dir)
         with self._lock:  # of which a store would think that they are other processes
-            found = (store.queries if role == "query" else store.documents)(texts)
-        return found if self.head is None else self.head.vectors(role, found)
+            vectors = (store.queries if role == "query" else store.documents)(texts)
+        return vectors if self.head is None else self.head.vectors(role, vectors)
 
     def documents(self, documents: Sequence[Text]) -> np.ndarray:
         """The same of documents with their titles, `[documents, dim]` float32."""

@@ -236,8 +236,8 @@ class Family:
     ) -> np.ndarray:
         """`[pairs]` float32, of each query with the document of the same place alone."""
         pairs = zip(queries, documents)
-        found = [self.scorer(models[self.name], [text])([query])[0, 0] for query, text in pairs]
-        return np.array(found, np.float32)
+        scores = [self.scorer(models[self.name], [text])([query])[0, 0] for query, text in pairs]
+        return np.array(scores, np.float32)
 
     def explanation(
         self, models: ExportedModels, query: str, document: str, role: str

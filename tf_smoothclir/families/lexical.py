@@ -125,11 +125,11 @@ class Lexical(Family):
             some = slice(begin, begin + _PAIRS_PER_CALL)
             words = parts.query_reader.batch(queries[some]).matrix()
             passages = parts.model.passages(parts.document_reader.batch(documents[some]))
-            number = passages.number_of_each()
-            words = words[np.repeat(np.arange(len(number)), number)]
+            of_each = passages.number_of_each()
+            words = words[np.repeat(np.arange(len(of_each)), of_each)]
             products = words.multiply(parts.model.impacts(passages, parts.spelling)).sum(axis=1)
             of_passages = np.asarray(products, np.float32).ravel()
-            scores.append(np.maximum.reduceat(of_passages, np.cumsum(number) - number))
+            scores.append(np.maximum.reduceat(of_passages, np.cumsum(of_each) - of_each))
         return np.concatenate(scores)
 
     def explanation(self, models, query, document, role):
@@ -151,8 +151,8 @@ def _earlier_table(settings: RunSettings) -> Any:
 
     if (initial := initial_run(settings)) is None:
         return None
-    found = LexicalModel.load(initial.lexical).table  # the vocabularies are the same
-    return types.SimpleNamespace(table=lambda *vocabularies_and_background: found)
+    table = LexicalModel.load(initial.lexical).table  # the vocabularies are the same
+    return types.SimpleNamespace(table=lambda *vocabularies_and_background: table)
 
 
 def read_dictionary(settings: RunSettings) -> Dictionary | None:

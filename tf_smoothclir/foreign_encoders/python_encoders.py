@@ -57,9 +57,9 @@ class PythonEncoder(PrefixedEncoder):
 
 def _methods(model: Any, name: str) -> tuple[Callable, Callable]:
     for names in _METHODS:
-        found = [getattr(model, method, None) for method in names]
-        if all(map(callable, found)):
-            of_queries, of_documents = found
+        methods = [getattr(model, method, None) for method in names]
+        if all(map(callable, methods)):
+            of_queries, of_documents = methods
             if names[0] == "embed_query":
                 of_queries = functools.partial(_each, of_queries)
             return of_queries, of_documents

@@ -87,7 +87,8 @@ class Fusion:
 
     def with_share(self, part: str, share: float) -> Fusion:
         """The fusion in which "dense" or "encoder" takes a share from all others alike."""
-        shares = {name: own * (1 - share) for name, own in self.shares.items()} | {part: share}
+        shares = {name: before * (1 - share) for name, before in self.shares.items()}
+        shares[part] = share
         return dataclasses.replace(self, share=shares["dense"], encoder_share=shares["encoder"])
 
     @property
@@ -164,10 +165,10 @@ def reciprocal_ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
     Args:
         scores: `[rankings, documents]` float32.
     """
-    found = np.zeros(np.shape(scores), np.float32)
-    for row, own in zip(found, scores):
-        best = highest(own, min(DEPTH, len(own)))
-        descending = -own[best]
+    points = np.zeros(np.shape(scores), np.float32)
+    for row, of_query in zip(points, scores):
+        best = highest(of_query, min(DEPTH, len(of_query)))
+        descending = -of_query[best]
         ranks = 1 + np.searchsorted(np.sort(descending), descending)
-        row[best] = np.where(own[best] > 0, RANK_CONSTANT / (RANK_CONSTANT + ranks), 0)
-    return found
+        row[best] = np.where(of_query[best] > 0, RANK_CONSTANT / (RANK_CONSTANT + ranks), 0)
+    return points

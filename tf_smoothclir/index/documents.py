@@ -79,9 +79,9 @@ class DocumentStore:
 
     def positions(self, ids: Sequence[str], among: np.ndarray) -> np.ndarray:
         """The positions of documents, which are looked for `among` some positions first."""
-        found = []
+        positions = []
         for id_, hashed in zip(ids, hash_ids(ids)):
             same = among[self.hashes[among] == hashed]
             same = same if len(same) else np.flatnonzero(self.hashes == hashed)
-            found.append(next(place for place in same if self[place].id == id_))
-        return np.array(found, np.int64)
+            positions.append(next(place for place in same if self[place].id == id_))
+        return np.array(positions, np.int64)

@@ -143,9 +143,9 @@ class LexicalHalf:
             self._write_vectors(directory, documents)
         for name in (_IMPACT_ROWS, _COUNT_ROWS):
             delete_rows(directory, name)
-        passages, number = len(impacts) if has_passages else 0, int(lengths.sum())
-        summary = f"{number} impacts of query words"
-        return dataclasses.asdict(LexicalNote(summary, number, self._feedback, passages))
+        passages, total = len(impacts) if has_passages else 0, int(lengths.sum())
+        summary = f"{total} impacts of query words"
+        return dataclasses.asdict(LexicalNote(summary, total, self._feedback, passages))
 
     def _write_vectors(self, directory: Path, documents: DocumentStore) -> None:
         words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)

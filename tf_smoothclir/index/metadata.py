@@ -51,18 +51,18 @@ _FUNCTIONS = {*_OPERATORS, *_NAMED}
 def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
     """Writes the columns of all documents; no file where there are none."""
     columns: dict[str, list] = {}
-    number = 0
-    for number, row in enumerate(map(_flat, rows), 1):
+    count = 0
+    for count, row in enumerate(map(_flat, rows), 1):
         for name, value in row.items():
             column = columns.setdefault(name, [])
-            column += [None] * (number - 1 - len(column))
+            column += [None] * (count - 1 - len(column))
             column.append(value)
     columns = {
         name: c + [None] * (documents - len(c))
         for name, c in columns.items()
         if set(map(id, c)) != {id(None)}
     }
-    if not columns or number != documents:
+    if not columns or count != documents:
         return
     import pyarrow as pa
     from pyarrow import parquet
@@ -147,7 +147,7 @@ class Metadata:
     @functools.cached_property
     def facets(self) -> dict[str, list]:
         """Column -> its values, most frequent first; empty where there are too many to choose."""
-        found: dict[str, list] = {}
+        values_of: dict[str, list] = {}
         for name in self._table.column_names if self._table is not None else ():
             try:
                 counts = self._table[name].drop_null().value_counts()
@@ -155,8 +155,8 @@ class Metadata:
                 counts = ()
             few = 1 < len(counts) <= _MOST_VALUES
             values = sorted(counts.to_pylist(), key=lambda one: -one["counts"]) if few else ()
-            found[name] = [plain(one["values"]) for one in values]
-        return found
+            values_of[name] = [plain(one["values"]) for one in values]
+        return values_of
 
     def mask(self, expression: str) -> np.ndarray | None:
         """The documents for which an expression is true, `[documents]` bool; None for "".

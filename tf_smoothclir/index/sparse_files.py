@@ -78,17 +78,17 @@ def write_postings(
     def allocate(field: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
         return map_array(directory / f"{name}.{field}", dtype, shape, mode="w+")
 
-    found = filled_postings(chunks, lengths, documents, allocate)
+    postings = filled_postings(chunks, lengths, documents, allocate)
     for field, array, dtype in (
-        ("ends", found.rare.ends, "<i8"),
-        ("common", found.common, "<i4"),
+        ("ends", postings.rare.ends, "<i8"),
+        ("common", postings.common, "<i4"),
     ):
         with open_to_write(directory / f"{name}.{field}") as file:
             write_array(file, array, dtype)
-    for array in (found.rare.ids, found.rare.values, found.common_values):
+    for array in (postings.rare.ids, postings.rare.values, postings.common_values):
         if isinstance(array, np.memmap):
             array.flush()
-    return found
+    return postings
 
 
 def open_postings(directory: Path, name: str, documents: int) -> Postings:

@@ -63,9 +63,9 @@ class Dictionary:
         numbers = _probabilities(path, lines, values)
         entries: dict[tuple[str, str], float] = {}
         left = 0
-        for number, (first, second) in enumerate(zip(*tokens)):
+        for entry, (first, second) in enumerate(zip(*tokens)):
             left += not (first and second)
-            share = 1.0 if numbers is None else numbers[number] / max(len(second), 1)
+            share = 1.0 if numbers is None else numbers[entry] / max(len(second), 1)
             for pair in itertools.product(first, second):
                 entries[pair] = max(share, entries.get(pair, 0.0))
         if not entries:
@@ -127,25 +127,25 @@ class Dictionary:
 
 def mixed(table: sp.csr_array, other: sp.csr_array, share: float) -> sp.csr_array:
     """(1 - share) table + share other; float32, without zeros."""
-    found = sp.csr_array((1 - share) * table + share * other).astype(np.float32)
-    found.eliminate_zeros()
-    return found
+    mixture = sp.csr_array((1 - share) * table + share * other).astype(np.float32)
+    mixture.eliminate_zeros()
+    return mixture
 
 
 def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[float]]:
     """The number of each line, its words, and its number where lines have one."""
-    lines, first, second, values, number = [], [], [], [], None
+    lines, first, second, values, columns = [], [], [], [], None
     for line, text in read_lines(path):
         fields = text.strip().split("\t" if "\t" in text else None)
-        if number is None and len(fields) in (2, 3):
-            number = len(fields)
-        if len(fields) != number:
-            wanted = number or "2 or 3"
+        if columns is None and len(fields) in (2, 3):
+            columns = len(fields)
+        if len(fields) != columns:
+            wanted = columns or "2 or 3"
             raise _bad(path, line, f"{len(fields)} columns instead of {wanted}")
         lines.append(line)
         first.append(fields[0])
         second.append(fields[1])
-        if number == 3:
+        if columns == 3:
             values.append(_number(path, line, fields[2]))
     return lines, (first, second), values
 
@@ -155,12 +155,12 @@ def _tokens(word: str, tokens: str) -> list[str]:
 
     Of scripts without spaces, pairs say more than their characters.
     """
-    found = tokens.split()
-    unspaced = any(map(is_unspaced, found)) and all(token[0].isalnum() for token in found)
-    is_one = len(found) == 1 or (unspaced and len(word.split()) == 1)
+    parts = tokens.split()
+    unspaced = any(map(is_unspaced, parts)) and all(token[0].isalnum() for token in parts)
+    is_one = len(parts) == 1 or (unspaced and len(word.split()) == 1)
     if not is_one or word in _EMPTY_WORDS:
         return []
-    return list(dict.fromkeys(list(filter(is_pair, found)) or found))
+    return list(dict.fromkeys(list(filter(is_pair, parts)) or parts))
 
 
 def _number(path: Path, line: int, text: str) -> float:

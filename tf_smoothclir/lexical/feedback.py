@@ -100,8 +100,8 @@ class Feedback:
                 last of them, and any others.
             scores: `[best]` float32, their scores.
         """
-        if (found := self.similarity(best, scores)) is not None:
-            found.add_to(similarities)
+        if (similarity := self.similarity(best, scores)) is not None:
+            similarity.add_to(similarities)
 
     def similarity(self, best: np.ndarray, scores: np.ndarray) -> Similarity | None:
         """Similarity to the first documents of `add_similarities`; None if none has a score."""

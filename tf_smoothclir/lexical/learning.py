@@ -254,21 +254,21 @@ class _Learner:
         retrieval_set = self._texts.retrieval_set
         unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
         candidates = max(0, min(_CANDIDATES, unjudged))
-        parts = [self._training[chosen & (fold == number)] for number in range(_FOLDS)]
+        parts = [self._training[chosen & (fold == fold_number)] for fold_number in range(_FOLDS)]
         # A fold of a very small set may have no mates.
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates[0], rows).any()]
-        others = [self._training[fold != number] for number in used]
+        others = [self._training[fold != fold_number] for fold_number in used]
         tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
         tables = [self._mixed(pruned(learned)) for learned in tables]
         queries: list[sp.csr_array] = []
         features: list[list[np.ndarray]] = [[] for _ in model.fields]
-        for number, table in zip(used, tables):
-            rows = parts[number]
-            found = self._field_impacts(model.fields, table, rows)
-            asked, passages = self._hard_candidates(rows, found[0], candidates)
+        for fold_number, table in zip(used, tables):
+            rows = parts[fold_number]
+            impacts = self._field_impacts(model.fields, table, rows)
+            asked, passages = self._hard_candidates(rows, impacts[0], candidates)
             queries.append(self._texts.queries[asked])
-            for field, own in zip(features, found):
-                field.append(candidate_features(queries[-1], own, passages))
+            for field, of_field in zip(features, impacts):
+                field.append(candidate_features(queries[-1], of_field, passages))
         asked = sp.csr_array(sp.vstack(queries, format="csr"))
         return learn_word_weights(asked, list(map(np.concatenate, features))).astype(np.float32)
 
@@ -286,7 +286,7 @@ class _Learner:
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
-            return (scores * own for own in factors)
+            return (scores * of_lengths for of_lengths in factors)
 
         measured = self._validation.per_query(variants)
         chosen = 0
@@ -319,7 +319,7 @@ class _Learner:
         each the best passage.
         """
         chosen = np.isin(self._mates[0], rows)
-        queries, documents = (own[chosen] for own in self._mates)
+        queries, documents = (pair_rows[chosen] for pair_rows in self._mates)
         postings = Postings.of(found, self._documents.passages.firsts)
         candidates = np.empty((len(queries), 1 + number), np.int64)
         for _, chunk in query_chunks(np.unique(queries), postings.rows):
@@ -344,4 +344,4 @@ def unjudged_top(
     places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
     scores[places, retrieval_set.document_rows[judged]] = -np.inf
     best = (highest(row, number) for row in scores)  # and all that equal the last
-    return np.stack([own[np.argsort(-row[own])[:number]] for row, own in zip(scores, best)])
+    return np.stack([rows[np.argsort(-row[rows])[:number]] for row, rows in zip(scores, best)])

@@ -73,13 +73,13 @@ class LexicalModel(_Choices):
         """Impacts of each field, without the weights."""
         factors = self.length_factors(np.diff(passages.offsets))
         alike = spelling + self.lookalikes
-        found = [
+        by_field = [
             impacts(passages.matrix(field), self.table, alike, self.background, self.psq)
             for field in self.fields
         ]
-        for field in found:
+        for field in by_field:
             field.data *= factors[entry_rows(field)]
-        return found
+        return by_field
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
         """M(w | t), `[document words, query words]` float32."""
@@ -112,9 +112,9 @@ class LexicalModel(_Choices):
         if arrays["weights"].shape != (len(chosen.fields), len(arrays["background"])):
             reason = f"its arrays do not fit (weights has the shape {arrays['weights'].shape})"
             raise input_error(path, reason, _REMEDY)
-        found = _Saved.__new__(_Saved)
-        found.__dict__.update(arrays, path=path, **vars(chosen))
-        return found
+        model = _Saved.__new__(_Saved)
+        model.__dict__.update(arrays, path=path, **vars(chosen))
+        return model
 
     def choices(self) -> dict:
         """Choices made on validation, and their seconds, for `metrics.json`."""
@@ -174,5 +174,6 @@ class _Saved(LexicalModel):
 
 def weighted_sum(fields: list[sp.csr_array], weights: np.ndarray) -> sp.csr_array:
     """Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32."""
-    scaled = (field @ sp.diags_array(own.astype(np.float32)) for field, own in zip(fields, weights))
+    diagonals = map(sp.diags_array, weights.astype(np.float32))
+    scaled = (field @ diagonal for field, diagonal in zip(fields, diagonals))
     return sp.csr_array(sum(scaled))

@@ -39,13 +39,13 @@ class PlainReader:
     def queries(self, texts: Sequence[str]) -> tuple[Words, list[QueryReading]]:
         """The words of queries, and what is known of each."""
         tokens = [self._tokens(text) for text in texts]
-        return self._words(tokens), [self._reading(own) for own in tokens]
+        return self._words(tokens), [self._reading(of_query) for of_query in tokens]
 
     def _tokens(self, text: str) -> list[str]:
         return tokens_of(text, self._pretokenized)[: self._max_tokens]
 
     def _words(self, tokens: list[list[str]]) -> Words:
-        ids = [self._ids.get(token, NO_WORD) for own in tokens for token in own]
+        ids = [self._ids.get(token, NO_WORD) for of_query in tokens for token in of_query]
         ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         return Words(np.array(ids, np.int32), ends, self.size)
 

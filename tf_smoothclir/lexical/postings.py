@@ -108,10 +108,10 @@ class Postings:
     @functools.cached_property
     def _several(self) -> tuple[np.ndarray, ...]:
         """Whether each row begins a document; which ones have several, and these rows, in order."""
-        number = np.diff(self.firsts)
-        several = np.flatnonzero(number > 1)  # few, as a rule
-        begins = np.cumsum(number[several]) - number[several]
-        rows = np.repeat(self.firsts[several] - begins, number[several])
+        of_each = np.diff(self.firsts)
+        several = np.flatnonzero(of_each > 1)  # few, as a rule
+        begins = np.cumsum(of_each[several]) - of_each[several]
+        rows = np.repeat(self.firsts[several] - begins, of_each[several])
         is_first = np.bincount(self.firsts[:-1], minlength=self.rows).astype(bool)
         return is_first, several, rows + np.arange(len(rows)), begins
 
@@ -198,15 +198,17 @@ def filled_postings(
     next_free, first = ends[:-1].copy(), 0
     for chunk in chunks:
         by_word = chunk.tocsc()
-        own = np.diff(by_word.indptr)  # documents of each word in this chunk
-        rows, in_common = first + by_word.indices, np.repeat(places, own)
+        counts = np.diff(by_word.indptr)  # documents of each word in this chunk
+        rows, in_common = first + by_word.indices, np.repeat(places, counts)
         whole = in_common >= 0
         common_values[in_common[whole], rows[whole]] = by_word.data[whole]
-        own[common] = 0
+        counts[common] = 0
         # Word by word, as many places from the next free one on as the chunk has documents.
-        targets = np.arange(own.sum()) + np.repeat(next_free - np.cumsum(own) + own, own)
+        targets = np.arange(counts.sum()) + np.repeat(
+            next_free - np.cumsum(counts) + counts, counts
+        )
         rare.ids[targets], rare.values[targets] = rows[~whole], by_word.data[~whole]
-        next_free += own
+        next_free += counts
         first += chunk.shape[0]
     return Postings(rare, common, common_values)
 
@@ -227,6 +229,6 @@ def highest(scores: np.ndarray, depth: int) -> np.ndarray:
         largest = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
         places = np.flatnonzero(scores >= np.partition(largest, -depth)[-depth])
     # An exact selection among the few that are left, ties of the last one included.
-    found = scores[places]
-    best = np.flatnonzero(found >= np.partition(found, -depth)[-depth])
+    candidates = scores[places]
+    best = np.flatnonzero(candidates >= np.partition(candidates, -depth)[-depth])
     return best if isinstance(places, slice) else places[best]

@@ -87,13 +87,14 @@ def _translated(
     """
     query_words, document_words = vocabularies
     if query_words == document_words:
-        found = tokens.copy()  # words after the vocabulary too: towers know them by their n-grams
+        # Words after the vocabulary too: towers know them by their n-grams.
+        translated = tokens.copy()
     else:
         ids = {word: id_ for id_, word in enumerate(query_words)}
         spelled_alike = np.array(
             [*(ids.get(word, _NO_TOKEN) for word in document_words), _NO_TOKEN]
         )
-        found = spelled_alike[np.minimum(tokens, len(document_words))]
+        translated = spelled_alike[np.minimum(tokens, len(document_words))]
     row = np.minimum(tokens, table.shape[0])
     bounds = np.append(table.indptr, table.indptr[-1])  # of a row without entries, at the end
     begins, ends = bounds[row], bounds[row + 1]
@@ -101,5 +102,5 @@ def _translated(
     drawn = sums[begins] + random.random(len(tokens)) * (sums[ends] - sums[begins])
     entries = np.clip(np.searchsorted(sums, drawn, side="right") - 1, begins, ends - 1)
     has_entry = ends > begins
-    found[has_entry] = table.indices[entries[has_entry]]
-    return found
+    translated[has_entry] = table.indices[entries[has_entry]]
+    return translated

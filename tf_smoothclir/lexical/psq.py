@@ -79,7 +79,7 @@ def impacts(
         asked = np.zeros(mixed.shape[1], bool)
         asked[words] = True
         mixed = kept_entries(mixed, asked[mixed.indices])
-    found = sp.csr_array(documents @ mixed)
+    expected = sp.csr_array(documents @ mixed)
     odds = settings.odds(background)
-    found.data = np.log1p(found.data * odds[found.indices]).astype(np.float32)
-    return found
+    expected.data = np.log1p(expected.data * odds[expected.indices]).astype(np.float32)
+    return expected

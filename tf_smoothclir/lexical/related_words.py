@@ -61,8 +61,8 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
         part = sp.triu(kept_entries(cosines, cosines.data >= _LEAST_COSINE), k=1, format="csr")
         parts = part.data**_POWER, part.indices + begin, part.indptr
         above.append(sp.csr_array(parts, shape=(part.shape[0], len(words))))
-    found = sp.csr_array(sp.vstack(above, format="csr"))
-    return sp.csr_array(found + found.T)
+    upper = sp.csr_array(sp.vstack(above, format="csr"))
+    return sp.csr_array(upper + upper.T)
 
 
 def lookalikes(similar: sp.csr_array) -> sp.csr_array:
@@ -83,15 +83,15 @@ def _ngram_vectors(words: Sequence[str]) -> sp.csr_array:
     # The n-gram that begins at each character, as a number: that of the one before it in the
     # alphabet of shorter ones, and its last character.
     grams, places, total = codes.astype(np.int64), np.arange(len(codes)), 0
-    found = []
+    cells = []
     for length in range(2, _LONGEST + 1):
         inside = places + length <= ends[places]
         places, grams = places[inside], grams[inside]
         _, grams = np.unique(grams << 21 | codes[places + length - 1], return_inverse=True)
         if length >= _SHORTEST:
-            found.append((rows[places], total + grams))
+            cells.append((rows[places], total + grams))
             total += grams.max(initial=-1) + 1
-    row, column = (np.concatenate(own).astype(np.int32) for own in zip(*found))
+    row, column = (np.concatenate(parts).astype(np.int32) for parts in zip(*cells))
     shape = len(words), total
     has = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=shape)
     has.sum_duplicates()  # an n-gram counts once in a word

@@ -106,18 +106,18 @@ class ScoredDocuments:
             return rows
         ids = [self._texts.retrieval_set.query_ids[row] for row in pairs.training]
         half = hash_ids(ids, f"answers {seed}") % np.uint64(2)
-        parts = [pairs.training[half != number] for number in range(2)]
-        for number, table in enumerate(map(pruned, pairs.tables(FLAT, 0.0, parts))):
-            held_out = np.isin(queries, pairs.training[half == number])
+        parts = [pairs.training[half != half_number] for half_number in range(2)]
+        for half_number, table in enumerate(map(pruned, pairs.tables(FLAT, 0.0, parts))):
+            held_out = np.isin(queries, pairs.training[half == half_number])
             asked = np.flatnonzero(held_out & has_several)
             for begin in range(0, len(asked), _PAIRS_AT_ONCE):
-                own = asked[begin : begin + _PAIRS_AT_ONCE]
-                ranges = [np.arange(*firsts[row : row + 2]) for row in documents[own]]
+                some = asked[begin : begin + _PAIRS_AT_ONCE]
+                ranges = [np.arange(*firsts[row : row + 2]) for row in documents[some]]
                 lengths = list(map(len, ranges))
-                texts = self._texts.queries[np.repeat(queries[own], lengths)]
+                texts = self._texts.queries[np.repeat(queries[some], lengths)]
                 shares = self.share(FLAT)[np.concatenate(ranges)]
-                found = self.impacts(shares, table, texts.indices)
-                scores = np.asarray(texts.multiply(found).sum(axis=1)).ravel()
+                of_words = self.impacts(shares, table, texts.indices)
+                scores = np.asarray(texts.multiply(of_words).sum(axis=1)).ravel()
                 of_pairs = np.split(scores, np.cumsum(lengths)[:-1])
-                rows[own] += [of_pair.argmax() for of_pair in of_pairs]
+                rows[some] += [of_pair.argmax() for of_pair in of_pairs]
         return rows

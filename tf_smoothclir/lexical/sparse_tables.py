@@ -46,7 +46,7 @@ def cells(
         Rows and columns of the cells, in order, and the number of the cell of each value; int32.
     """
     places = np.empty(len(columns), np.int32)
-    found, number = [(np.zeros(0, np.int32),) * 2], 0
+    parts, total = [(np.zeros(0, np.int32),) * 2], 0
     steps = np.searchsorted(ends, np.arange(0, ends[-1], _CELLS_AT_ONCE))
     for begin, end in itertools.pairwise([*steps.tolist(), len(ends) - 1]):
         part = slice(ends[begin], ends[end])
@@ -57,10 +57,10 @@ def cells(
         rows = np.repeat(np.arange(begin, end, dtype=np.int32), np.diff(own_ends))
         first = np.ones(len(rows), bool)  # unlike the place before it
         first[1:] = (np.diff(rows) != 0) | (np.diff(ordered.indices) != 0)
-        places[part][ordered.data] = number - 1 + np.cumsum(first, dtype=np.int32)
-        found.append((rows[first], ordered.indices[first]))
-        number += len(found[-1][0])
-    rows, columns = map(np.concatenate, zip(*found))
+        places[part][ordered.data] = total - 1 + np.cumsum(first, dtype=np.int32)
+        parts.append((rows[first], ordered.indices[first]))
+        total += len(parts[-1][0])
+    rows, columns = map(np.concatenate, zip(*parts))
     return rows, columns, places
 
 
@@ -85,9 +85,9 @@ def rows_of_1(table: sp.csr_array) -> sp.csr_array:
     """A table whose rows are scaled to a sum of 1, but for empty ones; float32."""
     sums = np.asarray(table.sum(axis=1, dtype=np.float64)).ravel()
     scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
-    found = sp.csr_array(table, dtype=np.float32)
-    found.data = (table.data * scale[entry_rows(table)]).astype(np.float32)
-    return found
+    scaled = sp.csr_array(table, dtype=np.float32)
+    scaled.data = (table.data * scale[entry_rows(table)]).astype(np.float32)
+    return scaled
 
 
 def unit_rows(vectors: sp.csr_array) -> sp.csr_array:

@@ -93,14 +93,14 @@ class QueryReader(TextReader):
         Words that only documents have count by their spelling.
         """
         ids = self._ids(words)
-        own = tf.where(ids < self._own_size, WORDS, SPELLING)
-        known = tf.where(ids == NO_WORD, NOTHING, own)
+        evidence = tf.where(ids < self._own_size, WORDS, SPELLING)
+        known = tf.where(ids == NO_WORD, NOTHING, evidence)
         return _tokens(words, ids), evidence_of(words, known)
 
     def _ids(self, words: tf.RaggedTensor) -> tf.Tensor:
-        own, spelled = (_known_ids(encoder, words) for encoder in (self._own, self._spelled))
+        known, spelled = (_known_ids(encoder, words) for encoder in (self._own, self._spelled))
         spelled = tf.where(spelled == NO_WORD, NO_WORD, self._own_size + spelled)
-        return tf.where(own == NO_WORD, spelled, own)
+        return tf.where(known == NO_WORD, spelled, known)
 
 
 def _known_ids(encoder: TextEncoder, words: tf.RaggedTensor) -> tf.Tensor:

@@ -66,9 +66,9 @@ class LexicalTexts:
         queries, documents = self.vocabularies
         if queries != documents:
             return sp.csr_array(self.spelling.shape, dtype=np.float32)
-        found = lookalikes(self.similar_words[0])
-        found.resize(self.spelling.shape)
-        return found
+        alike = lookalikes(self.similar_words[0])
+        alike.resize(self.spelling.shape)
+        return alike
 
     @functools.cached_property
     def _feedback(self) -> Feedback:
@@ -89,8 +89,8 @@ class LexicalTexts:
         """A model over the set."""
         if self._latest[0] is not model:
             passages = model.passages(self.documents)
-            found = model.impacts(passages, self.spelling)
-            self._latest = model, Postings.of(found, passages.firsts)
+            impacts = model.impacts(passages, self.spelling)
+            self._latest = model, Postings.of(impacts, passages.firsts)
         sums = self._latest[1].sums
         return self.with_feedback(lambda rows: sums(self.queries[rows]), model.feedback)
 

@@ -108,10 +108,10 @@ class TrainingPairs:
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
     ) -> tuple[sp.csr_array, sp.csr_array]:
-        found = self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]
+        texts = self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]
         if not with_lower:
-            return found
-        both = zip(found, self._of_lower_grades(profile))
+            return texts
+        both = zip(texts, self._of_lower_grades(profile))
         queries, documents = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in both)
         return queries, documents
 

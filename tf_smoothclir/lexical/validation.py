@@ -60,16 +60,16 @@ class Validation:
         """
         measured: list[list] = []
         for chosen in self._chunks():
-            for number, scores in enumerate(variants(self._lists.query_rows[chosen])):
-                if number == len(measured):
+            for variant, scores in enumerate(variants(self._lists.query_rows[chosen])):
+                if variant == len(measured):
                     measured.append([])
-                measured[number] += map(self._of_list, chosen, scores)
+                measured[variant] += map(self._of_list, chosen, scores)
         return [self._metrics(lists) for lists in measured]
 
     def deviation(self, rows: ScoreRows) -> float:
         """The standard deviation of the scores of a query, the mean over the queries."""
-        found = [rows(self._lists.query_rows[chosen]).std(axis=1) for chosen in self._chunks()]
-        return float(np.concatenate(found).mean())
+        deviations = [rows(self._lists.query_rows[chosen]).std(axis=1) for chosen in self._chunks()]
+        return float(np.concatenate(deviations).mean())
 
     def _chunks(self) -> Iterator[np.ndarray]:
         for _, chosen in query_chunks(self._chosen, len(self._set.document_ids)):

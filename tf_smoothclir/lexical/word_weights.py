@@ -42,17 +42,17 @@ def candidate_features(
         `[words of all queries, candidates]` float32, in the order of the data of `queries`.
     """
     by_word, rows = impacts.tocsc(), entry_rows(queries)
-    found = np.empty((len(rows), candidates.shape[1]), np.float32)
+    features = np.empty((len(rows), candidates.shape[1]), np.float32)
     order = np.argsort(queries.indices, kind="stable")
     words, begins = np.unique(queries.indices[order], return_index=True)
     of_word = np.zeros(impacts.shape[0], np.float32)
     for word, places in zip(words, np.split(order, begins[1:])):
         entries = slice(*by_word.indptr[word : word + 2])
         of_word[by_word.indices[entries]] = by_word.data[entries]
-        found[places] = of_word[candidates[rows[places]]]
+        features[places] = of_word[candidates[rows[places]]]
         of_word[by_word.indices[entries]] = 0
-    found *= queries.data[:, None]
-    return found
+    features *= queries.data[:, None]
+    return features
 
 
 def learn_word_weights(
@@ -70,13 +70,13 @@ def learn_word_weights(
     starts = np.log([_FIRST_SCALE * 0.1**field for field in range(fields)])
 
     def weights_of(parameters: np.ndarray) -> np.ndarray:
-        scales, own = parameters[:fields], parameters[fields:].reshape(fields, len(used))
-        return np.exp(starts[:, None] + scales[:, None] + own)
+        scales, of_words = parameters[:fields], parameters[fields:].reshape(fields, len(used))
+        return np.exp(starts[:, None] + scales[:, None] + of_words)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         weights, scores = weights_of(parameters), 0.0
-        for field, own in zip(features, weights.astype(np.float32)):
-            of_queries.data = own[words]
+        for field, of_field in zip(features, weights.astype(np.float32)):
+            of_queries.data = of_field[words]
             scores = scores + (of_queries @ field).astype(float)
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)
@@ -86,17 +86,17 @@ def learn_word_weights(
         errors[:, 0] -= 1
         errors = errors.astype(np.float32)[rows]
         of_words = (np.einsum("wc,wc->w", field, errors) for field in features)
-        slopes = weights * [np.bincount(words, own, len(used)) for own in of_words]
+        slopes = weights * [np.bincount(words, of_field, len(used)) for of_field in of_words]
         slope = np.concatenate([slopes.sum(axis=1), slopes.ravel()])
         return value, slope + penalty * parameters
 
-    found = scipy.optimize.minimize(
+    best = scipy.optimize.minimize(
         loss,
         np.zeros(fields * (1 + len(used))),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": _ITERATIONS},
     ).x
-    result = np.repeat(np.exp(starts + found[:fields])[:, None], queries.shape[1], axis=1)
-    result[:, used] = weights_of(found)
+    result = np.repeat(np.exp(starts + best[:fields])[:, None], queries.shape[1], axis=1)
+    result[:, used] = weights_of(best)
     return result

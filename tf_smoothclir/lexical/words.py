@@ -51,14 +51,14 @@ class Words:
         if not longest or lengths.max(initial=0) <= longest:
             return self
         step = max(1, longest // 2)
-        number = 1 + np.maximum(0, -(-(lengths - longest) // step))
-        firsts = np.append(0, np.cumsum(number))
-        texts = np.repeat(np.arange(len(lengths)), number)
-        own = np.minimum(lengths, longest)[texts]
-        begins = np.minimum(step * (np.arange(firsts[-1]) - firsts[texts]), lengths[texts] - own)
+        of_each = 1 + np.maximum(0, -(-(lengths - longest) // step))
+        firsts = np.append(0, np.cumsum(of_each))
+        texts = np.repeat(np.arange(len(lengths)), of_each)
+        sizes = np.minimum(lengths, longest)[texts]
+        begins = np.minimum(step * (np.arange(firsts[-1]) - firsts[texts]), lengths[texts] - sizes)
         starts = begins if self.starts is None else begins + self.starts[texts]
-        offsets = np.append(0, np.cumsum(own))
-        ids = self.ids[_ranges(self.offsets[texts] + begins, own)]
+        offsets = np.append(0, np.cumsum(sizes))
+        ids = self.ids[_ranges(self.offsets[texts] + begins, sizes)]
         return Words(ids, offsets, self.size, starts, firsts)
 
     def number_of_each(self) -> np.ndarray:
@@ -135,6 +135,6 @@ def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -
     places = {word: place for place, word in enumerate(query_vocabulary) if place >= first}
     rows = np.arange(first, len(document_vocabulary), dtype=np.int32)
     words = enumerate(document_vocabulary[first:], start=len(query_vocabulary) + first)
-    columns = np.array([places.get(word, own) for own, word in words], np.int32)
+    columns = np.array([places.get(word, own_id) for own_id, word in words], np.int32)
     shape = (len(document_vocabulary), len(query_vocabulary) + len(document_vocabulary))
     return sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)

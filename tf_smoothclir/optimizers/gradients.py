@@ -22,11 +22,11 @@ def clipped(gradients: list, norm: tf.Tensor, limit: float) -> list:
     Unlike `tf.clip_by_global_norm`, it costs nothing if the norm is smaller, the usual case.
     None, the gradient of a weight that the loss does not depend on, stays None.
     """
-    found = [gradient for gradient in gradients if gradient is not None]
+    present = [gradient for gradient in gradients if gradient is not None]
     values = tf.cond(
         norm > limit,
-        lambda: [_values(scaled(gradient, limit / norm)) for gradient in found],
-        lambda: [_values(gradient) for gradient in found],
+        lambda: [_values(scaled(gradient, limit / norm)) for gradient in present],
+        lambda: [_values(gradient) for gradient in present],
     )
     values = iter(values)
     return [g if g is None else _with_values(g, next(values)) for g in gradients]

@@ -140,8 +140,8 @@ class SparseRMSprop(SparseAdagrad):
 
     def get_config(self):
         """Returns the arguments of the constructor."""
-        own = {"rho": self.rho, "scaled_gradients": self.scaled_gradients}
-        return {**super().get_config(), **own}
+        config = {"rho": self.rho, "scaled_gradients": self.scaled_gradients}
+        return {**super().get_config(), **config}
 
 
 def _scale_in_place(variable: tf.Variable, factor: float) -> None:

@@ -37,16 +37,16 @@ def print_hits(
     if not hits:
         return
     print("  rank   score  grade  id")
-    for number, hit in enumerate(hits):
+    for place, hit in enumerate(hits):
         text = hit.text if hit.passage is None else f"… {hit.passage} …"
         text = visible(f"{hit.title}: {text}" if hit.title else text)
         shown = text if len(text) <= width else text[: width - 1] + "…"
         if explanations and bold:
-            shown = highlighted(shown, carrying_words(explanations[number]))
+            shown = highlighted(shown, carrying_words(explanations[place]))
         grade = "-" if hit.grade is None else hit.grade
         print(f"  {hit.rank:4}  {hit.shown_score:6.3f}  {grade:>5}  {visible(hit.id)}  {shown}")
         if explanations:
-            print(f"        {visible(shares(explanations[number].without(hit.constant)))}")
+            print(f"        {visible(shares(explanations[place].without(hit.constant)))}")
 
 
 def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:

@@ -64,7 +64,7 @@ class EngineRanker(HitRanker):
                 return []
             return self._documents.search(batch.vectors, depth, self._cut_points)
         parts = [self._parts(batch, place) for place in range(len(batch.texts))]
-        return [self._documents.search_sum(own, depth) for own in parts]
+        return [self._documents.search_sum(of_query, depth) for of_query in parts]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         """Splits the score of each hit into words and towers.
@@ -85,10 +85,10 @@ class EngineRanker(HitRanker):
         fields = [fields[part.half] for fields in self._documents.values(ids)]
         if part.half == "lexical":
             return [
-                part.weight * sum(n * own.get(word, 0) for word, n in part.value.items())
-                for own in fields
+                part.weight * sum(n * value.get(word, 0) for word, n in part.value.items())
+                for value in fields
             ]
-        return [part.weight * np.dot(np.asarray(own, np.float32), part.value) for own in fields]
+        return [part.weight * np.dot(np.asarray(value, np.float32), part.value) for value in fields]
 
     def _parts(self, batch: QueryBatch, place: int) -> list[PartOfQuery]:
         """The parts of a query for the halves with a weight."""

@@ -60,11 +60,11 @@ class SavedTower:
             )
         import tensorflow as tf  # here, because searches need it no earlier, if at all
 
-        found = self._model.words(tf.constant(list(texts), tf.string))
-        words = [word.decode() for word in found["words"].numpy().tolist()]
-        vectors, ends = found["vectors"].numpy(), np.cumsum(found["lengths"].numpy())
+        of_texts = self._model.words(tf.constant(list(texts), tf.string))
+        words = [word.decode() for word in of_texts["words"].numpy().tolist()]
+        vectors, ends = of_texts["vectors"].numpy(), np.cumsum(of_texts["lengths"].numpy())
         parts = map(slice, [0, *ends[:-1]], ends)
-        return [TokenVectors(words[own], vectors[own]) for own in parts]
+        return [TokenVectors(words[part], vectors[part]) for part in parts]
 
 
 ExplainedTower = Encoder | SavedTower
@@ -124,11 +124,11 @@ def explain_by_leaving_out(
     texts = [document if role == "document" else query]
     texts += [" ".join(token for token in tokens if token != word) for word in words]
     if role == "document":  # each alone, as scores may depend on the others
-        found = [score_texts([text])([query])[0, 0] for text in texts]
+        scores = [score_texts([text])([query])[0, 0] for text in texts]
     else:
-        found = score_texts([document])(texts)[:, 0]
-    whole = float(found[0]) if score is None else score
-    losses = [float(found[0] - without) for without in found[1:]]
+        scores = score_texts([document])(texts)[:, 0]
+    whole = float(scores[0]) if score is None else score
+    losses = [float(scores[0] - without) for without in scores[1:]]
     shares = [WordShare(word, loss) for word, loss in zip(words, losses) if loss]
     shares.sort(key=lambda word: -word.share)
     return Explanation(whole, tuple(shares), whole - sum(word.share for word in shares))

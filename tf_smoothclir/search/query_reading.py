@@ -32,7 +32,7 @@ class QueryBatch(NamedTuple):
 
     def of(self, places: list[int]) -> QueryBatch:
         """Some of the queries."""
-        texts, readings = ([own[place] for place in places] for own in self[:2])
+        texts, readings = ([values[place] for place in places] for values in self[:2])
         vectors = None if self.vectors is None else self.vectors[places]
         words = None if self.words is None else [self.words[place] for place in places]
         return QueryBatch(texts, readings, vectors, words)
@@ -78,7 +78,7 @@ def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
     def encoded(queries: Sequence[str]) -> QueryBatch:
         batches = [encode(queries) for encode in encoders]
         of_query = zip(*(batch.readings for batch in batches))
-        readings = [max(own, key=lambda reading: reading.says_something) for own in of_query]
+        readings = [max(of_one, key=lambda reading: reading.says_something) for of_one in of_query]
         vectors = np.concatenate([batch.vectors for batch in batches], axis=1)
         return QueryBatch(list(queries), readings, vectors)
 
@@ -98,7 +98,10 @@ def read_with(
     vectors = None
     if encode is not None:
         _, of_tower, vectors, _ = encode(queries)
-        readings = [own if own.says_something else other for own, other in zip(readings, of_tower)]
+        readings = [
+            by_words if by_words.says_something else other
+            for by_words, other in zip(readings, of_tower)
+        ]
     return QueryBatch(list(queries), readings, vectors, np.split(words.ids, words.offsets[1:-1]))
 
 

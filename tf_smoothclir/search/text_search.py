@@ -132,10 +132,10 @@ class TextSearch:
         """
         batch = self._batch(queries)
         known = [place for place, one in enumerate(batch.readings) if one.says_something]
-        found: list[list[SearchHit]] = [[] for _ in queries]
+        hits_of: list[list[SearchHit]] = [[] for _ in queries]
         for place, hits in zip(known, self.ranker.hits(batch.of(known), depth, filter)):
-            found[place] = hits
-        return found
+            hits_of[place] = hits
+        return hits_of
 
     def read(self, queries: Sequence[str]) -> list[QueryReading]:
         """Returns the evidence of each query."""

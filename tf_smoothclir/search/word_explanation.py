@@ -63,33 +63,35 @@ class WordExplainer:
         of_query = [self._query_word(word) for word in words]
         of_texts = [self._vocabularies[1][word] for word in met]
         is_stop_word = self._lexical.model.background[words] > _STOP_WORD
-        says_something = [np.array([*map(has_letters, own)], bool) for own in (of_query, of_texts)]
+        says_something = [
+            np.array([*map(has_letters, words_there)], bool) for words_there in (of_query, of_texts)
+        ]
         if (says_something[0] & ~is_stop_word).any():
             says_something[0] &= ~is_stop_word
         explanations = []
         ends = np.cumsum(read.number_of_each())
-        for number, (of_words, towers, encoder, feedback) in enumerate(parts.tolist()):
+        for document, (of_words, towers, encoder, feedback) in enumerate(parts.tolist()):
             best = None  # of the passages of the document
-            for row in range(ends[number - 1] if number else 0, ends[number]):
+            for row in range(ends[document - 1] if document else 0, ends[document]):
                 passage = slice(*read.offsets[row : row + 2])
-                own = np.flatnonzero(np.bincount(places[passage], minlength=len(met)))
-                found = probabilities[:, own]
+                words_there = np.flatnonzero(np.bincount(places[passage], minlength=len(met)))
+                chances = probabilities[:, words_there]
                 frequencies = [
-                    _frequencies(places[passage], field(positions[passage]), len(met))[own]
+                    _frequencies(places[passage], field(positions[passage]), len(met))[words_there]
                     for field in fields
                 ]
-                shares = self._shares(words, counts, found, frequencies)
+                shares = self._shares(words, counts, chances, frequencies)
                 if best is None or shares.sum() > best[0].sum():
-                    best = shares, own, found
-            shares, own, found = best
+                    best = shares, words_there, chances
+            shares, words_there, chances = best
             shares *= of_words / (shares.sum() or 1.0)
-            shares *= np.outer(says_something[0], says_something[1][own])
-            of_document = [of_texts[word] for word in own]
+            shares *= np.outer(says_something[0], says_something[1][words_there])
+            of_document = [of_texts[word] for word in words_there]
             if role == "query":
-                explained = _word_shares(of_query, of_document, shares, found)
+                explained = _word_shares(of_query, of_document, shares, chances)
             else:
-                explained = _word_shares(of_document, of_query, shares.T, found.T)
-            score = float(parts[number].sum(dtype=np.float64))
+                explained = _word_shares(of_document, of_query, shares.T, chances.T)
+            score = float(parts[document].sum(dtype=np.float64))
             of_others = towers + encoder + feedback
             remainder = score - of_others - math.fsum(word.share for word in explained)
             explanations.append(Explanation(score, explained, remainder, towers, encoder, feedback))
@@ -122,15 +124,15 @@ class WordExplainer:
 
     def _probabilities(self, words: np.ndarray, met: np.ndarray) -> np.ndarray:
         """M(w | t) of some words of both languages, ascending, `[words, met]` float32."""
-        found = np.zeros((len(words), len(met)), np.float32)
-        for row, word in zip(found, words):
-            own = slice(*self._mixed.indptr[word : word + 2])
-            ids = self._mixed.indices[own]
+        probabilities = np.zeros((len(words), len(met)), np.float32)
+        for row, word in zip(probabilities, words):
+            entries = slice(*self._mixed.indptr[word : word + 2])
+            ids = self._mixed.indices[entries]
             if len(ids):
                 places = np.minimum(np.searchsorted(ids, met), len(ids) - 1)
                 is_there = ids[places] == met
-                row[is_there] = self._mixed.data[own][places[is_there]]
-        return found
+                row[is_there] = self._mixed.data[entries][places[is_there]]
+        return probabilities
 
     @functools.cached_property
     def _mixed(self) -> sp.csc_array:
@@ -143,12 +145,12 @@ class WordExplainer:
     @functools.cached_property
     def _vocabularies(self) -> tuple[list[str], list[str]]:
         directory = self._lexical.vocabulary_dir
-        own, other = (read_vocabulary(directory / f"{role}.txt") for role in ROLES)
-        return own, other
+        queries, documents = (read_vocabulary(directory / f"{role}.txt") for role in ROLES)
+        return queries, documents
 
     def _query_word(self, word: int) -> str:
-        own, other = self._vocabularies
-        return own[word] if word < len(own) else other[word - len(own)]
+        queries, documents = self._vocabularies
+        return queries[word] if word < len(queries) else documents[word - len(queries)]
 
 
 def _frequencies(document: np.ndarray, weights: np.ndarray, words: int) -> np.ndarray:
@@ -170,15 +172,17 @@ def _word_shares(
     order = np.argsort(-totals, kind="stable")[:kept]
     most = np.argsort(-shares[order], axis=1, kind="stable")[:, :_MOST_MATCHES]
     places = order[:, np.newaxis], most
-    found = (array.tolist() for array in (order, totals[order], most))
+    rows = (array.tolist() for array in (order, totals[order], most))
     matched = (array[places].tolist() for array in (probabilities, shares))
     return tuple(
         [
             WordShare(
                 words[row],
                 total,
-                tuple([WordMatch(others[c], p, s) for c, p, s in zip(columns, chances, own) if s]),
+                tuple(
+                    [WordMatch(others[c], p, s) for c, p, s in zip(columns, chances, of_row) if s]
+                ),
             )
-            for row, total, columns, chances, own in zip(*found, *matched)
+            for row, total, columns, chances, of_row in zip(*rows, *matched)
         ]
     )

@@ -107,15 +107,15 @@ class WordRanker(IndexRanker):
         numbers = self.lexical.best_passages(latest.asked.of_passages, positions)
         passages = [
             hit.text
-            if number is None
+            if passage_number is None
             else passage_text(
                 hit.text,
-                number,
+                passage_number,
                 longest,
                 hit.title if text.reads_titles else "",
                 text.pretokenized,
             )
-            for hit, number in zip(hits, numbers)
+            for hit, passage_number in zip(hits, numbers)
         ]
         return [
             hit if passage == hit.text else dataclasses.replace(hit, passage=passage)
@@ -251,9 +251,9 @@ class AskedQuery:
             return None
         least = np.partition(self._lexical[lifted], -depth)[-depth] + self._weight * fed.highest
         bounds = with_feedback(self._lexical, fed.at_most(), self._weight)
-        found = np.flatnonzero(bounds >= least)
-        found = found if mask is None else found[mask[found]]
-        return found if len(found) <= _FEW else None
+        candidates = np.flatnonzero(bounds >= least)
+        candidates = candidates if mask is None else candidates[mask[candidates]]
+        return candidates if len(candidates) <= _FEW else None
 
     def _candidates(
         self, known: np.ndarray, depth: int, mask: np.ndarray | None = None
@@ -264,23 +264,24 @@ class AskedQuery:
             known: `[documents]` float32, the scores without the part of the vectors.
             mask: `[documents]` bool, at least `depth` that may be found; None for all.
         """
-        asked = [own for own in self._vectors.values() if own.vector.any()]  # else every SCS is 0
+        # Of an empty vector every SCS is 0.
+        asked = [vector for vector in self._vectors.values() if vector.vector.any()]
         if self._ranker.fusion.by_ranks:
-            points = (own.weight * own.points for own in asked)
+            points = (vector.weight * vector.points for vector in asked)
             return _highest(sum(points, known), depth, mask)
         if not asked:
             return _highest(known, depth, mask)
         # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
-        products = sum(len(own.vector) * float(own.weight) for own in asked)
+        products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
         lost = 2.0**-22 * (products + float(np.abs(known).max()))
         allowed = len(known) if mask is None else np.count_nonzero(mask)
-        for number in _NEAREST:
-            bounds = sum((own.bounds(number) for own in asked), known)  # no score is higher
+        for nearest in _NEAREST:
+            bounds = sum((vector.bounds(nearest) for vector in asked), known)  # no score is higher
             best = _highest(bounds, min(max(depth, _FIRST), allowed), mask)
             least = np.partition(_about(asked, known, best), -depth)[-depth] - lost
             may_be_among = bounds >= least - lost
             others = np.flatnonzero(may_be_among if mask is None else may_be_among & mask)
-            if len(others) <= number:
+            if len(others) <= nearest:
                 break
         positions = np.unique(np.concatenate([best, others]))
         sums = _about(asked, known, positions)
@@ -318,7 +319,7 @@ class AskedVector:
 
 def _about(asked: Sequence[AskedVector], known: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """The whole scores of some documents, nearly: in float32."""
-    products = (own.weight * own.half.about(own.vector, positions) for own in asked)
+    products = (vector.weight * vector.half.about(vector.vector, positions) for vector in asked)
     return sum(products, known[positions])
 
 

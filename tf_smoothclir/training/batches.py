@@ -146,19 +146,19 @@ class HardNegatives:
                 _drawn(top.document_rows, candidates, streams[part], settings.hard_negatives)
             )
         self.documents.assign(np.concatenate(mined))
-        found = {
+        shares = {
             "per_query": round(float((self.documents.numpy() != _NONE).sum() / len(queries)), 3),
             "refused": round(refused / max(unjudged, 1), 4),
         }
         logging.info(
             "Mining: %.2f documents per query; %.1f%% of the unjudged documents at ranks %d to %d"
             " were refused because they score too close to the relevant one (%.1f s)",
-            found["per_query"],
-            100 * found["refused"],
+            shares["per_query"],
+            100 * shares["refused"],
             *MINED_RANKS,
             time.monotonic() - begin,
         )
-        return found
+        return shares
 
     def _candidates(self, top: Ranking, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Marks what may be taken, and what nobody judged but scores too high."""

@@ -68,16 +68,16 @@ def _texts_in(retrieval_set: RetrievalSet, rows: np.ndarray) -> list[str]:
 
 def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
     """Warns where a mean over a split says little."""
-    number = len(retrieval_set.queries_in(split))
-    if number < _ENOUGH_QUERIES:
+    queries = len(retrieval_set.queries_in(split))
+    if queries < _ENOUGH_QUERIES:
         logging.warning(
             "%s: only %d %s queries. A share of them is certain to about ±%.2f; from %d on, to"
             " ±0.10, from 400 on, to ±0.05. Look at the intervals, judge more queries,"
             " or measure on all judged ones by cross-validation (--folds).",
             retrieval_set.source.name,
-            number,
+            queries,
             split,
-            min(0.98 / number**0.5, 1),  # 1.96 standard errors of a share of a half
+            min(0.98 / queries**0.5, 1),  # 1.96 standard errors of a share of a half
             _ENOUGH_QUERIES,
         )
 
@@ -100,9 +100,9 @@ def folds_of_small_set(retrieval_set: RetrievalSet, settings: RunSettings) -> in
 
 def warn_near_chance(result: dict, settings: RunSettings) -> None:
     """Warns where a finished training ranks hardly better than chance, and says what to do."""
-    documents, found = result["set"]["documents"], result["test"].get("full/MRR@10")
+    documents, measured = result["set"]["documents"], result["test"].get("full/MRR@10")
     by_chance = sum(1 / rank for rank in range(1, min(10, documents) + 1)) / documents
-    if found is None or found - by_chance >= _NEAR_CHANCE * (1 - by_chance):
+    if measured is None or measured - by_chance >= _NEAR_CHANCE * (1 - by_chance):
         return
     is_table_missing = settings.retrieval.families == (settings.retrieval.with_task,)
     others = "; try --preset=best or lexical" if is_table_missing else ""
@@ -110,7 +110,7 @@ def warn_near_chance(result: dict, settings: RunSettings) -> None:
         "The model ranks hardly better than chance: full/MRR@10 is %.3f on test queries, %.3f by"
         " chance. Check that the judgments name the right texts, that both languages are what"
         " --query_language and --document_language say, and judge more queries%s.",
-        found,
+        measured,
         by_chance,
         others,
     )

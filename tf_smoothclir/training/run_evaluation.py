@@ -117,10 +117,10 @@ def _measured(
     cut_points: CutPoints | None = None,
 ) -> tuple[dict, Path]:
     """Evaluates what ranks a set; writes into a directory, and returns what and where."""
-    found = evaluate_splits(
+    evaluations = evaluate_splits(
         retrieval_set, retriever, splits, negatives=negatives, trec_dir=path, measures=measures
     )
-    graded = {split: evaluation.graded(cut_points) for split, evaluation in found.items()}
+    graded = {split: evaluation.graded(cut_points) for split, evaluation in evaluations.items()}
     content = metrics_content(graded, negatives)
     write_json(path / "metrics.json", content)
     return content, path

@@ -73,9 +73,9 @@ class ModelsOverSet:
 
     def add(self, name: str, model: Any) -> None:
         """Adds a model and its retrievers, after its parts; None is learned from the set."""
-        own = family(name)
-        self.models[name] = own.learn(self) if model is None else model
-        self._retrievers[name] = own.retrievers(self.models[name], self)
+        kind = family(name)
+        self.models[name] = kind.learn(self) if model is None else model
+        self._retrievers[name] = kind.retrievers(self.models[name], self)
 
 
 class RunModels(dict[str, Any]):
@@ -121,13 +121,13 @@ def learn_what_needs_no_training(run: RunDirectory, over: ModelsOverSet) -> None
 
 def learned(name: str, run: RunDirectory, over: ModelsOverSet) -> Any:
     """Model of a family, learned unless the run has it."""
-    own = family(name)
-    path = own.path(run)
+    kind = family(name)
+    path = kind.path(run)
     if not path.exists():
-        model = own.learn(over)
+        model = kind.learn(over)
         with run.writing(path) as temporary:
-            own.save(model, temporary)
-    return own.load(run, over.settings)
+            kind.save(model, temporary)
+    return kind.load(run, over.settings)
 
 
 def load_models(run: RunDirectory, dim: int = 0) -> RunModels:
@@ -144,11 +144,11 @@ def load_cut_points(run: RunDirectory, models: RunModels) -> dict[str, CutPoints
     """The cut points of what a trained run ranks with, and of its parts, by name."""
     if not run.cut_points.is_file():
         raise run.incomplete("has not chosen cut points between its grades yet")
-    found, dim = read_cut_points(run.cut_points), models.settings.model.dim
+    cut_points, dim = read_cut_points(run.cut_points), models.settings.model.dim
     if dim != run.settings().model.dim:  # those of a hybrid are found with its fusion
         (name, *others) = models
-        return {} if others else {name: found[f"{name}-{dim}"]}
-    return found
+        return {} if others else {name: cut_points[f"{name}-{dim}"]}
+    return cut_points
 
 
 def load_retriever(
@@ -186,16 +186,16 @@ def check_cut(settings: RunSettings, dim: int) -> None:
 
 def check_retriever(settings: RunSettings, retriever: str) -> None:
     """Checks that a run has what ranks by `retriever`."""
-    own, ranked_by = settings.retrieval.retriever, settings.retrieval.ranks_with
+    trained, ranked_by = settings.retrieval.retriever, settings.retrieval.ranks_with
     if retriever == "reranked" != ranked_by:
         raise input_error(
             f"--retriever={retriever}",
             "the run was trained without a re-ranker",
             "Leave the flag out, or train with --reranker=late_interaction",
         )
-    if retriever not in (ranked_by, *with_parts(own)):
+    if retriever not in (ranked_by, *with_parts(trained)):
         raise input_error(
             f"--retriever={retriever}",
-            f"the run ranks with --retriever={own} and has nothing else to rank by",
+            f"the run ranks with --retriever={trained} and has nothing else to rank by",
             f"Leave the flag out, or train with --retriever={retriever}",
         )

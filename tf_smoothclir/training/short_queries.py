@@ -66,20 +66,20 @@ def grades_by_length(
     first hits that are predicted relevant (recall), and the share of the first hits predicted
     relevant that are (precision).
     """
-    texts, found = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
+    texts, by_length = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
     forms = short_forms(texts, over.settings.text.pretokenized).items()
     in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}
     hits = hits_of_texts(over, in_turn, name)[name]
     is_right, is_called = hits.grades[:, 0] > 0, cut_points.of_hits(hits.scores)[:, 0] > 0
-    for number, label in enumerate(LENGTHS[: len(texts)]):
-        right, called = is_right[number :: len(LENGTHS)], is_called[number :: len(LENGTHS)]
-        found[label] = {
+    for place, label in enumerate(LENGTHS[: len(texts)]):
+        right, called = is_right[place :: len(LENGTHS)], is_called[place :: len(LENGTHS)]
+        by_length[label] = {
             "queries": len(right),
             "right": float(right.mean()),
             "recall": float((right & called).sum() / max(1, right.sum())),
             "precision": float((right & called).sum() / max(1, called.sum())),
         }
-    return found
+    return by_length
 
 
 def _with_texts(source: Source, texts: dict[int, str]) -> Source:
@@ -111,14 +111,14 @@ def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, 
         ]
         for row, text in texts.items()
     }
-    frequency = collections.Counter(word for own in words.values() for word in set(own))
+    frequency = collections.Counter(word for of_text in words.values() for word in set(of_text))
     return {
         row: (
             texts[row],
-            " ".join(own[:FIRST_WORDS]) or texts[row],
-            " ".join(_rarest(own, frequency)) or texts[row],
+            " ".join(of_text[:FIRST_WORDS]) or texts[row],
+            " ".join(_rarest(of_text, frequency)) or texts[row],
         )
-        for row, own in words.items()
+        for row, of_text in words.items()
     }
 
 

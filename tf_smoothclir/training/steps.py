@@ -44,8 +44,9 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
         results = [tf.TensorArray(tf.float32, number) for _ in names]
         results += [tf.TensorArray(tf.int32, number) for _ in (PAIRS, TERMS)]
         for step in tf.range(number):
-            found = train_step(next(batches), exchange)
-            values = [found[name] for name in (*names, PAIRS)] + [found.get(TERMS, found[PAIRS])]
+            of_step = train_step(next(batches), exchange)
+            values = [of_step[name] for name in (*names, PAIRS)]
+            values.append(of_step.get(TERMS, of_step[PAIRS]))
             results = [result.write(step, value) for result, value in zip(results, values)]
         return [result.stack() for result in results]
 

@@ -40,8 +40,8 @@ def configured_loss(settings: RunSettings) -> RankingLoss:
         if not kind.needs_lists:
             _check_grades(loss, model)
     except ValueError as error:
-        own = kind.settings if kind.needs_lists else ("thresholds", *kind.settings)
-        flags = ", ".join(f"--{name}" for name in dict.fromkeys(("loss", *own)))
+        names = kind.settings if kind.needs_lists else ("thresholds", *kind.settings)
+        flags = ", ".join(f"--{name}" for name in dict.fromkeys(("loss", *names)))
         raise InputError(f"{flags}: {error}.") from error
     return loss
 
@@ -158,26 +158,26 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
     shared = settings.text.shared_vocabulary
     for roles in [ROLES] if shared else [(role,) for role in ROLES]:
         tower = getattr(model, f"{roles[0]}_tower")
-        found = occurrences(
+        occurring = occurrences(
             tokenized_set,
             roles,
             size=tower.vocabulary_size,
             dim=tower.dim,
             seed=settings.training.seed,
         )
-        for begin in range(0, len(found.counts), _ROWS_AT_ONCE):
-            rows = found.of_rows(slice(begin, begin + _ROWS_AT_ONCE))
+        for begin in range(0, len(occurring.counts), _ROWS_AT_ONCE):
+            rows = occurring.of_rows(slice(begin, begin + _ROWS_AT_ONCE))
             _set_rows(tower.embeddings, begin, tower.bilingual_scale * rows.vectors())
         if tower.ngram_buckets:
             share = tower.bilingual_scale * _SHARE_OF_NGRAMS
-            pieces = found.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
+            pieces = occurring.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
             for buckets, of_ngrams in pieces:
                 _set_rows(tower.ngram_embeddings, buckets.start, share * of_ngrams.vectors())
         logging.info(
             "%s vectors: %d of %d words occur in a training pair",
             " and ".join(roles).capitalize(),
-            np.count_nonzero(found.counts),
-            len(found.counts) - FIRST_WORD,
+            np.count_nonzero(occurring.counts),
+            len(occurring.counts) - FIRST_WORD,
         )
     if isinstance(model.document_tower, SequenceTower) and not shared:
         model.document_tower.start_like(model.query_tower)

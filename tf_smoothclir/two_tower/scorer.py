@@ -121,14 +121,14 @@ def vectors_of_words(
     model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet
 ) -> tuple[np.ndarray, np.ndarray]:
     """`[vocabulary, dim]` of both roles: each word as a text, zeros for padding and unknown."""
-    found = []
+    of_roles = []
     for role in ROLES:
         encoder = text_encoder(tokenized_set.vocabulary_dir / f"{role}.txt", settings.text, role)
         batches = map(tf.constant, text_batches(tokenized_set.vocabulary(role)))
         vectors = [model.vectors(role, encoder(batch)).numpy() for batch in batches]
-        found.append(np.concatenate(vectors))
-        found[-1][: UNKNOWN_ID + 1] = 0
-    return found[0], found[1]
+        of_roles.append(np.concatenate(vectors))
+        of_roles[-1][: UNKNOWN_ID + 1] = 0
+    return of_roles[0], of_roles[1]
 
 
 def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
