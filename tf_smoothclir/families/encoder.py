@@ -112,11 +112,12 @@ class ForeignEncoderFamily(Family):
                 np.savez(file, **model.head.arrays)
 
     def read(self, path: Path) -> NamedEncoder:
+        saved = read_record(path / _ENCODER, _Saved, "Restore the file, or train again")
+        if not saved.head:
+            return NamedEncoder(saved)
         from tf_smoothclir.foreign_encoders.head import ARRAYS, Head
 
-        saved = read_record(path / _ENCODER, _Saved, "Restore the file, or train again")
-        head = Head(read_arrays(path / _HEAD, *ARRAYS)) if saved.head else None
-        return NamedEncoder(saved, head=head)
+        return NamedEncoder(saved, head=Head(read_arrays(path / _HEAD, *ARRAYS)))
 
     def load(self, run, settings):
         model = self.read(self.path(run))
@@ -184,5 +185,8 @@ class ForeignEncoderFamily(Family):
         encoded = EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir, documents)
         if model.head is None:
             return encoded
-        by_head = model.head.over(encoded)
-        return by_head if documents is None else dataclasses.replace(by_head, documents=documents)
+        if documents is None:
+            return model.head.over(encoded)
+        # Documents of an index are by the head already.
+        queries = model.head.vectors("query", encoded.queries)
+        return dataclasses.replace(encoded, queries=queries)

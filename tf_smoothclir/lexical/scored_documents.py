@@ -61,8 +61,7 @@ class ScoredDocuments:
 
     def impacts(self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray) -> sp.csr_array:
         """Impacts of some words by p(t | d), `[passages, query words]` float32."""
-        alike = self._texts.spelling + self._texts.lookalikes
-        return impacts(shares, table, alike, self.background, self._psq, words)
+        return impacts(shares, table, self._texts.alike, self.background, self._psq, words)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""

@@ -66,9 +66,14 @@ class LexicalTexts:
         queries, documents = self.vocabularies
         if queries != documents:
             return sp.csr_array(self.spelling.shape, dtype=np.float32)
-        alike = lookalikes(self.similar_words[0])
-        alike.resize(self.spelling.shape)
-        return alike
+        near = lookalikes(self.similar_words[0])
+        near.resize(self.spelling.shape)
+        return near
+
+    @functools.cached_property
+    def alike(self) -> sp.csr_array:
+        """Matches of the same spelling, and lookalikes, `[document words, query words]`."""
+        return self.spelling + self.lookalikes
 
     @functools.cached_property
     def _feedback(self) -> Feedback:
