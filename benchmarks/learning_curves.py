@@ -41,7 +41,7 @@ def part_of(data: DataSettings, vectors: str) -> dict:
     return {
         "queries": {query: queries[query] for query in np.array([*queries])[order].tolist()},
         "documents": [{n: one[n] for n in ("id", "title", "text")} for one in documents],
-        "judgments": [tuple(j) for j in judged if j.document_id in ids["document"]],
+        "judgments": [j for j in judged if j.document_id in ids["document"]],
         "splits": {query: splits[query] for query in queries},
     }
 

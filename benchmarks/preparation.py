@@ -40,7 +40,7 @@ def write_toy_world(directory: Path, entities: int, tokens: int = 0) -> None:
     documents = _joined(world.documents(), tokens)
     _write_lines(directory / "documents.tsv", documents)
     known = {f"q{number}" for number in range(_QUERIES)}
-    judgments = (judgment for judgment in world.judgments() if judgment.query_id in known)
+    judgments = (judgment[:3] for judgment in world.judgments() if judgment.query_id in known)
     _write_lines(directory / "judgments.tsv", judgments)
 
 

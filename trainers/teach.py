@@ -2,8 +2,8 @@
 
 It reads documents.* and queries.* of --data_dir, and judgments.* if there are any, and writes a
 set to --output_dir that smoothclir-train takes as its --data_dir. The encoder ranks the documents
-for each query without judgments; a translation table learns from its first hits; then both judge
-together. Queries that people judged keep their judgments, and they alone are test queries.
+for each query without judgments; its first hit counts as the best document, with a weight by its
+lead over the second. Queries that people judged keep theirs, and they alone are test queries.
 With --run_dir, a model is trained on the set and exported there too, as smoothclir-train and
 smoothclir-export do.
 """

@@ -44,6 +44,7 @@ def test_texts(given, texts):
         (row for row in [["q1", "7", 2.0], ("q1", "d8", np.int32(0))]),
         {"q1": {7: 2, "d8": 0}},
         Frame(query_id=["q1", "q1"], document_id=[7, "d8"], grade=[2.0, 0.0]),
+        [("q1", "7", 2, 1.0), ("q1", "d8", 0, None)],
         Frame(qid=["q1", "q1"], docid=[7.0, "d8"], **{"corpus-ID": [7, "d8"], "label": [2, False]}),
     ],
 )
@@ -93,6 +94,7 @@ def test_other_texts_are_errors(given, message):
         ([("q1",)], r"judgments\[0\]: it is \('q1',\), a tuple, not 2 or 3 values"),
         (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not 2 or 3 values"),
         ([("q1", "d1", 0.5)], "the grade is 0.5, a float"),
+        ([("q1", "d1", 1, -1)], r"judgments\[0\]: the weight is -1, an int. Give numbers above 0"),
         ([("q1", "d1", None)], "the grade is None. Give whole numbers"),
         ({"q1": "d1"}, r"judgments\['q1'\]: it is 'd1', a str, not a dictionary or a list"),
         (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),

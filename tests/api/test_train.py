@@ -33,7 +33,7 @@ def parts(source):
     return {
         "queries": {text.id: text.text for text in source.queries()},
         "documents": {text.id: text.text for text in source.documents()},
-        "judgments": [tuple(judgment) for judgment in source.judgments()],
+        "judgments": list(source.judgments()),
         "splits": source.splits(),
     }
 
@@ -82,7 +82,7 @@ def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(
 
 def test_pairs_and_clicks_are_sets_too(parts, table):
     texts = parts["queries"], parts["documents"]
-    best = [(query, document) for query, document, grade in parts["judgments"] if grade == 2]
+    best = [(query, document) for query, document, grade, _ in parts["judgments"] if grade == 2]
     pairs = [(texts[0][query], texts[1][document]) for query, document in best]
     model = sc.train(pairs=pairs, **table, folds=0)
     assert model.details["set"]["queries"] == len({query for query, _ in pairs})
@@ -129,7 +129,7 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
 @pytest.mark.parametrize("given", ["sentences", "files", "dictionary"])
 def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
     texts = parts["queries"], parts["documents"]
-    pairs = [(texts[0][q], texts[1][d]) for q, d, grade in parts["judgments"] if grade == 2]
+    pairs = [(texts[0][q], texts[1][d]) for q, d, grade, _ in parts["judgments"] if grade == 2]
     options = {"parallel": pairs}
     if given == "files":
         paths = [tmp_path / "a.en", tmp_path / "a.fr"]

@@ -42,7 +42,18 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
 def test_known_judgments_name_the_queries_and_documents_that_are_there():
     world = SmallWorld(judgments=(*JUDGMENTS, ("q1", "gone", 1), ("gone", "d1", 2)))
     world.max_skipped = 0.2
-    assert sorted(known_judgments(world)) == sorted(JUDGMENTS)
+    assert sorted(judgment[:3] for judgment in known_judgments(world)) == sorted(JUDGMENTS)
+
+
+def test_weights_stay_with_their_judgments():
+    """Hazard: judgments are sorted, and those that repeat each other go."""
+    weighted = [(*judgment, 1.0 + place) for place, judgment in enumerate(JUDGMENTS)]
+    world = SmallWorld(judgments=[*weighted[::-1], ("q1", "d2", 0, 99.0)])
+    world.max_skipped = 0.1
+    loaded = RetrievalSet.load(world)
+    rows = zip(loaded.query_rows, loaded.document_rows, loaded.grades, loaded.weights)
+    named = [(loaded.query_ids[q], loaded.document_ids[d], *others) for q, d, *others in rows]
+    assert sorted(named) == sorted(weighted)
 
 
 def test_a_negative_grade_counts_as_0():

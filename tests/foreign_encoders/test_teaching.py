@@ -9,7 +9,8 @@ import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources.memory import MemorySource, write_set
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.foreign_encoders.teaching import taught
@@ -85,6 +86,20 @@ def test_what_people_judged_stays_and_alone_is_tested(world):
     tested = {query for query, split in found.splits().items() if split == "test"}
     assert set() < tested < source.judged
     assert {j.grade for j in judgments[len(real) :]} == {max(j.grade for j in real)}
+
+
+def test_a_label_weighs_more_the_further_its_first_hit_is_ahead():
+    documents = [Text(f"d{n}", "", f"text {n}") for n in range(3)]
+    queries = [Text(f"q{n}", "", f"query {n}") for n in range(4)]
+    scores = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.0], [0.0, 0.25, 0.5], [0.0, 0.5, 0.75]]
+    encoded = EncodedSet("teacher", np.array(scores, np.float32), np.eye(3, dtype=np.float32))
+    found = list(taught(MemorySource(queries, documents, []), encoded, SEED).judgments())
+    assert [judgment.document_id for judgment in found] == ["d0", "d1", "d2", "d2"]
+    # Margins of 0.5 and three times 0.25: ranks of 3.5 and, in the middle of three, 1.5 of 4.
+    assert [judgment.weight for judgment in found] == [0.5 + 3.5 / 4, *[0.5 + 1.5 / 4] * 3]
+    one_document = EncodedSet("teacher", np.ones((4, 1), np.float32), np.ones((1, 1), np.float32))
+    found = taught(MemorySource(queries, documents[:1], []), one_document, SEED).judgments()
+    assert [judgment.weight for judgment in found] == [1.0] * 4  # there is no second hit
 
 
 def test_a_set_without_unjudged_queries_has_nothing_to_teach(world):

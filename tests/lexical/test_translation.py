@@ -259,6 +259,7 @@ QUERIES[2] = [4, COMMON, UNSEEN]  # beyond the known words
 MATES = [(0, 0), (1, 1), (2, 2), (3, 3)]
 LOWER = [(0, 1), (0, 2), (1, 3), (2, 0)]
 OTHERS = [(5, 5), (6, 6)]  # of validation
+WEIGHTS = {(3, 3): 2.0, (0, 2): 1.5}  # of judgments; of others 1
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +269,11 @@ def pairs():
     splits = np.array([SPLITS.index("train")] * 5 + [SPLITS.index("validation")] * 7)
     texts = types.SimpleNamespace(
         retrieval_set=types.SimpleNamespace(
-            query_rows=query_rows, document_rows=document_rows, grades=grades, splits=splits
+            query_rows=query_rows,
+            document_rows=document_rows,
+            grades=grades,
+            weights=np.array([WEIGHTS.get(pair, 1.0) for pair in zip(query_rows, document_rows)]),
+            splits=splits,
         ),
         queries=counts(*QUERIES, size=SIZE),
         documents=words(*DOCUMENTS, size=SIZE),
@@ -311,11 +316,16 @@ def shares_of(document, profile, left_out=None):
 @pytest.mark.parametrize("weight", [0.0, 0.03, 0.5])
 def test_tables_are_those_of_em_over_the_pairs(pairs, weight, profile, queries):
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
-    listed = [(known[q], shares_of(DOCUMENTS[d], profile), 1.0) for q, d in MATES if q in queries]
+    listed = [
+        (known[q], shares_of(DOCUMENTS[d], profile), WEIGHTS.get((q, d), 1.0))
+        for q, d in MATES
+        if q in queries
+    ]
     for q, d in LOWER:
         if weight and q in queries:
             rare = [word for word in known[q] if word != COMMON]
-            listed.append((rare, shares_of(DOCUMENTS[d][:40], profile, COMMON), weight))
+            shares = shares_of(DOCUMENTS[d][:40], profile, COMMON)
+            listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0)))
     found = pruned(next(pairs.tables(profile, weight, [np.array(queries)]))).toarray()
     expected = np.zeros((SIZE, SIZE))
     for place, probability in slow_em(listed).items():

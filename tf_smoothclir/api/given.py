@@ -111,7 +111,8 @@ def _row(given: Any, role: Role, place: str, columns: Mapping | None, remedy: st
         names = chosen_columns(given, role, columns, place)
         return values_of(role, given, names)
     is_row = hasattr(given, "__len__") and not isinstance(given, (str, bytes))
-    if not is_row or not role.needed <= len(given) <= len(role.columns):
+    most = len(role.names if role is JUDGMENTS else role.columns)  # the weight, without a name too
+    if not is_row or not role.needed <= len(given) <= most:
         wanted = " or ".join(map(str, sorted({role.needed, len(role.columns)})))
         raise input_error(place, f"it is {shown(given)}, not {wanted} values", remedy)
     return [*given, *[ABSENT] * (len(role.names) - len(given))]

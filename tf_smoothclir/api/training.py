@@ -68,7 +68,8 @@ def train(
         judgments: Triples of query id, document id and grade, as a list or as a data frame with
             the columns `query_id`, `document_id` and `grade`; or query id -> document id -> grade.
             Grades are whole numbers from 0 (not relevant) on; what is not judged has grade 0.
-            Without grades, what is listed has grade 1.
+            Without grades, what is listed has grade 1. A fourth value or column `weight` says how
+            much the translation table learns from a judgment; 1 by default.
         clicks: In the place of queries and judgments: rows of a query (its text), a document id
             and perhaps a count; columns `query`, `document_id`, `count`. Counts are added up; a
             document has grade 2 with at least half as many clicks as the one that the query has
@@ -151,8 +152,9 @@ def teach(
     model = sc.train(**sc.teach(log, documents, encoder=my_model.encode), preset="lexical")
     ```
 
-    The encoder ranks the documents for each query; its first hit counts as the best document, from
-    which `train` learns to rank better than the encoder. What people judged stays, and alone is for
+    The encoder ranks the documents for each query; its first hit counts as the best document, with
+    a weight from 0.5 to 1.5 by its lead over the second one. From these, `train` learns to rank
+    better than the encoder. What people judged stays, and alone is for
     test queries; without that, a run has no test figures.
 
     Args:
@@ -191,6 +193,6 @@ def teach(
         )
     return {
         **texts,
-        "judgments": [tuple(judgment) for judgment in judged.judgments()],
+        "judgments": list(judged.judgments()),
         "splits": judged.splits(),
     }

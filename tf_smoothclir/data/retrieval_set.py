@@ -38,6 +38,7 @@ class RetrievalSet:
     query_rows: np.ndarray  # `[judgments]` int32, sorted
     document_rows: np.ndarray  # `[judgments]` int32
     grades: np.ndarray  # `[judgments]` int32, 0..`num_grades`-1
+    weights: np.ndarray  # `[judgments]` float32, how much a table learns from each
     splits: np.ndarray  # `[queries]` int8, index into `SPLITS`; -1 for a query without a split
     num_grades: int
     query_languages: Languages
@@ -48,10 +49,11 @@ class RetrievalSet:
         """Reads and checks a source."""
         query_ids, query_row, of_queries = _rows(source, "queries")
         document_ids, document_row, of_documents = _rows(source, "documents")
-        judged = checked_judgments(source, query_row, document_row, num_grades)
+        judged, weights = checked_judgments(source, query_row, document_row, num_grades)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         languages = of_queries, of_documents
-        loaded = cls(source, query_ids, document_ids, *judged.T, splits, num_grades, *languages)
+        judgments = *judged.T, weights
+        loaded = cls(source, query_ids, document_ids, *judgments, splits, num_grades, *languages)
         for split, (same, alike) in loaded.known_queries.items():
             if same or alike:
                 logging.log(
@@ -97,6 +99,7 @@ class RetrievalSet:
             query_rows=np.append(self.query_rows, new_rows),
             document_rows=np.append(self.document_rows, document_rows.astype(np.int32)),
             grades=np.append(self.grades, np.full(added, self.num_grades - 1, np.int32)),
+            weights=np.append(self.weights, np.ones(added, np.float32)),
             splits=np.append(self.splits, np.full(added, SPLITS.index("train"), np.int8)),
         )
 
@@ -173,12 +176,12 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
 
 def checked_judgments(
     source: Source, query_row: Mapping[str, int], document_row: Mapping[str, int], num_grades: int
-) -> np.ndarray:
-    """`[judgments, 3]` int32: query row, document row, grade; sorted by query."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """`[judgments, 3]` int32, query row, document row, grade, sorted by query; and the weights."""
     # A negative grade, such as of spam, counts as 0. Up to the share `source.max_skipped` of them,
     # judgments of unknown ids are skipped, and of those that repeat each other all but the highest;
     # a warning counts them.
-    judged, indices, unknown = _read(source, query_row, document_row, num_grades)
+    judged, weights, indices, unknown = _read(source, query_row, document_row, num_grades)
     # Those that repeat each other stand together, the highest grade first.
     order = np.lexsort((-judged[:, 2], judged[:, 1], judged[:, 0]))
     repeats = 1 + np.flatnonzero((np.diff(judged[order, :2], axis=0) == 0).all(axis=1))
@@ -190,30 +193,32 @@ def checked_judgments(
             example = _repeat_error(source, *pair)
         _skip(source, example, len(repeats), len(unknown), len(judged) + len(unknown))
         judged = np.delete(judged, order[repeats], axis=0)
+        weights = np.delete(weights, order[repeats])
     if source.is_judged and not (judged[:, 2] > 0).any():
         raise input_error(
             source.name,
             f"no query has a relevant document ({len(judged)} judgments, none of grade 1 or more)",
             "Add judgments with grade 1 or more: training and evaluation need them",
         )
-    return judged[np.argsort(judged[:, 0], kind="stable")]
+    order = np.argsort(judged[:, 0], kind="stable")
+    return judged[order], weights[order]
 
 
 def known_judgments(source: Source) -> list[Judgment]:
     """The judgments of queries and documents that are there; others are skipped as above."""
     ids = [[text.id for text in stream()] for stream in (source.queries, source.documents)]
     rows = ({id_: row for row, id_ in enumerate(of_role)} for of_role in ids)
-    judged = checked_judgments(source, *rows, num_grades=1 << 31)
+    judged, _ = checked_judgments(source, *rows, num_grades=1 << 31)
     return [Judgment(ids[0][q], ids[1][d], grade) for q, d, grade in judged.tolist()]
 
 
 def _read(
     source: Source, query_row: Mapping, document_row: Mapping, num_grades: int
-) -> tuple[np.ndarray, list[int], list[tuple[int, Judgment]]]:
-    """The judgments of known ids as rows, their indices, and the others by index."""
-    judged, indices, unknown = [], [], []
+) -> tuple[np.ndarray, np.ndarray, list[int], list[tuple[int, Judgment]]]:
+    """The judgments of known ids as rows, their weights and indices, and the others by index."""
+    judged, weights, indices, unknown = [], [], [], []
     for index, judgment in enumerate(source.judgments()):
-        query_id, document_id, grade = judgment
+        query_id, document_id, grade, weight = judgment
         if query_id not in query_row or document_id not in document_row:
             unknown.append((index, judgment))
             if not source.max_skipped:
@@ -224,8 +229,10 @@ def _read(
             remedy = "Correct it, or give one more of --thresholds for each further grade"
             raise input_error(source.place("judgments", index), reason, remedy)
         judged.append((query_row[query_id], document_row[document_id], max(grade, 0)))
+        weights.append(weight)
         indices.append(index)
-    return np.array(judged, np.int32).reshape(-1, 3), indices, unknown
+    rows = np.array(judged, np.int32).reshape(-1, 3)
+    return rows, np.array(weights, np.float32), indices, unknown
 
 
 def _skip(source: Source, example: InputError, repeats: int, unknown: int, total: int) -> None:

@@ -1,11 +1,13 @@
 """A foreign encoder as a teacher: judgments for queries that nobody judged.
 
-The teacher's first hit for a query counts as its best document. A translation table that learns
-from these is better than they are: what the teacher gets wrong does not repeat, translations do.
+The teacher's first hit for a query counts as its best document, the more so the further it is ahead
+of the second. A translation table that learns from these is better than they are: what the teacher
+gets wrong does not repeat, translations do.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -22,23 +24,23 @@ from tf_smoothclir.utils.errors import input_error
 # With fewer validation queries that people judged, queries of the teacher join them.
 _FEWEST_VALIDATION_QUERIES = 100
 _VALIDATION_SHARE = 0.2  # of the queries of the teacher
+_LEAST_WEIGHT = 0.5  # of the least certain hit; that of the most certain one is 1 larger
 
 
 class TaughtSource(Source):
     """Another source whose judgments are joined by those of a teacher."""
 
-    def __init__(self, source: Source, labels: dict[str, str], grade: int, splits: dict[str, str]):
+    def __init__(self, source: Source, labels: Sequence[Judgment], splits: dict[str, str]):
         """Joins both.
 
         Args:
-            labels: Query id -> id of its best document, for the teacher.
-            grade: Of these documents.
+            labels: The judgments of the teacher.
             splits: Query id -> split, of all judged queries.
         """
         self.name = f"{source.name}-taught"
         self.query_language = source.query_language
         self.document_language = source.document_language
-        self._source, self._labels, self._grade, self._splits = source, labels, grade, splits
+        self._source, self._labels, self._splits = source, labels, splits
 
     @property
     def labelled(self) -> int:
@@ -52,9 +54,7 @@ class TaughtSource(Source):
         return self._source.documents()
 
     def judgments(self) -> Iterator[Judgment]:
-        yield from self._source.judgments()
-        for query, document in self._labels.items():
-            yield Judgment(query, document, self._grade)
+        return itertools.chain(self._source.judgments(), self._labels)
 
     def splits(self) -> dict[str, str]:
         return self._splits
@@ -63,7 +63,7 @@ class TaughtSource(Source):
         return self._source.place(stream, index)
 
     def fingerprint(self) -> str:
-        labels = sorted(f"{query} {document}" for query, document in self._labels.items())
+        labels = [f"{query} {document} {w}" for query, document, _, w in sorted(self._labels)]
         parts = [self._source.fingerprint(), *labels, *map(" ".join, self._splits.items())]
         return f"{hash_ids([chr(10).join(parts)])[0]:016x}"
 
@@ -104,12 +104,32 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> TaughtSource
         len(queries),
     )
     document_ids = [text.id for text in source.documents()]
-    labels = {}
-    for _, some in query_chunks(rows, len(document_ids)):
-        hits = (encoded.queries[some] @ encoded.documents.T).argmax(axis=1)
-        labels |= {queries[query].id: document_ids[hit] for query, hit in zip(some, hits)}
+    first_hits, margins = _first_hits(encoded, rows)
     grade = max([1, *(judgment.grade for judgment in judgments)])
-    return TaughtSource(source, labels, grade, _splits(source, judged, list(labels), split_seed))
+    labels = [
+        Judgment(queries[query].id, document_ids[hit], grade, weight)
+        for query, hit, weight in zip(rows, first_hits, _weights(margins).tolist())
+    ]
+    ids = [label.query_id for label in labels]
+    return TaughtSource(source, labels, _splits(source, judged, ids, split_seed))
+
+
+def _first_hits(encoded: EncodedSet, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`[queries]` each: the row of the first hit, and how far its score is above the second's."""
+    hits, margins = [], []
+    for _, some in query_chunks(queries, len(encoded.documents)):
+        scores = encoded.queries[some] @ encoded.documents.T
+        hits.append(scores.argmax(axis=1))
+        first_two = np.partition(scores, -2, axis=1)[:, -2:] if scores.shape[1] > 1 else scores
+        margins.append(first_two.max(axis=1) - first_two.min(axis=1))
+    return np.concatenate(hits), np.concatenate(margins)
+
+
+def _weights(margins: np.ndarray) -> np.ndarray:
+    """`[labels]`, 0.5 to 1.5 by the rank of each margin among all; of equal ones, the middle."""
+    _, places, counts = np.unique(margins, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - counts / 2) / len(margins)
+    return (_LEAST_WEIGHT + ranks[places]).round(4)
 
 
 def _splits(

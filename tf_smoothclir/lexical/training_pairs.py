@@ -53,13 +53,13 @@ class TrainingPairs:
         of_training = retrieval_set.splits[rows] == SPLITS.index("train")
         highest = max(1, grades[of_training].max(initial=0))
         self.training = np.unique(rows[of_training])
+        of_highest = of_training & (grades == highest)
+        of_lower = of_training & (grades < highest) & (grades > 0)
         self.mates, self.lower = (
-            (rows[chosen], retrieval_set.document_rows[chosen])
-            for chosen in (
-                of_training & (grades == highest),
-                of_training & (grades < highest) & (grades > 0),
-            )
+            (rows[chosen], retrieval_set.document_rows[chosen]) for chosen in (of_highest, of_lower)
         )
+        weights = retrieval_set.weights
+        self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
         self._texts, self._shares = texts, shares
         self._mate_rows = self.mates[1] if mate_rows is None else mate_rows
         self._whole_tables: dict[tuple[PositionProfile, float], sp.csr_array] = {}
@@ -82,10 +82,10 @@ class TrainingPairs:
             T(w | t) of each, `[document words, query words]` float32, not pruned.
         """
         queries, _ = self.mates
-        weights = np.ones(len(queries))
+        weights = self._weights
         if lower_grades:
             queries = np.concatenate([queries, self.lower[0]])
-            weights = np.append(weights, np.full(len(self.lower[0]), lower_grades))
+            weights = np.append(weights, lower_grades * self._lower_weights)
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
         learned, _ = self._alignments(profile, bool(lower_grades)).learn_counts(of_parts)
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards

@@ -25,9 +25,9 @@ def highest_grade(source: Source) -> int:
     """The highest grade of judgments of queries and documents that are there; 0 without any."""
     query_ids = {query.id for query in source.queries()}
     judged: dict[int, set[str]] = {}
-    for query_id, document_id, grade in source.judgments():
-        if query_id in query_ids:
-            judged.setdefault(grade, set()).add(document_id)
+    for judgment in source.judgments():
+        if judgment.query_id in query_ids:
+            judged.setdefault(judgment.grade, set()).add(judgment.document_id)
     for grade in sorted(judged, reverse=True):  # as a rule, one of the first documents has it
         if any(document.id in judged[grade] for document in source.documents()):
             return grade

@@ -8,6 +8,7 @@ import pytest
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Judgment
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -42,7 +43,7 @@ def test_a_set_with_its_own_judgments(register):
     assert source.max_skipped == 0.6
     assert list(source.queries()) == [("q1", "", "water", ""), ("q2", "", "water", "")]
     assert next(source.documents()) == ("d0", "", "une pierre 0", "de")
-    assert list(source.judgments()) == [("q1", "d1", 2), ("q1", "d2", 0)]
+    assert list(source.judgments()) == [Judgment("q1", "d1", 2), Judgment("q1", "d2", 0)]
     assert source.splits() is None
     assert (source.query_language, source.document_language) == ("", "de")
     for stream in ("queries", "judgments"):

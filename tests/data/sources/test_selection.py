@@ -18,7 +18,7 @@ def test_first_queries_are_those_that_the_judgments_name_first():
     order = list(dict.fromkeys(judgment[0] for judgment in JUDGMENTS))
     selected = SelectedJudgments(SmallWorld(), max_queries=3)
     assert {query.id for query in selected.queries()} == set(order[:3])
-    assert [tuple(j) for j in selected.judgments()] == [j for j in JUDGMENTS if j[0] in order[:3]]
+    assert [j[:3] for j in selected.judgments()] == [j for j in JUDGMENTS if j[0] in order[:3]]
     assert [document.id for document in selected.documents()] == list(DOCUMENTS)
     assert selected.splits() == {id_: SPLITS[id_] for id_ in SPLITS if id_ in order[:3]}
     every = SelectedJudgments(SmallWorld(), max_queries=100)  # more than there are

@@ -8,7 +8,9 @@ from collections import Counter
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import write_set
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Judgment
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import BeirDirectory, PairsFile, UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
@@ -32,6 +34,7 @@ WIKI = {"wiki_en.queries": "1\ta\tb\n", "wiki_fr.documents": "1\ta\tb\n", "en2fr
 PAIRS = "anchor,Positive,grade\nred  apple,Apfel,0\nRed Apple,Apfel,2\nsea,meer,1\nsea,Meer\xa0,1\n"
 CLICKS = "query\tdocument_id\tcount\na\t1\t3\nb\t1\t0\nA \t2\t2\na\t3\t1\na\t2\t2\nc\t9\t1\n"
 NONE = '{"query_id": "q1", "document_id": "d-1", "grade": null}\n'
+WEIGHT = '{"query_id": "q1", "document_id": "d-1", "weight": %s}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', a str", "Give whole"),
@@ -41,6 +44,9 @@ BAD_LINES = [
     ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, a float", "Give strings or"),
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
     ("judgments.jsonl", NONE, 1, "the grade is None", "Give whole numbers"),
+    ("judgments.jsonl", WEIGHT % 0, 1, "the weight is 0, an int", "Give numbers above 0"),
+    ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', a str", "Give numbers above 0"),
+    ("judgments.jsonl", WEIGHT % "1e999", 1, "the weight is inf, a float", "Give numbers above 0"),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
     ("wiki_en.queries", "7 8\ta\tb\n", 1, "id '7 8' is empty or", "Give an id"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
@@ -60,12 +66,21 @@ def test_all_formats_give_the_same_set(make, files):
     assert type(source) is UserDirectory
     assert list(source.documents()) == [("d-1", "", "un liquide", "fr"), ("d-2", "", "", "fr")]
     assert list(source.queries()) == [("q1", "", "a liquid", "")]
-    assert list(source.judgments()) == [("q1", "d-1", 2), ("q1", "d-2", 0)]
+    assert list(source.judgments()) == [Judgment("q1", "d-1", 2), Judgment("q1", "d-2", 0)]
     assert source.splits() is None
     place = "judgments.tsv:2" if files is TSV else "judgments.jsonl:2"
     assert source.place("judgments", 1).endswith(place)
     assert (source.query_language, source.document_language) == ("", "fr")
     assert UserDirectory(make({"splits.tsv": "q1\ttest\n"}), "fr").splits() == {"q1": "test"}
+
+
+def test_judgments_have_the_weights_that_their_table_names(make, tmp_path):
+    rows = "query_id\tdocument_id\tweight\nq1\td-2\t\nq1\td-1\t0.25\n"
+    source = UserDirectory(make({**TSV, "judgments.tsv": rows}), "fr")
+    weighted = [Judgment("q1", "d-2", 1, 1.0), Judgment("q1", "d-1", 1, 0.25)]
+    assert list(source.judgments()) == weighted
+    write_set(source, tmp_path / "copy", None)
+    assert list(UserDirectory(tmp_path / "copy", "fr").judgments()) == weighted
 
 
 @pytest.mark.parametrize("place", ["", "pairs.csv"])
@@ -75,7 +90,7 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     source = source_of(DataSettings(data_dir=str(directory / place), columns=columns))
     assert list(source.queries()) == [("q2", "", "red  apple", ""), ("q4", "", "sea", "")]
     assert list(source.documents()) == [("d2", "", "Apfel", ""), ("d4", "", "meer", "")]
-    assert list(source.judgments()) == [("q2", "d2", 2), ("q4", "d4", 1)]
+    assert list(source.judgments()) == [Judgment("q2", "d2", 2), Judgment("q4", "d4", 1)]
     assert source.place("judgments", 1).endswith("pairs.csv:4")
     other = PairsFile(directory / "pairs.csv", "fr", columns={"query": "positive"})
     assert other.fingerprint() != source.fingerprint()
@@ -93,7 +108,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.2))
     assert list(source.queries()) == [("q2", "", "a", ""), ("q3", "", "b", ""), ("q7", "", "c", "")]
     graded = [("q2", "1", 2), ("q3", "1", 0), ("q2", "2", 2), ("q2", "3", 1), ("q7", "9", 2)]
-    assert list(source.judgments()) == graded
+    assert [judgment[:3] for judgment in source.judgments()] == graded
     assert len(RetrievalSet.load(source).grades) == 4
     source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.1))
     with pytest.raises(
@@ -222,7 +237,7 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
     texts = [("d1", "", "L'eau un liquide", ""), ("2", "", "une pierre", ""), ("d3", "", "", "")]
     assert list(source.documents()) == texts
     assert list(source.queries())[9] == ("q9", "", "water 9", "")
-    assert list(source.judgments()) == [("q0", "d1", 2)]
+    assert list(source.judgments()) == [Judgment("q0", "d1", 2)]
     make({"documents.tsv": "1\ta\n"})
     with pytest.raises(InputError, match="it contains two sets"):
         source_of(DataSettings(data_dir=str(make({}))))

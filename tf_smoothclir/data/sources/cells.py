@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 import re
@@ -35,11 +36,12 @@ def texts_in(rows: Iterable[Row], place: Place, language: str = "") -> Iterator[
 
 
 def judgments_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
-    """Yields (number, judgment) of rows of `JUDGMENTS`; one without a grade has grade 1."""
-    for row, (query, document, grade) in rows:
+    """Yields (number, judgment) of rows of `JUDGMENTS`; absent grades and weights are 1."""
+    for row, (query, document, grade, weight) in rows:
         query = id_of(query, "query_id", place, row)
         document = id_of(document, "document_id", place, row)
-        yield row, Judgment(query, document, grade_of(grade, place, row))
+        grade = grade_of(grade, place, row)
+        yield row, Judgment(query, document, grade, weight_of(weight, place, row))
 
 
 def is_missing(value: Any) -> bool:
@@ -86,6 +88,20 @@ def grade_of(value: Any, place: Place, row: int) -> int:
         remedy = "Give whole numbers from 0 on as grades, such as 0, 1 and 2"
         raise input_error(place(row), f"the grade is {shown(value)}", remedy)
     return grade
+
+
+def weight_of(value: Any, place: Place, row: int) -> float:
+    """The weight of a judgment; 1 where there is none."""
+    if is_missing(value) or value == "":
+        return 1.0
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        remedy = "Give numbers above 0, such as 0.5 for a judgment that is half as certain"
+        raise input_error(place(row), f"the weight is {shown(value)}", remedy)
+    return weight
 
 
 def count_of(value: Any, place: Place, row: int) -> int:

@@ -119,6 +119,8 @@ def _lines(source: Source, stream: str) -> Iterator[str]:
         fields = {**more, **record._asdict()}
         if fields.get("language") == "":
             del fields["language"]
+        if fields.get("weight") == 1.0 and stream == "judgments":
+            del fields["weight"]
         yield json.dumps(fields, ensure_ascii=False, default=_as_json)
 
 

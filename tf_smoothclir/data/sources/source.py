@@ -24,11 +24,16 @@ def text_read(document, *, titles: bool) -> str:
 
 
 class Judgment(NamedTuple):
-    """The relevance grade of one document for one query; pairs that are not listed have grade 0."""
+    """The relevance grade of one document for one query; pairs that are not listed have grade 0.
+
+    Its weight says how much the translation table learns from it, as a doubtful judgment may have a
+    smaller one. Nothing else reads weights: towers, validation and test take all alike.
+    """
 
     query_id: str
     document_id: str
     grade: int
+    weight: float = 1.0
 
 
 class Source(abc.ABC):

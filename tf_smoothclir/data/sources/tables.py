@@ -76,7 +76,7 @@ class Role(NamedTuple):
 
 TEXTS = Role(("id", "text"), 2, ("title", "language"))
 TITLED_TEXTS = Role(("id", "title", "text"), 3)
-JUDGMENTS = Role(("query_id", "document_id", "grade"), 2)
+JUDGMENTS = Role(("query_id", "document_id", "grade"), 2, ("weight",))
 SPLITS = Role(("query_id", "split"), 2)
 PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
 CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))

@@ -23,7 +23,7 @@ from absl import logging
 from tf_smoothclir.data.sources.cells import id_of, judgments_in
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
 from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
-from tf_smoothclir.data.sources.source import Judgment, Text
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
@@ -129,8 +129,9 @@ class WikiClirDirectory(FileSource):
     def _judgments(self, path):
         streams = "queries", "documents"
         of_query, of_document = map(self._prefix, streams, self._sides[path])
-        for line, (query, document, grade) in judgments_in(*self._rows(path, JUDGMENTS)):
-            yield line, Judgment(of_query + query, of_document + document, grade)
+        for line, judgment in judgments_in(*self._rows(path, JUDGMENTS)):
+            query_id, document_id = of_query + judgment.query_id, of_document + judgment.document_id
+            yield line, judgment._replace(query_id=query_id, document_id=document_id)
 
     def fingerprint(self) -> str:
         of_files = super().fingerprint()
