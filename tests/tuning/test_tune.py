@@ -133,7 +133,7 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     [
         (Search(search="grid"), {}, False, "--search: random there, grid here"),
         (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
-        (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such directory"),
+        (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such file or directory"),
         (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
         (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tf_smoothclir.settings.run import RunSettings, differences
@@ -13,6 +13,7 @@ from tf_smoothclir.storage.folder import MANIFEST, Folder, adding, damage_to
 from tf_smoothclir.training.run_config import RunConfig, RunData
 from tf_smoothclir.training.saved_states import BEST, SavedStates, has_state
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.paths import local_path
 
 # In the order in which --overwrite deletes them. Stopped anywhere, it leaves a directory that still
 # is a run, but not a finished one.
@@ -135,14 +136,23 @@ class RunDirectory:
         return run
 
     @classmethod
-    def only_one(cls, path: str | Path) -> contextlib.AbstractContextManager:
-        """Locks `--output_dir` against other processes; makes the directory if it is missing."""
-        return locked(
-            make_directory(path, "--output_dir") / _LOCK,
-            f"--output_dir={path}",
-            "another process is training there",
-            "Wait until it ends, or choose another directory",
-        )
+    @contextlib.contextmanager
+    def only_one(cls, path: str | Path) -> Iterator[None]:
+        """Locks `--output_dir` against other processes; makes the directory if it is missing.
+
+        Where nothing is written, such as of a set that cannot be read, nothing is left behind.
+        """
+        is_new = not Path(local_path(path)).exists()
+        directory = make_directory(path, "--output_dir")
+        reason, remedy = "another process is training there", "Wait until it ends, or choose another"
+        with locked(directory / _LOCK, f"--output_dir={path}", reason, f"{remedy} directory"):
+            try:
+                yield
+            finally:
+                if names_in(directory) == {_LOCK}:
+                    (directory / _LOCK).unlink()
+                    if is_new:
+                        directory.rmdir()
 
     @classmethod
     def load(

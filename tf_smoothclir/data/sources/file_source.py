@@ -203,5 +203,5 @@ def checked_directory(directory: str | Path) -> Path:
     """The path of a directory; raises `InputError` if there is none."""
     directory = Path(local_path(directory))
     if not directory.is_dir():
-        raise input_error(directory, "there is no such directory", "Check the path")
+        raise input_error(directory, "there is no such file or directory", "Check the path")
     return directory
