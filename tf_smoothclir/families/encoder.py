@@ -90,7 +90,7 @@ class ForeignEncoderFamily(Family):
     ranks_by = "a foreign encoder"
 
     def learn(self, over):
-        from tf_smoothclir.foreign_encoders.head import learn_head
+        from tf_smoothclir.foreign_encoders.head_learning import learn_head
         from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
         from tf_smoothclir.two_tower.builder import configured_loss
 
@@ -100,8 +100,8 @@ class ForeignEncoderFamily(Family):
         loss, seed = configured_loss(over.settings), over.settings.training.seed
         head, note = learn_head(encoded, over.retrieval_set, loss, seed)
         over.shared[self.name] = encoded if head is None else head.over(encoded)
-        digest = getattr(encoder, "digest", "")
-        saved = _Saved(settings.values(), encoder.name, digest, encoded.documents.shape[1], note)
+        digest, (_, dim) = getattr(encoder, "digest", ""), over.shared[self.name].documents.shape
+        saved = _Saved(settings.values(), encoder.name, digest, dim, note)
         return NamedEncoder(saved, cache_dir, encoder, head)
 
     def save(self, model, path):

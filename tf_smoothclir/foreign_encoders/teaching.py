@@ -17,6 +17,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.splits import drawn_splits
 from tf_smoothclir.encoder.tokenizer import tokens_of
+from tf_smoothclir.foreign_encoders.head import FEWEST_QUERIES, Head
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.protocols.scorer import query_chunks
 from tf_smoothclir.utils.errors import input_error
@@ -104,6 +105,8 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> TaughtSource
         len(queries),
     )
     document_ids = [text.id for text in source.documents()]
+    if len(rows) >= FEWEST_QUERIES:
+        encoded = Head.of(encoded.queries[rows], encoded.documents, split_seed).over(encoded)
     first_hits, margins = _first_hits(encoded, rows)
     grade = max([1, *(judgment.grade for judgment in judgments)])
     labels = [

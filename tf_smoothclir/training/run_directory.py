@@ -144,7 +144,10 @@ class RunDirectory:
         """
         is_new = not Path(local_path(path)).exists()
         directory = make_directory(path, "--output_dir")
-        reason, remedy = "another process is training there", "Wait until it ends, or choose another"
+        reason, remedy = (
+            "another process is training there",
+            "Wait until it ends, or choose another",
+        )
         with locked(directory / _LOCK, f"--output_dir={path}", reason, f"{remedy} directory"):
             try:
                 yield

@@ -107,7 +107,9 @@ def test_a_missing_file_is_an_error_that_lists_the_others(make, files, languages
     directory = make(files)
     with pytest.raises(InputError, match=f"^{message.replace('DIR', str(directory))}"):
         WikiClirDirectory(directory, *languages)
-    with pytest.raises(InputError, match=r"absent: there is no such file or directory\. Check the path"):
+    with pytest.raises(
+        InputError, match=r"absent: there is no such file or directory\. Check the path"
+    ):
         WikiClirDirectory(directory / "absent", *languages)
 
 
