@@ -135,7 +135,7 @@ class Python(Given):
             texts_of(documents, "documents")
             judgments_of(judgments)
             given = given_set("train", None, named, DataSettings())
-            RetrievalSet.load(given.source)
+            RetrievalSet.load(given)
 
 
 class Figures(Given):

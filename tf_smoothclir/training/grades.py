@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.toy_world import ToyWorld
@@ -57,7 +58,11 @@ def needs_table_alone(source: Source, preset: str, given: Collection[str]) -> bo
 
 
 def with_grades_of_set(
-    settings: RunSettings, output_dir: str | Path, *, overwrite: bool = False
+    settings: RunSettings,
+    output_dir: str | Path,
+    *,
+    overwrite: bool = False,
+    in_memory: MemorySource | None = None,
 ) -> RunSettings:
     """Settings with as many thresholds as the grades of the set need.
 
@@ -70,7 +75,7 @@ def with_grades_of_set(
         if thresholds != thresholds_for(len(thresholds)):
             return settings
     else:
-        source = source_of(settings.data)
+        source = source_of(settings.data, in_memory)
         if isinstance(source, ToyWorld) or not source.is_judged:
             return settings
         thresholds = thresholds_for(highest_grade(source))

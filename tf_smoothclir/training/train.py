@@ -13,6 +13,7 @@ from tensorflow import keras
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
@@ -38,8 +39,11 @@ def train(
     overwrite: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     folds: int | None = 0,
+    in_memory: MemorySource | None = None,
 ) -> dict | None:
     """Trains what ranks, evaluates it, and writes the run directory.
+
+    A set in memory is written into the run, at `settings.data.data_dir`.
 
     With folds, it is also measured by cross-validation over all judged queries; None is for small
     sets alone.
@@ -54,8 +58,8 @@ def train(
 
     if is_finished():
         run, data = RunDirectory.create(output_dir, settings), settings.data
-        if data != run.settings_asked_for().data:
-            run.check_data(source_of(data).fingerprint())
+        if in_memory or data != run.settings_asked_for().data:
+            run.check_data(source_of(data, in_memory).training.fingerprint())
         logging.info("The run in %s is finished; give --overwrite to train again", run.path)
         return read_record(run.metrics, dict, "Restore the file, or give --overwrite")
     choose_intraop_threads(settings)
@@ -66,7 +70,7 @@ def train(
     processes = DISTRIBUTIONS[settings.training.distribution](settings, is_finished)
     result = None
     with contextlib.ExitStack() as held:
-        run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held)
+        run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held, in_memory)
         with processes.noticing_lost_processes():
             over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
             if folds is None and processes.size == 1:  # else others would wait for the chief
