@@ -44,10 +44,7 @@ def given_set(
     settings: DataSettings,
     tokenizer: Tokenizer | None = None,
 ) -> MemorySource | None:
-    """The set that arguments give; None for one that settings name and nothing is to split.
-
-    `parts` are those of `PARTS` that are given, by name; settings name the directory `data`.
-    """
+    """The set that arguments give; None for one that settings name, not to be split."""
     parts = {name: part for name, part in parts.items() if part is not None}
     splits = parts.pop("splits", None)
     if data is not None and (parts or splits is not None):

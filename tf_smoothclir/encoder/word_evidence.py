@@ -136,13 +136,7 @@ _FUNCTIONS = (_empty, _up_to_3, _up_to_7, _up_to_16, _up_to_32, _up_to_64)
 
 
 class WordsRead(NamedTuple):
-    """Known and unknown words of a text; punctuation does not count.
-
-    Attributes:
-        known: Whether a word of it is in the vocabulary.
-        resembling: Whether none is, but one has half of its n-grams from words that are.
-        unknown: Its words that are not in the vocabulary.
-    """
+    """Whether a text has known words, or half of the n-grams of one, and its unknown words."""
 
     known: bool
     resembling: bool

@@ -75,10 +75,7 @@ class Dense(Family):
         return tuple(thresholds_of(settings, model))
 
     def training_set(self, run: RunDirectory, over: ModelsOverSet) -> TokenizedSet:
-        """The set with pseudo-queries as further training queries, which the run keeps.
-
-        A run with a translation table learns it for this.
-        """
+        """The set with pseudo-queries as further training queries, which the run keeps."""
         from tf_smoothclir.families.lexical import table_of
         from tf_smoothclir.lexical.pseudo_queries import with_pseudo_queries, write_pseudo_queries
 
@@ -212,11 +209,7 @@ _TEXTS_PER_CALL = 1024
 
 
 class Towers:
-    """Towers in TensorFlow, from texts to vectors.
-
-    Attributes:
-        load: From "query" or "document" to the tower.
-    """
+    """Towers in TensorFlow, from texts to vectors; `load` loads that of a role."""
 
     def __init__(self, load: Callable[[str], Any], dim: int, epsilon: float):
         self.load = functools.cache(load)
@@ -285,11 +278,7 @@ class SearchedTowers:
 
 
 def training_query_vectors(towers: Towers, data: DataSettings) -> np.ndarray | None:
-    """Encodes the first queries that towers were trained on, to measure the recall with.
-
-    Returns:
-        `[queries, dim]` float32; None if the set of the training run is gone.
-    """
+    """Encodes training queries, to measure the recall with; None if the set is gone."""
     try:
         source = source_of(data)
         texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]

@@ -39,12 +39,7 @@ _ENCODER, _HEAD = "encoder.json", "head.npz"  # files of a run
 
 
 class NamedEncoder:
-    """An encoder by its settings, which is opened when texts are to be encoded.
-
-    Attributes:
-        saved: What is known of it without opening it.
-        head: Its `Head`; None for the vectors as they are.
-    """
+    """An encoder by what a run keeps of it, opened when texts are to be encoded."""
 
     epsilon = 0.0
 

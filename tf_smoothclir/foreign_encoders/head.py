@@ -40,11 +40,7 @@ _HARDEST = 40  # documents of grade 0 that join the judged ones of a query
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """A learned projection.
-
-    Attributes:
-        arrays: `matrix`, `[dim, dim]`, `query` and `document`, the means `[dim]`; float32.
-    """
+    """A projection: `matrix`, `[dim, dim]`, and the means `query` and `document`, `[dim]`."""
 
     arrays: dict[str, np.ndarray]
 
@@ -67,15 +63,9 @@ class Head:
 def learn_head(
     encoded: EncodedSet, retrieval_set: RetrievalSet, loss: Any, seed: int
 ) -> tuple[Head | None, str]:
-    """Learns a head from the training queries, until validation gets no better.
-
-    Args:
-        loss: A Keras loss of grades and scores, both `[queries, documents]`.
-
-    Returns:
-        None where too few queries are judged, or the plain cosine is as good on validation; and a
-        note for people, "" for nothing to say.
-    """
+    """Learns a head from the training queries, and a note on it for people."""
+    # None where too few queries are judged, or the plain cosine is as good on validation.
+    # The loss is one of grades and scores, both `[queries, documents]`.
     if not retrieval_set.judged_splits:
         return None, ""
     begin, best, left = time.monotonic(), (-1.0, None), _PATIENCE

@@ -41,13 +41,9 @@ def build_index(
     overwrite: bool = False,
     update: bool = False,
 ) -> IndexManifest:
-    """Encodes and indexes a collection; an index of the same state that is there stays.
-
-    Args:
-        overwrite: Replaces an index of anything.
-        update: Replaces an index of another state of the documents, and takes from it what it has
-            of those that have not changed: the result is that of `overwrite`.
-    """
+    """Encodes and indexes a collection; an index of the same state that is there stays."""
+    # `overwrite` replaces an index of anything, `update` one of another state of the
+    # documents: the result is the same, but what has not changed is taken from it.
     directory, earlier = Path(directory), None
     if directory.exists() and not overwrite:
         there, fingerprint = IndexManifest.read(directory), collection.fingerprint()
@@ -103,10 +99,7 @@ def encode_collection(
     directory: Path,
     earlier: DocumentIndex | None = None,
 ) -> DocumentStore:
-    """Writes `documents/` and, in a directory of its own, what each half makes of the texts.
-
-    What has not changed since an earlier index is taken from there.
-    """
+    """Writes `documents/` and each half; what has not changed is taken from an earlier index."""
 
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list[list]]:
         places = np.full(len(batch), -1) if earlier is None else earlier.documents.same_as(batch)

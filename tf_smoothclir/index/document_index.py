@@ -122,12 +122,7 @@ class DocumentIndex:
     def hits(
         self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
     ) -> list[SearchHit]:
-        """Ranked documents as hits; a score of zero is none.
-
-        Args:
-            positions: `[documents]` int64, best first.
-            scores: `[documents]` float32.
-        """
+        """Documents at ranked positions, with their scores, as hits; a score of 0 is none."""
         positions, scores = positions[scores != 0], scores[scores != 0]
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:

@@ -38,16 +38,7 @@ class Half(Protocol):
         """Opens a new directory for rows; writes what `encode` returned for the next documents."""
 
     def kept(self, half: Any, positions: np.ndarray, documents: Sequence[Text]) -> Any:
-        """What `encode` would return for some documents, from a half that has them already.
-
-        Args:
-            half: As its family opens it.
-            positions: `[documents]` int64, where they are in it.
-            documents: They themselves.
-
-        Returns:
-            None where the half does not keep enough of them.
-        """
+        """What `encode` would return for documents of an opened half; None if it keeps less."""
 
     def finish(self, directory: Path, documents: DocumentStore) -> dict:
         """Turns the rows into what is searched, and checks it; its entry in the manifest."""
@@ -59,11 +50,7 @@ class Half(Protocol):
 def export_halves(
     export_dir: str | os.PathLike, kind: str = AUTO, *, version: int | None = None
 ) -> tuple[list[Half], ExportManifest]:
-    """The halves of an index of an export, and its manifest: of one of its parts.
-
-    Args:
-        kind: Of the index of vectors.
-    """
+    """The halves of an index of an export, and the manifest of one of its parts."""
     models = load_exported_models(export_dir, version)
     return halves_of(models, kind), models.manifest
 

@@ -58,13 +58,7 @@ class LexicalRows(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LexicalNote:
-    """Entry of a manifest about impacts.
-
-    Attributes:
-        impacts: How many there are: pairs of a document and a query word that it may stand for.
-        feedback: Whether there are vectors for feedback.
-        passages: How many there are; 0 where each document is one.
-    """
+    """Entry of a manifest: numbers of impacts and passages (0: none), whether feedback."""
 
     summary: str
     impacts: int
@@ -185,11 +179,7 @@ class LexicalIndex:
             self._vectors = open_rows(directory, _VECTORS), terms
 
     def of_passages(self, words: np.ndarray) -> np.ndarray:
-        """The scores of all passages, `[passages]` float32; without any, those of documents.
-
-        Args:
-            words: `[words]` int, of a query, as `QueryReader` numbers them.
-        """
+        """Scores `[passages]` float32, or of documents without any, for the words of a query."""
         return self.postings.of_rows(*np.unique(words[words > 0], return_counts=True))
 
     @functools.cached_property

@@ -40,10 +40,7 @@ def intraop_threads(settings: RunSettings, cores: int) -> int:
 
 
 def choose_intraop_threads(settings: RunSettings) -> None:
-    """Sets TensorFlow to `intraop_threads`, if it has not started yet.
-
-    An explicit TF_NUM_INTRAOP_THREADS wins, and so does `tf.config.threading`.
-    """
+    """Sets TensorFlow to `intraop_threads`, if it has not started and nobody has chosen others."""
     cores = _cores()
     threads = intraop_threads(settings, cores)
     distribution = DISTRIBUTIONS.plugin(settings.training.distribution)

@@ -58,11 +58,7 @@ def segment_sum(
 
 
 def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
-    """Returns `rows[positions]`, `[positions, dim]`, of `[rows, dim]`.
-
-    With `training`, as in `segment_sum`, its gradient is `sums_at`. The gradient of `tf.gather` is
-    sparse; TensorFlow warns that making it dense is slow, and it is.
-    """
+    """`rows[positions]`, with `sums_at` as its gradient in training: that of gather is slow."""
     if not training:
         return tf.gather(rows, positions)
     taken = _with_own_gradient(tf.gather, _rows_like(rows), _numbers_like(positions))
@@ -198,10 +194,7 @@ def pair_matrix(segments, positions, shape, dtype):
 
 
 def segment_sum_by_matrix(rows, positions, segments, number):
-    """Adds up rows by segment by the product with a sparse matrix.
-
-    Its gradient, from `_OWN_GRADIENTS`, uses the matrix again.
-    """
+    """Sums rows by segment by a sparse matrix, which its gradient uses again."""
     matrix = pair_matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
     sums = pair_product(positions, matrix, tf.stop_gradient(rows), number)
     # The rows stand behind a stop_gradient, so none flows through the product: the gradient of this

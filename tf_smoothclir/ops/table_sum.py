@@ -66,23 +66,9 @@ def table_sum_of_distinct(
     texts: tf.Tensor,
     lengths: tf.Tensor,
 ) -> tf.Tensor:
-    """Adds up rows as `table_sum` does, of tokens whose distinct ids are known already.
-
-    The gradient names the rows of all texts, without another search for the distinct ones.
-
-    Args:
-        table: `[rows, dim]` float.
-        distinct: `[distinct]` int, each different row once.
-        positions: `[tokens]` int, the place of each token's row in `distinct`.
-        texts: As for `table_sum`.
-        lengths: As for `table_sum`.
-
-    Returns:
-        As `table_sum`.
-
-    Raises:
-        tf.errors.InvalidArgumentError: As `table_sum`.
-    """
+    """Adds up rows as `table_sum` does, of tokens at `positions` of the `distinct` rows."""
+    # The gradient names the rows of all texts, without another search for the distinct
+    # ones.
     ids = tf.gather(distinct, positions)
     return _summed(table, _OF_DISTINCT, ids, texts, lengths, distinct, positions)
 
@@ -159,15 +145,7 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
 
 
 def sum_in_halves(kernel, rows, ids, texts, lengths):
-    """Adds up `rows[ids]` by text, both halves of the tokens in parallel.
-
-    Args:
-        kernel: `segment_sum_by_segments` or `sum_by_matrix`.
-        rows: The `table` of `table_sum`.
-        ids: As in `table_sum`.
-        texts: As in `table_sum`.
-        lengths: As in `table_sum`.
-    """
+    """Adds up `rows[ids]` by text by a kernel, both halves of the tokens in parallel."""
     # Independent, so that TensorFlow runs both at once. A text that the cut divides gets a part of
     # its sum from each.
     half, number = tf.size(ids) // 2, tf.size(lengths)

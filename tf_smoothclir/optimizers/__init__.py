@@ -20,12 +20,7 @@ LEARNING_RATE = 0.01  # the paper's, for Adam
 
 
 def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:
-    """Returns an optimizer for `TwoTower`, whose gradients name each row once and are scaled.
-
-    Args:
-        name: One of `OPTIMIZERS`.
-        learning_rate: Step size; 0 stands for `LEARNING_RATE`.
-    """
+    """An optimizer for `TwoTower`, by its name; a learning rate of 0 stands for `LEARNING_RATE`."""
     kind = OPTIMIZERS[name]
     options = {"unique_rows": True} if issubclass(kind, SparseOptimizer) else {}
     if kind is SparseRMSprop:

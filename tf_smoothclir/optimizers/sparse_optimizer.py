@@ -43,11 +43,7 @@ def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
 
 
 def check_replicas(optimizer: keras.optimizers.Optimizer) -> None:
-    """Checks that the optimizer trains as many replicas as the strategy in scope has.
-
-    Raises:
-        ValueError: It is one of this package, which train one, and there are several.
-    """
+    """Checks that the optimizer trains as many replicas as the strategy in scope has."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if replicas > 1 and isinstance(optimizer, SparseOptimizer):
         raise ValueError(
@@ -63,14 +59,7 @@ class SparseOptimizer(RowOptimizer):
     """
 
     def __init__(self, *args, unique_rows: bool = False, **kwargs):
-        """Creates the optimizer.
-
-        Args:
-            *args: Of the Keras optimizer.
-            unique_rows: Sparse gradients never name a row twice. This saves the search for such
-                rows.
-            **kwargs: Of the Keras optimizer.
-        """
+        """Creates the optimizer; with `unique_rows`, sparse gradients never name a row twice."""
         super().__init__(*args, **kwargs)
         self.unique_rows = unique_rows
 

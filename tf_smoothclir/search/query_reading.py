@@ -70,10 +70,7 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
 
 
 def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
-    """Encoder of queries by several, whose vectors stand one after the other.
-
-    The evidence of a query is the first that says something.
-    """
+    """Encoder of queries by several, vector after vector; the best evidence counts."""
 
     def encoded(queries: Sequence[str]) -> QueryBatch:
         batches = [encode(queries) for encode in encoders]
@@ -88,10 +85,7 @@ def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
 def read_with(
     reader: PlainReader | None, encode: EncodeQueries | None, queries: Sequence[str]
 ) -> QueryBatch:
-    """Queries by their words, if there is a reader, and by a tower, if there is an encoder.
-
-    Their evidence is that in words, and that in the tower where words know nothing.
-    """
+    """Queries by words and by a tower, whose evidence counts where words know nothing."""
     if reader is None:
         return encode(queries)
     words, readings = reader.queries(queries)

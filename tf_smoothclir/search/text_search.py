@@ -22,12 +22,7 @@ from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 
 
 class Ranked(NamedTuple):
-    """The best documents of a query, best first; equal scores by the hash of the id.
-
-    Attributes:
-        positions: `[documents]` int64, in the index.
-        scores: `[documents]` float32.
-    """
+    """Positions and scores of the best documents; equal scores by the hash of the id."""
 
     positions: np.ndarray
     scores: np.ndarray
@@ -55,11 +50,7 @@ class HitRanker(abc.ABC):
 
 
 class IndexRanker(HitRanker):
-    """What ranks the documents of an index.
-
-    Attributes:
-        index: The index.
-    """
+    """What ranks the documents of an index."""
 
     def __init__(self, name: str, index: DocumentIndex):
         """Takes an index for the family of this name."""
@@ -74,12 +65,7 @@ class IndexRanker(HitRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterable[Ranked]:
-        """Yields the best `depth` documents of each query.
-
-        Args:
-            mask: `[documents]` bool, which may be found; None for all. The ranking is that of all
-                documents without the others.
-        """
+        """Yields the best documents of each query; those that the mask allows."""
 
     def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
         mask = self.index.mask(filter)
@@ -96,15 +82,7 @@ class IndexRanker(HitRanker):
 
 
 class TextSearch:
-    """Finds documents for queries.
-
-    The commands, the local server's page and the run files know this class and nothing of how a
-    search ranks: by dense vectors, by words, or by both.
-
-    Attributes:
-        collection: What is searched.
-        ranker: What finds and explains.
-    """
+    """Finds documents for queries, whatever ranks them."""
 
     def __init__(self, collection: SearchedCollection, ranker: HitRanker):
         self.collection, self.ranker = collection, ranker
@@ -116,20 +94,7 @@ class TextSearch:
         return self.ranker.facets
 
     def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first.
-
-        There are none for a query of which nothing is known, and none whose score is zero because
-        they have nothing to do with it.
-
-        Args:
-            queries: In the language of queries.
-            depth: Documents per query.
-            filter: A condition over metadata, in SQL, that holds for all that is found; "" for
-                all documents.
-
-        Raises:
-            InputError: The filter is no such condition.
-        """
+        """The best documents of each query; none if nothing is known, none of score 0."""
         batch = self._batch(queries)
         known = [place for place, one in enumerate(batch.readings) if one.says_something]
         hits_of: list[list[SearchHit]] = [[] for _ in queries]
@@ -144,19 +109,7 @@ class TextSearch:
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
     ) -> list[Explanation]:
-        """Splits the score of each hit into the shares of words.
-
-        Args:
-            query: The query.
-            hits: Found by `search` for this query.
-            role: "document" for the words of the documents, "query" for those of the query.
-
-        Returns:
-            One explanation per hit.
-
-        Raises:
-            InputError: This search cannot say what a word adds to a score.
-        """
+        """Splits the score of each hit of a query into the shares of words of a role."""
         return self.ranker.explain(query, hits, role) if hits else []
 
     def _batch(self, queries: Sequence[str]) -> QueryBatch:

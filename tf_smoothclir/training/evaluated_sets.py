@@ -33,11 +33,7 @@ def set_of_training(data: DataSettings, num_grades: int) -> RetrievalSet:
 def warn_of_figures(
     data: DataSettings, num_grades: int, evaluated: RetrievalSet, *splits: str, is_own: bool = False
 ) -> None:
-    """Warns if splits have few queries, or texts of queries that a model was trained on.
-
-    Args:
-        data: The set of training; the evaluated one if `is_own`.
-    """
+    """Warns of splits with few queries, or with texts of queries that a model was trained on."""
     for split in splits:
         warn_of_few_queries(evaluated, split)
     try:

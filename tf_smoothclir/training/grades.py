@@ -64,11 +64,9 @@ def with_grades_of_set(
     overwrite: bool = False,
     in_memory: MemorySource | None = None,
 ) -> RunSettings:
-    """Settings with as many thresholds as the grades of the set need.
-
-    A run that is there, with the thresholds that this function gives, keeps them: its set need not
-    be there any more.
-    """
+    """Settings with as many thresholds as the grades of the set need."""
+    # A run that is there, with the thresholds that this function gives, keeps them: its set
+    # need not be there any more.
     run = RunDirectory(Path(output_dir))
     if run.config.is_file() and not overwrite:
         thresholds = run.settings().model.thresholds

@@ -38,10 +38,9 @@ def begin_run(
     held: contextlib.ExitStack,
     in_memory: MemorySource | None = None,
 ) -> tuple[RunDirectory, TokenizedSet | None]:
-    """Creates the run directory, or finds the run to continue, and opens the set.
-
-    The chief does this, and locks the directory until `held` is closed. Other processes get no set.
-    """
+    """Creates the run directory, or finds the run to continue, and opens the set."""
+    # The chief does this, and locks the directory until `held` is closed. Other processes
+    # get no set.
     tokenized_set = None
     with processes.together():
         check_model(settings)

@@ -54,10 +54,9 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
 
 
 def one_by_one(train_steps: Callable) -> Callable:
-    """Function with one call of the graph for each step.
-
-    In a loop of the graph, a collective would need messages of the same length at each turn.
-    """
+    """Function with one call of the graph for each step."""
+    # In a loop of the graph, a collective would need messages of the same length at each
+    # turn.
 
     def train_steps_one_by_one(batches, number):
         done = [train_steps(batches, tf.constant(1)) for _ in range(number)]

@@ -91,10 +91,9 @@ def train(
 
 
 def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Evaluation:
-    """Measures each judged query by a model that was not trained on it; keeps no model.
-
-    `settings` are those of the finished run: towers that count for nothing are not trained again.
-    """
+    """Measures each judged query by a model that was not trained on it; keeps no model."""
+    # `settings` are those of the finished run: towers that count for nothing are not
+    # trained again.
     parts = []
     for i, fold in enumerate(folds, start=1):
         logging.info("Cross-validation: fold %d of %d", i, len(folds))

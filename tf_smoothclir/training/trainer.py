@@ -74,15 +74,10 @@ class Trainer:
         callbacks: Sequence[keras.callbacks.Callback] = (),
         look: Look | None = None,
     ):
-        """Restores the last state of a run.
-
-        Args:
-            callbacks: Of Keras, called at the beginning and the end of training and of each epoch,
-                whose logs are its mean losses and the validation metrics as `val_<metric>`. Steps
-                run many at a time inside a graph, so there are no calls for batches.
-            look: What may end the training early in the first epoch, and after each, as it is of
-                no use; None for nothing.
-        """
+        """Restores the last state of a run."""
+        # `callbacks` of Keras are called at the beginning and the end of training and of each
+        # epoch, not for batches: steps run many at a time inside a graph. `look` may end the
+        # training early.
         self.task, self._look = task, look
         self.ranks_alone = ""  # what ranks without what is trained, once the look says so
         self._settings = settings

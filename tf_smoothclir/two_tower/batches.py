@@ -148,10 +148,7 @@ class BatchModel(keras.Model):
 
 
 def _as_tensors(given: Any) -> Any:
-    """Data as Keras takes them on both stacks; what it takes already stays as it is.
-
-    Lists, NumPy's strings and columns of data frames become tensors or arrays, in dictionaries too.
-    """
+    """Lists, NumPy's strings and columns of data frames as tensors or arrays."""
     if isinstance(given, Mapping):
         return {name: _as_tensors(values) for name, values in given.items()}
     if hasattr(given, "to_numpy") and not hasattr(given, "columns"):

@@ -103,11 +103,7 @@ class SetEncoder:
         }
 
     def __call__(self, documents: np.ndarray | None = None) -> DenseRetriever:
-        """Encodes every query and document with the current weights of the model.
-
-        Args:
-            documents: `[documents, dim]` float32, if they have been encoded with these weights.
-        """
+        """Encodes queries and, if they are not known, documents by the weights as they are."""
         if documents is None:
             documents = self._encode("document")
         return DenseRetriever(self._encode("query"), documents, self._tie_order)

@@ -35,10 +35,7 @@ from tf_smoothclir.utils.paths import local_path
 
 
 def source_of(settings: DataSettings, in_memory: MemorySource | None = None) -> Source:
-    """Opens the retrieval set that the settings name, or the part of it that they ask for.
-
-    One in memory is what `data_dir` will hold.
-    """
+    """Opens the set that settings name, or what they ask of one that is in memory."""
     source = _whole(settings) if in_memory is None else in_memory
     wanted = _wanted_languages(source, settings)
     if source.max_skipped:  # published by others, who made the judgments
