@@ -77,7 +77,7 @@ def _trained(directory: str, documents: int, dim: int):
     from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
-    from tf_smoothclir.training.task_training import trainer_of
+    from tf_smoothclir.training.train import trainer_of
     from tf_smoothclir.two_tower.scorer import SetEncoder
 
     write_toy_world(Path(directory), documents)

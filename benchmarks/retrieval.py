@@ -70,8 +70,7 @@ def build(
 ) -> dict[str, float]:
     """Builds the index of a collection; `queries.json` beside it gets the queries."""
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.index.builder import build_index
-    from tf_smoothclir.index.halves import export_halves
+    from tf_smoothclir.index.builder import build_index, export_halves
     from tf_smoothclir.plugins import with_parts
 
     halves, manifest = export_halves(export_dir, index_type)

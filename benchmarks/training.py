@@ -33,7 +33,7 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     from tf_smoothclir.training.batches import SampledBatches
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.trainer import Trainer
-    from tf_smoothclir.two_tower.task import TwoTowerTask
+    from tf_smoothclir.two_tower.scorer import TwoTowerTask
 
     model = two_tower(workload, settings)
     with tempfile.TemporaryDirectory() as directory:

@@ -19,7 +19,7 @@ from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.steps import StepLoop
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
 from tf_smoothclir.two_tower.builder import build_model
-from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.two_tower.scorer import TwoTowerTask
 
 # Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
 # 11,000 different rows of two tables of 100,000.

@@ -17,9 +17,8 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import FlatIndex

@@ -11,9 +11,8 @@ from tf_smoothclir.api.given import Texts, others_of, texts_of
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.index.builder import build_index, index_in_memory
+from tf_smoothclir.index.builder import Half, build_index, halves_of, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import Half, halves_of
 from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.search.opening import search_in

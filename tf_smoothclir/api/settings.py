@@ -20,7 +20,7 @@ from tf_smoothclir.settings.given import objects_text
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings, all_groups
 from tf_smoothclir.towers.given import dim_of
-from tf_smoothclir.training.grades import needs_table_alone, with_grades_of_set
+from tf_smoothclir.training.evaluated_sets import needs_table_alone, with_grades_of_set
 from tf_smoothclir.training.initial_run import settings_to_begin_with
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error

@@ -168,3 +168,8 @@ class WordEvidence:
     def _all_marked(self) -> str:
         """All words in one text: to look for a few n-grams there is faster than to list them."""
         return "\n".join(map(marked_word, self._words))
+
+
+# What people and JSON call them.
+NOTHING, NGRAMS, SPELLING, WORDS = range(4)
+NAMES = ("nothing", "n-grams", "spelling", "words")

@@ -11,8 +11,8 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, field_values
+from tf_smoothclir.index.builder import Half
 from tf_smoothclir.index.document_collections import Collection, check_ids
-from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.index_kind import AUTO, kind_for
 from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings

@@ -37,7 +37,7 @@ from tf_smoothclir.utils.errors import input_error
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.source import Source
-    from tf_smoothclir.index.halves import Half
+    from tf_smoothclir.index.builder import Half
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.export import Publication

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tensorflow import keras
 
 from tf_smoothclir.optimizers.adam import FusedAdam, LazyAdam
-from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop
 from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
-from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
+from tf_smoothclir.optimizers.sparse_rmsprop import RowRMSprop, SparseRMSprop
 from tf_smoothclir.settings.training import TrainingSettings
 
 OPTIMIZERS = {

@@ -48,8 +48,7 @@ def open_search(
         index = MilvusCollection.at(engine)
     elif not index_dir.exists():
         from tf_smoothclir.data.sources.opening import source_of
-        from tf_smoothclir.index.builder import build_index
-        from tf_smoothclir.index.halves import export_halves
+        from tf_smoothclir.index.builder import build_index, export_halves
 
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)

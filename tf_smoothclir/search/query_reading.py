@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.encoder.word_evidence import NAMES, NGRAMS, NOTHING, WORDS
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.evidence_levels import NAMES, NGRAMS, NOTHING, WORDS
 
 if TYPE_CHECKING:
     from tf_smoothclir.lexical.plain_reader import PlainReader

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.encoder.word_evidence import LEAST_SHARE
+from tf_smoothclir.encoder.word_evidence import LEAST_SHARE, NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.batches import in_batches
-from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary

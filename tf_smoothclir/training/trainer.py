@@ -19,10 +19,9 @@ from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
-from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.processes import SINGLE_PROCESS, ProcessLost, SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.steps import StepLoop, are_finite
+from tf_smoothclir.training.steps import Diverged, StepLoop, StepMonitor, StopRequest, are_finite
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_bar
 

@@ -30,7 +30,7 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
-from tf_smoothclir.training.task_training import trainer_of
+from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS

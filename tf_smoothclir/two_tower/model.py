@@ -16,7 +16,7 @@ from tf_smoothclir.data.model_inputs import (
     model_inputs,
 )
 from tf_smoothclir.losses.base import ranking_loss
-from tf_smoothclir.losses.grades import check_grades
+from tf_smoothclir.losses.labels import check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
