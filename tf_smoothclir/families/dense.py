@@ -269,9 +269,7 @@ class SearchedTowers:
 
     def explained(self, role: str) -> ExplainedTower:
         """A tower that says what its vectors are made of."""
-        directory, tower = self._models.part(
-            role, lambda path, version: checked_part(path, role, version)
-        )
+        directory, tower = self._models.part(role)
         if Encoder.can_load(directory):
             return Encoder.of_version(directory, role, is_checked=True)
         return SavedTower(load_model(directory), tower.epsilon)
