@@ -28,23 +28,15 @@ _SIGNIFICANT = 0.05
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """All systems on the test split of a set.
+    """All systems on the test split of a set."""
 
-    Attributes:
-        systems: Name -> what was measured, in the order of the table.
-        metrics: Name -> metric -> mean.
-        intervals: Name -> metric -> (low, high), 95% bootstrap interval.
-        queries: Number of test queries.
-        best: Name of our run that is best on validation; None without a run of ours.
-        differences: Of every other system from it.
-    """
-
-    systems: Mapping[str, Measured]
-    metrics: dict[str, dict[str, float]]
+    systems: Mapping[str, Measured]  # name -> what was measured, in the order of the table
+    metrics: dict[str, dict[str, float]]  # name -> metric -> mean
+    # Name -> metric -> (low, high), 95% bootstrap interval.
     intervals: dict[str, dict[str, tuple[float, float]]]
-    queries: int
-    best: str | None
-    differences: list[Difference]
+    queries: int  # number of test queries
+    best: str | None  # name of our run that is best on validation; None without a run of ours
+    differences: list[Difference]  # of every other system from it
 
     def content(self) -> dict:
         """All figures, for JSON."""

@@ -50,22 +50,15 @@ _NO_SHARE = 1e-9  # what rounding leaves
 
 @dataclasses.dataclass(frozen=True)
 class Fusion:
-    """Formula and weights of the sum of a lexical model, towers and a foreign encoder.
+    """Formula and weights of the sum of a lexical model, towers and a foreign encoder."""
 
-    Attributes:
-        share: Of the towers, in [0, 1].
-        feedback: Weight of feedback over the fused scores; 0 for none.
-        formula: One of `FORMULAS`.
-        encoder_share: Of the foreign encoder. The lexical model has what is left.
-    """
-
-    share: float
+    share: float  # of the towers, in [0, 1]
     lexical_deviation: float
     dense_deviation: float
-    feedback: float = 0.0
+    feedback: float = 0.0  # weight of feedback over the fused scores; 0 for none
     seconds: float = 0.0
-    formula: str = SUM
-    encoder_share: float = 0.0
+    formula: str = SUM  # one of `FORMULAS`
+    encoder_share: float = 0.0  # of the foreign encoder. The lexical model has what is left.
     encoder_deviation: float = 0.0
 
     def __post_init__(self):

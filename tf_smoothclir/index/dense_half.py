@@ -33,16 +33,11 @@ QueryVectors = Callable[[], np.ndarray | None]
 
 @dataclasses.dataclass(frozen=True)
 class Recall:
-    """Recall of an index: the share of the exact ranking that it finds.
+    """Recall of an index: the share of the exact ranking that it finds."""
 
-    Attributes:
-        value: Share of the exact best `depth` documents that are found, on average.
-        queries: How many queries it was measured with; 0 for an exact index.
-    """
-
-    value: float
+    value: float  # share of the exact best `depth` documents that are found, on average
     depth: int
-    queries: int
+    queries: int  # how many queries it was measured with; 0 for an exact index
     measured_by: str
 
 

@@ -27,20 +27,14 @@ REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexManifest(VersionFacts):
-    """The facts of an index.
-
-    Attributes:
-        state: `state_of_files` of the set; "" where it has no files.
-        halves: Family -> what it says of its half; `summary` is for people.
-        role: "index".
-    """
+    """The facts of an index."""
 
     fingerprint: str
     collection_name: str
     documents: int
-    halves: dict[str, dict]
-    state: str = ""
-    role: ClassVar[str] = INDEX
+    halves: dict[str, dict]  # family -> what it says of its half; `summary` is for people
+    state: str = ""  # `state_of_files` of the set; "" where it has no files
+    role: ClassVar[str] = INDEX  # "index"
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:

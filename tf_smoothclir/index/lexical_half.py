@@ -43,17 +43,11 @@ _IMPACT_ROWS, _COUNT_ROWS = "impact_rows", "count_rows"  # while an index is bui
 
 
 class LexicalRows(NamedTuple):
-    """Some documents as the lexical half keeps them.
+    """Some documents as the lexical half keeps them."""
 
-    Attributes:
-        impacts: `[passages, query words]` float32.
-        counts: `[documents, document words]` float32, for feedback.
-        passages: `[documents]` int, how many each has.
-    """
-
-    impacts: sp.csr_array
-    counts: sp.csr_array | None
-    passages: np.ndarray
+    impacts: sp.csr_array  # `[passages, query words]` float32
+    counts: sp.csr_array | None  # `[documents, document words]` float32, for feedback
+    passages: np.ndarray  # `[documents]` int, how many each has
 
 
 @dataclasses.dataclass(frozen=True)

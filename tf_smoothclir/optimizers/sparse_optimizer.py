@@ -19,19 +19,15 @@ def _one() -> float:
 
 @dataclasses.dataclass(frozen=True)
 class GradientPolicy:
-    """Requirements of an optimizer on its gradients; by default, none.
+    """Requirements of an optimizer on its gradients; by default, none."""
 
-    Attributes:
-        names_all_rows: A sparse gradient must name the rows of all tokens of the batch, those with
-            a gradient of zero too, because the optimizer moves whatever is named. Without it,
-            towers leave out rows that cannot change.
-        unique_rows: A sparse gradient must not name a row twice.
-        loss_scale: Returns the factor by which the loss must be multiplied before it is
-            differentiated, a scalar.
-    """
-
+    # A sparse gradient must name the rows of all tokens of the batch, those with a gradient of
+    # zero too, because the optimizer moves whatever is named. Without it, towers leave out rows
+    # that cannot change.
     names_all_rows: bool = False
-    unique_rows: bool = False
+    unique_rows: bool = False  # A sparse gradient must not name a row twice
+    # Returns the factor by which the loss must be multiplied before it is differentiated, a
+    # scalar.
     loss_scale: Callable[[], tf.Tensor | float] = _one
 
 

@@ -16,18 +16,14 @@ if TYPE_CHECKING:
 
 
 class QueryBatch(NamedTuple):
-    """Some queries, read once.
-
-    Attributes:
-        readings: The evidence of each.
-        vectors: `[queries, dim]` float32, of a query tower; None without one.
-        words: Of each its words, `[words]` int32, as `QueryReader` numbers them; None where
-            nothing ranks by words.
-    """
+    """Some queries, read once."""
 
     texts: list[str]
-    readings: list[QueryReading]
+    readings: list[QueryReading]  # the evidence of each
+    # `[queries, dim]` float32, of a query tower; None without one.
     vectors: np.ndarray | None = None
+    # Of each its words, `[words]` int32, as `QueryReader` numbers them; None where nothing ranks
+    # by words.
     words: list[np.ndarray] | None = None
 
     def of(self, places: list[int]) -> QueryBatch:
