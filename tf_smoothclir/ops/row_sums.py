@@ -36,18 +36,9 @@ def segment_sum(
     *,
     training: bool | None = None,
 ) -> tf.Tensor:
-    """Adds up rows by segment.
-
-    Args:
-        rows: `[rows, dim]` float.
-        positions: `[pairs]` int, the row that each pair adds.
-        segments: `[pairs]` int, ascending, the segment that each pair adds it to.
-        number: The number of segments.
-        training: The gradient is wanted and must be fast. TensorFlow cannot save such a graph.
-
-    Returns:
-        `[number, dim]` float; zeros for a segment without pairs.
-    """
+    """Adds up rows, `[rows, dim]`, by segment: `[number, dim]`, 0 for a segment without pairs."""
+    # Each pair adds a row of `positions`, `[pairs]`, to one of `segments`, `[pairs]`,
+    # ascending. With `training`, the gradient is fast, and TensorFlow cannot save the graph.
     if not training:
         return _any_number_of_sums(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
@@ -129,17 +120,9 @@ def _gradient_of_take(operation, upstream):
 def sums_at_by_segments(
     positions: tf.Tensor, values: tf.Tensor, rows: tf.Tensor, size: tf.Tensor
 ) -> tf.Tensor:
-    """Adds up rows at given positions, in the gradient kernel of a segment sum.
-
-    Args:
-        positions: `[pairs]` int, the row of the result that each pair adds to.
-        values: `[values, dim]` float.
-        rows: `[pairs]` int, ascending, the row of `values` that each pair adds.
-        size: The number of rows of the result.
-
-    Returns:
-        `[size, dim]` float; zeros for a row without pairs.
-    """
+    """Adds up rows at given positions, `[size, dim]`, in the gradient kernel of a segment sum."""
+    # Each pair adds a row of `values`, by `rows`, `[pairs]`, ascending, to one of `positions`,
+    # `[pairs]`.
     # Without pairs, the kernel returns uninitialised memory.
     return _zeros_without(
         positions,

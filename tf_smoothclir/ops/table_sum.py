@@ -36,25 +36,12 @@ def table_sum(
     *,
     names_all_rows: bool = False,
 ) -> tf.Tensor:
-    """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save the graph.
-
-    The gradient is sparse and names each row once: the rows of the texts whose own gradient is not
-    zero. No other row could change, unless the optimizer moves every row that is named.
-
-    Args:
-        table: `[rows, dim]` float.
-        ids: `[tokens]` int, the row of each token, of all texts one after the other.
-        texts: `[tokens]` int, the text of each token.
-        lengths: `[texts]` int, the number of tokens of each text.
-        names_all_rows: The gradient names the rows of all texts, for such an optimizer.
-
-    Returns:
-        `[texts, dim]` float; zeros for a text without tokens.
-
-    Raises:
-        tf.errors.InvalidArgumentError: When the graph runs on a CPU: an id is not a row of the
-            table. On a GPU, TensorFlow does not check this.
-    """
+    """Adds up rows of a table by text: `[texts, dim]`, in a graph, for training alone."""
+    # TensorFlow cannot save it. `ids` and `texts` are `[tokens]`, `lengths` `[texts]`. The
+    # gradient is sparse and names each row once: the rows of the texts whose own gradient is
+    # not zero. No other row could change, unless the optimizer moves every row that is named
+    # (`names_all_rows`). On a CPU, an id that is no row is an `InvalidArgumentError`; on a GPU,
+    # nobody checks.
     gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
     return _summed(table, gradient, ids, texts, lengths)
 

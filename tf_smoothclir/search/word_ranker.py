@@ -130,12 +130,7 @@ class WordRanker(IndexRanker):
 
 
 class AskedQuery:
-    """Scores of all documents for one query: to rank them, and then to explain hits.
-
-    Attributes:
-        words: `[words]` int32, as `QueryReader` numbers them.
-        of_passages: `[passages]` float32, what words say of passages, or of documents without any.
-    """
+    """Scores of all documents for one query: to rank them, and then to explain hits."""
 
     def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
         """Asks for all that words say; takes all vectors, one after the other."""

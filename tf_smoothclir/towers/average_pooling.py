@@ -29,10 +29,7 @@ AnyTokens = TypeVar("AnyTokens", Tokens, DistinctTokens, SubwordTokens)
 
 
 def by_part(tokens: AnyTokens) -> AnyTokens:
-    """Splits each text into `NUM_PARTS` shorter texts: its parts, in order.
-
-    Parts after the end of a text are empty.
-    """
+    """Splits each text into `NUM_PARTS` shorter ones: its parts, in order; empty after its end."""
     begins = tf.constant(PART_BEGINS, tokens.lengths.dtype)
     widths = tf.constant((*np.diff(PART_BEGINS), tokens.lengths.dtype.max), tokens.lengths.dtype)
     lengths = tf.clip_by_value(tokens.lengths[:, tf.newaxis] - begins, 0, widths)
@@ -54,13 +51,7 @@ def weights_of_tokens(tokens: AnyTokens, profile: tf.Tensor) -> tf.Tensor:
 
 
 def profile_means(sums: tf.Tensor, weights: tf.Tensor, profile: tf.Tensor) -> tf.Tensor:
-    """Returns the means of texts, `[texts, dim]`, given the sums over their parts.
-
-    Args:
-        sums: `[texts * NUM_PARTS, dim]`, of weighted word vectors.
-        weights: `[texts * NUM_PARTS, 1]`, of the weights of these words.
-        profile: `[NUM_PARTS]`, a factor on the weights in each part.
-    """
+    """The means of texts by sums and weights of their parts and a factor on each."""
     weights = tf.reshape(weights, [-1, NUM_PARTS])
     totals = tf.linalg.matvec(weights, profile)[:, tf.newaxis]
     shares = tf.math.divide_no_nan(profile, totals)  # an empty text is the zero vector
