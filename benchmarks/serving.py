@@ -263,17 +263,5 @@ def _define_flags() -> None:
     flags.DEFINE_integer("clients", 64, "Clients at the same time.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        retriever=values.retriever,
-        documents=values.documents,
-        dim=values.dim,
-        vocabulary=values.vocabulary,
-        seconds=values.seconds,
-        clients=values.clients,
-        rounds=values.rounds,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

@@ -80,4 +80,4 @@ def _define_flags() -> None:
 
 
 if __name__ == "__main__":
-    common.run(_define_flags, lambda f: measure(f.data_dir, f.preset, f.document_language))
+    common.run(_define_flags, measure)

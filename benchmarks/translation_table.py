@@ -107,14 +107,11 @@ def _define_flags() -> None:
     flags.DEFINE_string("kind", "", "Measure variants of this kind alone, such as 'least'.")
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    data = DataSettings(
-        data_dir=values.data_dir,
-        document_language=values.document_language,
-        cache_dir=values.cache_dir,
-    )
-    profile = PositionProfile(values.height, values.decay) if values.height else FLAT
-    return measure(data, profile, values.kind)
+def _measure(
+    data_dir: str, document_language: str, cache_dir: str, height: float, decay: float, kind: str
+) -> list[dict]:
+    data = DataSettings(data_dir=data_dir, document_language=document_language, cache_dir=cache_dir)
+    return measure(data, PositionProfile(height, decay) if height else FLAT, kind)
 
 
 if __name__ == "__main__":
