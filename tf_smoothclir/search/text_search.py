@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,8 @@ from tf_smoothclir.protocols.text_search import (
 from tf_smoothclir.search.explanation import ScoreTexts, explain_hits_by_leaving_out
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 
-
-class Ranked(NamedTuple):
-    """Positions and scores of the best documents; equal scores by the hash of the id."""
-
-    positions: np.ndarray
-    scores: np.ndarray
+# Positions and scores of the best documents; equal scores by the hash of the id.
+Ranked = tuple[np.ndarray, np.ndarray]
 
 
 class HitRanker(abc.ABC):
@@ -140,7 +136,7 @@ class DenseRanker(IndexRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
-        return (Ranked(*one) for one in self._half.rank(batch.vectors, depth, mask))
+        return self._half.rank(batch.vectors, depth, mask)
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return self._explain(query, hits, role)
@@ -165,7 +161,7 @@ class TextRanker(IndexRanker):
         for query in batch.texts:
             scores = np.asarray(self._score([query]), np.float32)[0, allowed]
             order = np.lexsort((self._hashes[allowed], -scores))[:depth]
-            yield Ranked(allowed[order], scores[order])
+            yield allowed[order], scores[order]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return explain_hits_by_leaving_out(self._score_texts, query, hits, role)

@@ -83,7 +83,7 @@ class WordRanker(IndexRanker):
             positions, scores = asked.rank(depth, mask)
             positions, scores = positions[scores != 0], scores[scores != 0]
             self._latest = _Answer(text, asked, positions)  # because hits are explained right after
-            yield Ranked(positions, scores)
+            yield positions, scores
 
     def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
         if not hits:
