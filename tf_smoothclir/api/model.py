@@ -13,9 +13,8 @@ import numpy as np
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
-from tf_smoothclir.api.evaluation import evaluate_on
 from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
-from tf_smoothclir.api.sets import Data
+from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation

@@ -24,9 +24,8 @@ from tf_smoothclir.publishing.export_directory import (
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 if TYPE_CHECKING:

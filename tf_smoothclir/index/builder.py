@@ -24,9 +24,8 @@ from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import check_kind, new_folder
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 

@@ -29,8 +29,8 @@ from tf_smoothclir.publishing.request_bounds import (
 )
 from tf_smoothclir.storage.files import copy_file, read_record, write_json
 from tf_smoothclir.storage.folder import digest_as_saved
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
+from tf_smoothclir.utils.parallel import text_batches
 
 _QUERY_WORDS = 32  # with up to that many, the vectors of the document's words take most memory
 DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"

@@ -32,10 +32,9 @@ from tf_smoothclir.publishing.exported_scorers import (
 )
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a

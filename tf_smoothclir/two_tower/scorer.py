@@ -19,11 +19,11 @@ from tf_smoothclir.protocols.scorer import Ranking, Retriever
 from tf_smoothclir.protocols.task import LOSS, PAIRS, TERMS, Batches, Exchange, TaskVariables
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.subwords import text_encoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
+from tf_smoothclir.utils.parallel import text_batches
 
 _TEXTS_PER_BATCH = 1024
 _NUMBERS_PER_CHUNK = 1 << 22  # 16 MB of float32
