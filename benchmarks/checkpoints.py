@@ -62,9 +62,5 @@ def _define_flags() -> None:
     flags.DEFINE_string("directory", "", "Where to write; empty: the directory of temporary files.")
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(values.megabytes, values.directory, values.rounds)
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

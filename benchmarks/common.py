@@ -6,6 +6,7 @@ runs in its own process, so that rivals share neither threads nor memory.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging as standard_logging
 import multiprocessing
@@ -123,8 +124,8 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def run(define_flags: Callable[[], None], measure: Callable[[flags.FlagValues], list[dict]]):
-    """Runs a benchmark from the command line."""
+def run(define_flags: Callable[[], None], measure: Callable[..., list[dict]]):
+    """Runs a benchmark from the command line, whose flags are parameters of `measure`."""
     flags.DEFINE_integer("rounds", 3, "Number of measurements of each rival.", lower_bound=1)
     flags.DEFINE_boolean("json", False, "Print one JSON object instead of tables.")
     define_flags()
@@ -134,7 +135,8 @@ def run(define_flags: Callable[[], None], measure: Callable[[flags.FlagValues], 
         if len(argv) > 1:
             raise app.UsageError(f"Unknown argument {argv[1]!r}; flags begin with --.")
         before = machine()
-        tables = measure(flags.FLAGS)
+        names = [name for name in inspect.signature(measure).parameters if name in flags.FLAGS]
+        tables = measure(**{name: flags.FLAGS[name].value for name in names})
         result = {"machine": before, "load_after": round(os.getloadavg()[0], 2), "tables": tables}
         print(json.dumps(result, indent=1) if flags.FLAGS.json else formatted(result))
 

@@ -291,16 +291,5 @@ def _define_flags() -> None:
     flags.DEFINE_integer("threads", 2, "Threads, or processes, of each rival.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        documents=values.documents,
-        tokens=values.tokens,
-        vocabulary=values.vocabulary,
-        rounds=values.rounds,
-        threads=values.threads,
-        dim=values.dim,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

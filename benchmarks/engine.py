@@ -198,9 +198,18 @@ def _recall(found: list[list], documents: int, dim: int, *, words: bool = False)
 
 
 def measure(
-    *, documents: int, dim: int, queries: int, rounds: int, uri: str, words: bool
+    *,
+    documents: int,
+    dim: int,
+    queries: int,
+    rounds: int,
+    uri: str,
+    words: bool,
+    run_dir: str = "",
 ) -> list[dict]:
     """A table."""
+    if run_dir:
+        return candidates(run_dir, queries)
     sizes = (documents, dim, queries)
     rivals = {
         FLAT: partial(on_disk, "flat", *sizes),
@@ -273,18 +282,5 @@ def _define_flags() -> None:
     flags.DEFINE_string("run_dir", "", "A hybrid run: show what few candidates of it find.")
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    if values.run_dir:
-        return candidates(values.run_dir, values.queries)
-    return measure(
-        documents=values.documents,
-        dim=values.dim,
-        queries=values.queries,
-        rounds=values.rounds,
-        uri=values.uri,
-        words=values.words,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

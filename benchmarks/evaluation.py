@@ -208,14 +208,5 @@ def _define_flags() -> None:
     flags.DEFINE_integer("collection", 100_000, "Documents of full retrieval.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        queries=values.queries,
-        documents=values.documents,
-        collection=values.collection,
-        rounds=values.rounds,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

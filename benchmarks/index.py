@@ -77,7 +77,7 @@ def _trained(directory: str, documents: int, dim: int):
     from tf_smoothclir.training.run_data import tokenized_set_of
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_models import ModelsOverSet
-    from tf_smoothclir.training.task_training import trainer_of
+    from tf_smoothclir.training.train import trainer_of
     from tf_smoothclir.two_tower.scorer import SetEncoder
 
     write_toy_world(Path(directory), documents)
@@ -165,11 +165,13 @@ def measure(
     rounds: int,
     threads: int,
     kinds: list[str],
-    made: str = "trained",
+    vectors: str = "trained",
 ) -> list[dict]:
     """Two tables: one query at a time, and many at once."""
     with tempfile.TemporaryDirectory() as directory:
-        common.in_new_process(partial(write_collection, directory, made, documents, dim, queries))
+        common.in_new_process(
+            partial(write_collection, directory, vectors, documents, dim, queries)
+        )
         sizes = (documents, dim, threads)
         rivals: dict[str, Callable] = {}
         built: dict[str, dict[str, float]] = {}
@@ -183,7 +185,7 @@ def measure(
             name: [{**found, **built[name]} for found in rounds_]
             for name, rounds_ in common.interleaved(rivals, rounds).items()
         }
-    title = f"{documents:,} documents of {dim} dimensions ({made}), {threads} threads"
+    title = f"{documents:,} documents of {dim} dimensions ({vectors}), {threads} threads"
     return [
         common.table(f"{title}, {how}", measurements, ratio_of=ratio, references=[FLAT, MATMUL])
         for how, ratio in (
@@ -232,17 +234,5 @@ def _define_flags() -> None:
     )
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        documents=values.documents,
-        dim=values.dim,
-        queries=values.queries,
-        rounds=values.rounds,
-        threads=values.threads,
-        kinds=values.kinds,
-        made=values.vectors,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

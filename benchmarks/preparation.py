@@ -141,17 +141,19 @@ def _define_flags() -> None:
     flags.DEFINE_boolean("python", True, "Measure plain Python too.")
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    if values.data_dir:
-        return measure(
-            values.data_dir,
-            values.document_language,
-            values.rounds,
-            beside_python=values.python,
-        )
+def _measure(
+    data_dir: str,
+    document_language: str,
+    toy_entities: int,
+    toy_tokens: int,
+    rounds: int,
+    python: bool,
+) -> list[dict]:
+    if data_dir:
+        return measure(data_dir, document_language, rounds, beside_python=python)
     with tempfile.TemporaryDirectory() as directory:
-        write_toy_world(Path(directory), values.toy_entities, values.toy_tokens)
-        return measure(directory, "fr", values.rounds, beside_python=values.python)
+        write_toy_world(Path(directory), toy_entities, toy_tokens)
+        return measure(directory, "fr", rounds, beside_python=python)
 
 
 if __name__ == "__main__":

@@ -129,16 +129,15 @@ def _define_flags() -> None:
     flags.DEFINE_integer("threads", 2, "Threads.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
+def measure(variant: list[str], threads: int, rounds: int) -> list[dict]:
+    """A table of variants."""
     rivals = {
-        text.replace("optimizer=", ""): partial(
-            profile, Workload(), values.threads, parse_variant(text)
-        )
-        for text in values.variant
+        text.replace("optimizer=", ""): partial(profile, Workload(), threads, parse_variant(text))
+        for text in variant
     }
-    measurements = common.interleaved(rivals, values.rounds)
+    measurements = common.interleaved(rivals, rounds)
     return [common.table("Milliseconds per step", measurements, ratio_of="ms/step", references=[])]
 
 
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

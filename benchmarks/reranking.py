@@ -100,16 +100,5 @@ def _define_flags() -> None:
     flags.DEFINE_integer("threads", 1, "Threads of TensorFlow.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        run_dir=values.run_dir,
-        networks=values.networks,
-        candidates=values.candidates,
-        queries=values.queries,
-        threads=values.threads,
-        rounds=values.rounds,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

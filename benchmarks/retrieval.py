@@ -70,8 +70,7 @@ def build(
 ) -> dict[str, float]:
     """Builds the index of a collection; `queries.json` beside it gets the queries."""
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.index.builder import build_index
-    from tf_smoothclir.index.halves import export_halves
+    from tf_smoothclir.index.builder import build_index, export_halves
     from tf_smoothclir.plugins import with_parts
 
     halves, manifest = export_halves(export_dir, index_type)
@@ -158,7 +157,7 @@ def _megabytes(directory: Path) -> float:
 def measure(
     *,
     export_dir: str,
-    documents: Sequence[int],
+    documents: Sequence[str | int],
     retrievers: Sequence[str],
     queries: int,
     rounds: int,
@@ -166,7 +165,7 @@ def measure(
 ) -> list[dict]:
     """Two tables for each size: how the index was built, and latency."""
     tables = []
-    for size in documents:
+    for size in map(int, documents):
         with tempfile.TemporaryDirectory() as directory:
             index_dir = f"{directory}/index"
             begin = partial(build, export_dir, index_dir, size, index_type, retrievers)
@@ -197,16 +196,5 @@ def _define_flags() -> None:
     flags.DEFINE_string("index_type", "auto", "That of smoothclir-index.")
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        export_dir=values.export_dir,
-        documents=[int(size) for size in values.documents],
-        retrievers=values.retrievers,
-        queries=values.queries,
-        rounds=values.rounds,
-        index_type=values.index_type,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

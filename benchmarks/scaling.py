@@ -64,10 +64,8 @@ def _define_flags() -> None:
     flags.DEFINE_integer("threads", 2, "Threads of TensorFlow.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        sizes(Workload()), optimizer=values.optimizer, rounds=values.rounds, threads=values.threads
-    )
+def _measure(optimizer: str, rounds: int, threads: int) -> list[dict]:
+    return measure(sizes(Workload()), optimizer=optimizer, rounds=rounds, threads=threads)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def export(
 ) -> dict[str, float]:
     """Exports random models and a search model over random vectors and texts of random words."""
     from tf_smoothclir.protocols.text_search import CutPoints
-    from tf_smoothclir.publishing.exported_lexical import ExportedLexical
+    from tf_smoothclir.publishing.exported_models import ExportedFiles
     from tf_smoothclir.publishing.exported_search import Collection, build_search_model
     from tf_smoothclir.publishing.exported_tower import ExportedTower
     from tf_smoothclir.publishing.version_writer import publish_version
@@ -66,7 +66,7 @@ def export(
         collection["vectors"] = vectors.astype(np.float32)
     if retriever != "dense":
         lexical = _lexical_parts(directory, size, with_towers=bool(towers))
-        parts["lexical"] = ExportedLexical(lexical)
+        parts["lexical"] = ExportedFiles(lexical.save)
         collection["words"] = _words(generator, documents, size)
     cut_points = CutPoints((0.2, 0.7), ())
     search = build_search_model(
@@ -263,17 +263,5 @@ def _define_flags() -> None:
     flags.DEFINE_integer("clients", 64, "Clients at the same time.", lower_bound=1)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        retriever=values.retriever,
-        documents=values.documents,
-        dim=values.dim,
-        vocabulary=values.vocabulary,
-        seconds=values.seconds,
-        clients=values.clients,
-        rounds=values.rounds,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

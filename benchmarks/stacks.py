@@ -37,7 +37,7 @@ def report(variant: str, queries: str, vocabulary: str, threads: str) -> None:
 def measure(
     other: str,
     *,
-    variants: Sequence[str],
+    variant: Sequence[str],
     queries: int,
     vocabulary: int,
     rounds: int,
@@ -45,17 +45,17 @@ def measure(
 ) -> list[dict]:
     """A table for each variant."""
     tables = []
-    for variant in variants:
+    for named in variant:
         measurements, names = {}, {}
         for number in range(rounds):
             for python in (sys.executable, other)[:: -1 if number % 2 else 1]:
-                arguments = [variant, queries, vocabulary, threads]
+                arguments = [named, queries, vocabulary, threads]
                 found = _reported(python, list(map(str, arguments)))
                 names[python] = f"{found['stack']}, {Path(python).parent.parent.name}"
                 measurements.setdefault(names[python], []).append(found["measurements"])
         tables.append(
             common.table(
-                f"Training, {variant}, tables {vocabulary:,} x {Workload.dim}, {threads} threads",
+                f"Training, {named}, tables {vocabulary:,} x {Workload.dim}, {threads} threads",
                 measurements,
                 ratio_of="pairs/s",
                 references=[names[other]],
@@ -87,16 +87,5 @@ def _define_flags() -> None:
     flags.DEFINE_integer("vocabulary", 100_000, "Rows of each table.", lower_bound=3)
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        values.other,
-        variants=values.variant,
-        queries=values.queries,
-        vocabulary=values.vocabulary,
-        rounds=values.rounds,
-        threads=values.threads,
-    )
-
-
 if __name__ == "__main__":
-    common.run(_define_flags, _measure)
+    common.run(_define_flags, measure)

@@ -33,7 +33,7 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     from tf_smoothclir.training.batches import SampledBatches
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.trainer import Trainer
-    from tf_smoothclir.two_tower.task import TwoTowerTask
+    from tf_smoothclir.two_tower.scorer import TwoTowerTask
 
     model = two_tower(workload, settings)
     with tempfile.TemporaryDirectory() as directory:
@@ -129,14 +129,12 @@ def _define_flags() -> None:
     )
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    return measure(
-        Workload(queries=values.queries, vocabulary=values.vocabulary),
-        variants=[parse_variant(text) for text in values.variant],
-        rounds=values.rounds,
-        threads=values.threads,
-        steps=values.steps,
-    )
+def _measure(
+    variant: Sequence[str], queries: int, vocabulary: int, rounds: int, threads: int, steps: int
+) -> list[dict]:
+    workload = Workload(queries=queries, vocabulary=vocabulary)
+    variants = [parse_variant(text) for text in variant]
+    return measure(workload, variants=variants, rounds=rounds, threads=threads, steps=steps)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def measure(
 def _trained(preset: str, given: Mapping, path: Path, languages: Sequence[str]):
     """Trains a model, and yields its figures on the test queries of some languages."""
     from tf_smoothclir.settings.presets import preset_settings
-    from tf_smoothclir.training.grades import with_grades_of_set
+    from tf_smoothclir.training.evaluated_sets import with_grades_of_set
     from tf_smoothclir.training.run_directory import RunDirectory
     from tf_smoothclir.training.run_evaluation import evaluate_run
     from tf_smoothclir.training.train import train
@@ -80,4 +80,4 @@ def _define_flags() -> None:
 
 
 if __name__ == "__main__":
-    common.run(_define_flags, lambda f: measure(f.data_dir, f.preset, f.document_language))
+    common.run(_define_flags, measure)

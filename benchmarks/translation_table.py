@@ -23,19 +23,13 @@ from tf_smoothclir.settings.run import RunSettings
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A way to learn a table.
+    """A way to learn a table."""
 
-    Attributes:
-        profile: Weights of positions, in learning and in scoring.
-        words: Of a document of the highest grade, the first that are learned from.
-        lower_grades: Weight of pairs of a grade below the highest; pairs of the highest have 1.
-        least: Probabilities below it are left out.
-    """
-
-    profile: PositionProfile = FLAT
-    words: int = 1000
+    profile: PositionProfile = FLAT  # weights of positions, in learning and in scoring
+    words: int = 1000  # of a document of the highest grade, the first that are learned from
+    # Weight of pairs of a grade below the highest; pairs of the highest have 1.
     lower_grades: float = 0.0
-    least: float = 0.005
+    least: float = 0.005  # probabilities below it are left out
 
 
 def variants(profile: PositionProfile) -> dict[str, Variant]:
@@ -113,14 +107,11 @@ def _define_flags() -> None:
     flags.DEFINE_string("kind", "", "Measure variants of this kind alone, such as 'least'.")
 
 
-def _measure(values: flags.FlagValues) -> list[dict]:
-    data = DataSettings(
-        data_dir=values.data_dir,
-        document_language=values.document_language,
-        cache_dir=values.cache_dir,
-    )
-    profile = PositionProfile(values.height, values.decay) if values.height else FLAT
-    return measure(data, profile, values.kind)
+def _measure(
+    data_dir: str, document_language: str, cache_dir: str, height: float, decay: float, kind: str
+) -> list[dict]:
+    data = DataSettings(data_dir=data_dir, document_language=document_language, cache_dir=cache_dir)
+    return measure(data, PositionProfile(height, decay) if height else FLAT, kind)
 
 
 if __name__ == "__main__":

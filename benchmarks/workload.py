@@ -19,7 +19,7 @@ from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.steps import StepLoop
 from tf_smoothclir.training.trainer import STEPS_PER_CALL
 from tf_smoothclir.two_tower.builder import build_model
-from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.two_tower.scorer import TwoTowerTask
 
 # Token frequencies fall as rank^-0.91: a batch of 128 pairs of 20 and 150 tokens then touches about
 # 11,000 different rows of two tables of 100,000.
@@ -31,34 +31,23 @@ _VALIDATION_QUERIES = 20
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """Sizes; the defaults are the paper's, except for the number of queries and documents.
+    """Sizes; the defaults are the paper's, except for the number of queries and documents."""
 
-    Attributes:
-        queries: Training queries, each with 13.6 judged documents on average and 40 sampled.
-        documents: Number of documents in the collection.
-        vocabulary: Rows of each table.
-        tokens_in_use: Number of different tokens that occur: the first ones, as in a vocabulary in
-            order of frequency; 0 for all.
-        rows_apart: Distance in the tables between tokens in use; 1 for adjacent rows.
-        rare_tokens: Share of tokens that are not in use, drawn evenly from the rows after those.
-        query_tokens: Mean length; lengths are uniform between 1/2 and 3/2 of it.
-        document_tokens: Mean length; lengths are uniform between 2/3 and 4/3 of it.
-        same_lengths: Whether all texts have the mean length instead.
-        batch_size: Pairs in a batch.
-        dim: Dimension of the vectors.
-    """
-
+    # Training queries, each with 13.6 judged documents on average and 40 sampled.
     queries: int = 2000
-    documents: int = 20_000
-    vocabulary: int = 100_000
+    documents: int = 20_000  # number of documents in the collection
+    vocabulary: int = 100_000  # rows of each table
+    # Number of different tokens that occur: the first ones, as in a vocabulary in order of
+    # frequency; 0 for all.
     tokens_in_use: int = 0
-    rows_apart: int = 1
+    rows_apart: int = 1  # distance in the tables between tokens in use; 1 for adjacent rows
+    # Share of tokens that are not in use, drawn evenly from the rows after those.
     rare_tokens: float = 0.0
-    query_tokens: int = 20
-    document_tokens: int = 150
-    same_lengths: bool = False
-    batch_size: int = 128
-    dim: int = 64
+    query_tokens: int = 20  # mean length; lengths are uniform between 1/2 and 3/2 of it
+    document_tokens: int = 150  # mean length; lengths are uniform between 2/3 and 4/3 of it
+    same_lengths: bool = False  # whether all texts have the mean length instead
+    batch_size: int = 128  # pairs in a batch
+    dim: int = 64  # dimension of the vectors
 
     def settings(self, **training) -> RunSettings:
         """Settings with these sizes and the given training settings."""

@@ -15,10 +15,9 @@ from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.trec import read_qrels, read_run
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.lexical.dictionary import Dictionary
 from tf_smoothclir.losses.listwise import SoftmaxLoss
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
@@ -135,7 +134,7 @@ class Python(Given):
             texts_of(documents, "documents")
             judgments_of(judgments)
             given = given_set("train", None, named, DataSettings())
-            RetrievalSet.load(given.source)
+            RetrievalSet.load(given)
 
 
 class Figures(Given):

@@ -102,7 +102,7 @@ def test_stacks_compares_two_pythons(tmp_path):
     other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     other.chmod(0o755)
     sizes = {"queries": 20, "vocabulary": 200, **ONCE}
-    (table,) = stacks.measure(str(other), variants=["optimizer=rmsprop"], **sizes)
+    (table,) = stacks.measure(str(other), variant=["optimizer=rmsprop"], **sizes)
     places = "other_environment", Path(sys.executable).parent.parent.name
     rows = rows_of(table, "pairs/s", "ms/step")
     assert rows.keys() == {f"TensorFlow {tf.__version__}, {place}" for place in places}

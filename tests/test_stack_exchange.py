@@ -25,7 +25,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.training import run_data, task_training, train
+from tf_smoothclir.training import run_data, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
 
@@ -79,7 +79,7 @@ def _losses(directory: Path, optimizer: str, path: Path, epochs: int) -> list[fl
     source = source_of(settings.data)
     tokenized_set = run_data.tokenized_set_of(source, settings, run, ("train", "validation"))
     over = ModelsOverSet(changed(settings, {"epochs": epochs}), tokenized_set)
-    progress = task_training.trainer_of(over, run).train()
+    progress = train.trainer_of(over, run).train()
     return [epoch["loss"] for epoch in progress.history]
 
 

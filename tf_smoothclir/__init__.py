@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.losses.ordinal import ThreePartL2 as ThreePartL2
     from tf_smoothclir.losses.ordinal import ThresholdLoss as ThresholdLoss
     from tf_smoothclir.optimizers.adam import LazyAdam as LazyAdam
-    from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop as RowRMSprop
+    from tf_smoothclir.optimizers.sparse_rmsprop import RowRMSprop as RowRMSprop
     from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop as SparseRMSprop
     from tf_smoothclir.settings.base import Settings as Settings
     from tf_smoothclir.settings.base import setting as setting

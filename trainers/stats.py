@@ -24,7 +24,7 @@ def main(argv) -> None:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
-    from tf_smoothclir.training.grades import highest_grade
+    from tf_smoothclir.training.evaluated_sets import highest_grade
     from tf_smoothclir.utils.printing import print_table
 
     data = setting_flags.settings_from_flags().data

@@ -20,54 +20,32 @@ _WARM_UP = 10  # queries that are not timed
 
 @dataclasses.dataclass(frozen=True)
 class Latency:
-    """What one query costs on one core, in milliseconds.
+    """What one query costs on one core, in milliseconds."""
 
-    Attributes:
-        median: Of the timed queries.
-        p99: Of the same.
-        queries: How many were timed.
-    """
-
-    median: float
-    p99: float
-    queries: int
+    median: float  # of the timed queries
+    p99: float  # of the same
+    queries: int  # how many were timed
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What was measured of a system.
+    """What was measured of a system."""
 
-    Attributes:
-        title: For tables.
-        key: Digest of all that the result depends on; another one means another measurement.
-        evaluation: Directory of the TREC files of the test split.
-        ours: Whether it is a run of this package.
-        quality: On validation: the mean of NDCG@5 and full MRR@10.
-        seconds: Time spent on learning and indexing.
-        tuned_seconds: Time spent on all variants; 0 where there is none to choose from.
-        setting: Of the chosen variant, or what a run chose.
-        tried: Setting -> quality of each variant.
-        latency: Of single queries.
-        megabytes: Peak memory of the process.
-        load: Of the machine in the minute before.
-        packages: Distribution -> version.
-        cpu_seconds: Of the process that learned, until it had evaluated, on all cores; 0 for a run
-            that was given.
-    """
-
-    title: str
-    key: str
-    evaluation: str
-    ours: bool
-    quality: float
-    seconds: float
-    tuned_seconds: float
-    setting: str
-    tried: dict[str, float]
-    latency: Latency
-    megabytes: float
-    load: float
-    packages: dict[str, str]
+    title: str  # for tables
+    key: str  # digest of all that the result depends on; another one means another measurement
+    evaluation: str  # directory of the TREC files of the test split
+    ours: bool  # whether it is a run of this package
+    quality: float  # on validation: the mean of NDCG@5 and full MRR@10
+    seconds: float  # time spent on learning and indexing
+    tuned_seconds: float  # time spent on all variants; 0 where there is none to choose from
+    setting: str  # of the chosen variant, or what a run chose
+    tried: dict[str, float]  # setting -> quality of each variant
+    latency: Latency  # of single queries
+    megabytes: float  # peak memory of the process
+    load: float  # of the machine in the minute before
+    packages: dict[str, str]  # distribution -> version
+    # Of the process that learned, until it had evaluated, on all cores; 0 for a run that was
+    # given.
     cpu_seconds: float = 0.0
 
     def save(self, directory: Path) -> None:

@@ -6,45 +6,28 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.rivals.measured import Measured
 from tf_smoothclir.evaluation.compare import Difference, bootstrap_interval, compare, read_systems
 from tf_smoothclir.evaluation.metrics import mean_metrics
-from tf_smoothclir.evaluation.trec import (
-    RunMetrics,
-    highest_grade,
-    read_qrels,
-    read_run,
-)
 from tf_smoothclir.utils.printing import markdown_table
 
 FULL_MRR = "full/MRR@10"
 METRICS = ("NDCG@5", "P_mr@1", "MAP", FULL_MRR)
-_DEPTH = 10
 _SEED = 13  # of intervals and tests, as in the evaluation of a run
 _SIGNIFICANT = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """All systems on the test split of a set.
+    """All systems on the test split of a set."""
 
-    Attributes:
-        systems: Name -> what was measured, in the order of the table.
-        metrics: Name -> metric -> mean.
-        intervals: Name -> metric -> (low, high), 95% bootstrap interval.
-        queries: Number of test queries.
-        best: Name of our run that is best on validation; None without a run of ours.
-        differences: Of every other system from it.
-    """
-
-    systems: Mapping[str, Measured]
-    metrics: dict[str, dict[str, float]]
+    systems: Mapping[str, Measured]  # name -> what was measured, in the order of the table
+    metrics: dict[str, dict[str, float]]  # name -> metric -> mean
+    # Name -> metric -> (low, high), 95% bootstrap interval.
     intervals: dict[str, dict[str, tuple[float, float]]]
-    queries: int
-    best: str | None
-    differences: list[Difference]
+    queries: int  # number of test queries
+    best: str | None  # name of our run that is best on validation; None without a run of ours
+    differences: list[Difference]  # of every other system from it
 
     def content(self) -> dict:
         """All figures, for JSON."""
@@ -66,9 +49,12 @@ class Comparison:
 def compared(systems: Mapping[str, Measured]) -> Comparison:
     """Reads the TREC files of all systems, and tests their differences from our best run."""
     folders = {name: Path(system.evaluation) for name, system in systems.items()}
-    found, _ = read_systems({n: (f / "run.trec", f / "qrels.trec") for n, f in folders.items()})
-    for name, folder in folders.items():
-        found[name].per_query[FULL_MRR] = full_mrr(folder, found[name])
+    found, full = (
+        read_systems({n: (f / f"{a}run.trec", f / f"{a}qrels.trec") for n, f in folders.items()})[0]
+        for a in ("", "full.")
+    )
+    for name, run in found.items():
+        run.per_query[FULL_MRR] = full[name].per_query["MRR@10"]
     per_query = {name: {m: run.per_query[m] for m in METRICS} for name, run in found.items()}
     ours = [name for name, system in systems.items() if system.ours]
     best = max(ours, key=lambda name: systems[name].quality, default=None)
@@ -84,24 +70,6 @@ def compared(systems: Mapping[str, Measured]) -> Comparison:
         best=best,
         differences=compare(found, baseline=best, metrics=METRICS) if tested else [],
     )
-
-
-def full_mrr(folder: Path, run: RunMetrics) -> np.ndarray:
-    """MRR@10 of full retrieval from `full.run.trec` and `full.qrels.trec`.
-
-    Returns:
-        `[queries]` float64; NaN for a query without a document of the highest grade.
-    """
-    ranking, qrels = read_run(folder / "full.run.trec"), read_qrels(folder / "full.qrels.trec")
-    highest, values = highest_grade(qrels), []
-    for query in run.query_ids:
-        judged, scores = qrels.get(query, {}), ranking.get(query, {})
-        grades = np.array([judged.get(document, 0) for document in scores], np.int32)
-        order = np.argsort(-np.array(list(scores.values())), kind="stable")  # no two are equal
-        places = np.flatnonzero(grades[order][:_DEPTH] == highest)
-        reciprocal = 1 / (places[0] + 1) if len(places) else 0.0
-        values.append(reciprocal if highest in judged.values() else np.nan)
-    return np.array(values, np.float64)
 
 
 def page(

@@ -18,36 +18,25 @@ DEPTH = 10  # documents that answer a query when latency is measured
 
 @dataclasses.dataclass(frozen=True)
 class Ready:
-    """A trained rival.
+    """A trained rival."""
 
-    Attributes:
-        rows: From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
-        answer: From the words of a query, joined by spaces, to the rows of its `DEPTH` best
-            documents, by the package's own search: what a query costs.
-        seconds: Time spent on learning and indexing.
-        setting: What differs between variants, such as "k1 1.5, b 0.75".
-    """
-
+    # From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
     rows: ScoreRows
+    # From the words of a query, joined by spaces, to the rows of its `DEPTH` best documents, by
+    # the package's own search: what a query costs.
     answer: Callable[[str], np.ndarray]
-    seconds: float
-    setting: str = ""
+    seconds: float  # time spent on learning and indexing
+    setting: str = ""  # what differs between variants, such as "k1 1.5, b 0.75"
 
 
 @dataclasses.dataclass(frozen=True)
 class Rival:
-    """A system of another package.
+    """A system of another package."""
 
-    Attributes:
-        title: For tables.
-        recipe: What it learns from and how, in a sentence, for the page.
-        packages: Distribution -> module, for each that it needs.
-        variants: Trains one variant after the other; validation chooses.
-    """
-
-    title: str
-    recipe: str
-    packages: dict[str, str]
+    title: str  # for tables
+    recipe: str  # what it learns from and how, in a sentence, for the page
+    packages: dict[str, str]  # distribution -> module, for each that it needs
+    # Trains one variant after the other; validation chooses.
     variants: Callable[[RivalTexts], Iterator[Ready]]
 
     def missing(self) -> str:
@@ -62,17 +51,12 @@ class Rival:
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
-    """The variant of a rival that validation chose.
+    """The variant of a rival that validation chose."""
 
-    Attributes:
-        ready: The variant.
-        qualities: Setting -> mean of NDCG@5 and full MRR@10 on validation queries, of each variant.
-        tuned_seconds: Time spent on all variants, validation included.
-    """
-
-    ready: Ready
+    ready: Ready  # the variant
+    # Setting -> mean of NDCG@5 and full MRR@10 on validation queries, of each variant.
     qualities: dict[str, float]
-    tuned_seconds: float
+    tuned_seconds: float  # time spent on all variants, validation included
 
 
 def best_variant(rival: Rival, texts: RivalTexts) -> Chosen:

@@ -33,19 +33,12 @@ from tf_smoothclir.utils.memory import peak_memory
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What every measurement needs.
+    """What every measurement needs."""
 
-    Attributes:
-        data: The set.
-        directory: Keeps runs, rankings and results.
-        fingerprint: Of the set.
-        latency_queries: How many queries are timed.
-    """
-
-    data: DataSettings
-    directory: Path
-    fingerprint: str
-    latency_queries: int
+    data: DataSettings  # the set
+    directory: Path  # keeps runs, rankings and results
+    fingerprint: str  # of the set
+    latency_queries: int  # how many queries are timed
 
     def key(self, *parts: object) -> str:
         """A digest of all that a result depends on."""

@@ -15,19 +15,13 @@ from tf_smoothclir.text.tokenizer import tokenized_lines
 
 @dataclasses.dataclass(frozen=True)
 class RivalTexts:
-    """A retrieval set as words. All rivals get the same words, cut at the same length as ours.
+    """A retrieval set as words. All rivals get the same words, cut at the same length as ours."""
 
-    Attributes:
-        retrieval_set: The set.
-        queries: Query row -> its words, joined by spaces.
-        documents: Document row -> the same.
-        pairs: `[pairs, 2]` int, query row and document row: the training queries with their
-            documents of the highest grade.
-    """
-
-    retrieval_set: RetrievalSet
-    queries: list[str]
-    documents: list[str]
+    retrieval_set: RetrievalSet  # the set
+    queries: list[str]  # query row -> its words, joined by spaces
+    documents: list[str]  # document row -> the same
+    # `[pairs, 2]` int, query row and document row: the training queries with their documents of
+    # the highest grade.
     pairs: np.ndarray
 
     @classmethod

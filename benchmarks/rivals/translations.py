@@ -20,19 +20,12 @@ from tf_smoothclir.utils.errors import input_error
 
 @dataclasses.dataclass(frozen=True)
 class Translations:
-    """Which query word stands for which document word.
+    """Which query word stands for which document word."""
 
-    Attributes:
-        query_words: In the order of the columns of `table`.
-        document_words: In the order of its rows.
-        table: `[document words, query words]` float32, T(w | t).
-        frequencies: `[document words]` float32, how often each stands in training pairs.
-    """
-
-    query_words: list[str]
-    document_words: list[str]
-    table: sp.csr_array
-    frequencies: np.ndarray
+    query_words: list[str]  # in the order of the columns of `table`
+    document_words: list[str]  # in the order of its rows
+    table: sp.csr_array  # `[document words, query words]` float32, T(w | t)
+    frequencies: np.ndarray  # `[document words]` float32, how often each stands in training pairs
 
     @classmethod
     def learn(cls, texts: RivalTexts) -> Translations:

@@ -17,7 +17,7 @@ from tf_smoothclir.papers.li2018.triplets import TripletBatch
 from tf_smoothclir.protocols.task import LOSS, PAIRS, Batches, Exchange
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.two_tower.scorer import TwoTowerTask
 
 _GRADIENT_NORM = "gradient_norm"
 

@@ -17,6 +17,7 @@ from absl import logging
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.tables import TITLED_TEXTS, read_table
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
+from tf_smoothclir.evaluation.evaluate import run_and_qrels
 from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec import read_qrels, read_run, run_metrics
 from tf_smoothclir.lexical.text_reader import DocumentReader
@@ -65,20 +66,13 @@ def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
     retrieval_set = tokenized_set.retrieval_set
     texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
     rows = retrieval_set.queries_in(SPLIT)
-    grades = _judgments(retrieval_set, rows)
     translated = _translated_queries(texts)
     bags = (
         translated if translated is not None else collection_of(texts).counts[_mates(retrieval_set)]
     )
     scores = Bm25()(collection_of(texts)).rows(bags)
     ranking = Ranking.joined(RowRetriever(scores, retrieval_set.tie_order).rank(rows, DEPTH + 1))
-    run = {
-        retrieval_set.query_ids[row]: {
-            retrieval_set.document_ids[document]: float(-place)
-            for place, document in enumerate(documents)
-        }
-        for row, documents in zip(ranking.query_rows, ranking.document_rows)
-    }
+    run, grades = run_and_qrels(retrieval_set, ranking)
     measured = {GRADE_1: _without_mates(run, grades)}
     if translated is not None:
         cut = {query: dict(list(of.items())[:DEPTH]) for query, of in run.items()}
@@ -121,17 +115,6 @@ def _without_mates(run: Mapping, qrels: Mapping) -> np.ndarray:
         for query, judged in qrels.items()
     }
     return run_metrics(kept, lower).per_query["MAP"]
-
-
-def _judgments(retrieval_set: RetrievalSet, rows: np.ndarray) -> dict[str, dict[str, int]]:
-    grades: dict[str, dict[str, int]] = {retrieval_set.query_ids[row]: {} for row in rows}
-    for query, document, grade in zip(
-        retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades
-    ):
-        judged = grades.get(retrieval_set.query_ids[query])
-        if judged is not None:
-            judged[retrieval_set.document_ids[document]] = int(grade)
-    return grades
 
 
 def _mates(retrieval_set: RetrievalSet) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from tensorflow import keras
 
@@ -9,13 +11,7 @@ from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
 from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
 from tf_smoothclir.interaction.inputs import InteractionTexts
-from tf_smoothclir.interaction.learning import (
-    PAIRS_AT_ONCE,
-    Learned,
-    LearningSettings,
-    features_graph,
-    learn,
-)
+from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.reranker import ListScores
@@ -50,23 +46,16 @@ class RandomOrder:
         return np.random.default_rng(self._seed).random(len(lists.document_rows), np.float32)
 
 
+@dataclasses.dataclass(frozen=True)
 class NetworkScorer:
-    """Scores candidate lists by a network, many pairs at a time; a `Scorer`."""
+    """Scores candidate lists by a network; a `Scorer`."""
 
-    def __init__(self, network: InteractionNetwork, texts: InteractionTexts):
-        self._texts = texts
-        self._scores = features_graph(network.call)
+    network: InteractionNetwork
+    texts: InteractionTexts
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
-        queries, documents = lists.pair_query_rows, lists.document_rows
-        order = self._texts.by_length(queries, documents)
-        scores = np.zeros(len(documents), np.float32)
-        for begin in range(0, len(documents), PAIRS_AT_ONCE):
-            part = order[begin : begin + PAIRS_AT_ONCE]
-            ids = self._texts.queries[queries[part]], self._texts.documents[documents[part]]
-            scores[part] = self._scores(ids).numpy()
-        return scores
+        return ListScores(self.network, self.texts, lists)()
 
 
 def scorer_of(

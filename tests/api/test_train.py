@@ -13,9 +13,11 @@ from absl import flags
 import tf_smoothclir as sc
 from tests.training.tiny_set import tiny_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.trainer import Interrupted, Trainer
 from tf_smoothclir.utils.errors import InputError
 
@@ -61,6 +63,19 @@ def test_all_forms_give_the_run_of_the_files(source, parts, tiny_dir, table, tmp
     assert of_parts.metrics == of_files.metrics == opened.metrics
     again = sc.load(tmp_path / "kept")
     assert again.evaluate().metrics == pytest.approx(of_parts.metrics)
+
+
+def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(file_source, "read_table", mock.Mock(side_effect=AssertionError))
+        trained = sc.train(**parts, **table, output_dir=tmp_path)
+    data = trained.settings.data
+    assert data.data_dir == str(tmp_path / "data")
+    assert RunDirectory.load(tmp_path).was_trained_on(source_of(data).fingerprint())
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()}
+    again = sc.train(**parts, **table, output_dir=tmp_path, overwrite=True)
+    assert again.metrics == trained.metrics
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()} == written
 
 
 def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(
@@ -178,7 +193,7 @@ def test_a_finished_run_is_returned_and_other_data_are_refused(parts, table, tmp
     assert sc.train(**parts, **table, output_dir=tmp_path).metrics == first.metrics
     assert (tmp_path / "metrics.json").stat().st_mtime_ns == written
     other = {**parts, "documents": {**parts["documents"], "0": "autre"}}
-    with pytest.raises(InputError, match="it holds a run on other data"):
+    with pytest.raises(InputError, match="it holds a finished run on other data"):
         sc.train(**other, **table, output_dir=tmp_path)
     with pytest.raises(InputError, match="it holds a run with other settings"):
         sc.train(**parts, **table, seed=2, output_dir=tmp_path)

@@ -22,11 +22,11 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, WHOLE
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.folder import MANIFEST
-from tf_smoothclir.text import batches
 from tf_smoothclir.text.subwords import ngrams, text_encoder
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.utils import parallel
 from tf_smoothclir.utils.errors import InputError
 
 TEXTS = {"query": list(QUERIES.values()), "document": list(DOCUMENTS.values())}
@@ -153,7 +153,7 @@ def contents(directory):  # the manifest has times
 def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_path, monkeypatch):
     expected = tokenize_set(small_set, settings, tmp_path / "whole")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(batches, "TEXTS_PER_BATCH", 5)
+    monkeypatch.setattr(parallel, "TEXTS_PER_BATCH", 5)
     found = tokenize_set(small_set, settings, tmp_path / "counted")
     again = tokenize_set(small_set, settings, tmp_path / "given", found.vocabulary_dir)
     assert contents(found.vocabulary_dir) == contents(expected.vocabulary_dir)
@@ -184,7 +184,7 @@ def test_an_interruption_leaves_nothing(error, given, tokenized_set, tmp_path, m
             raise error
 
     retrieval_set = dataclasses.replace(RetrievalSet.load(SmallWorld()), source=Interrupted())
-    monkeypatch.setattr(batches, "TEXTS_PER_BATCH", 2)
+    monkeypatch.setattr(parallel, "TEXTS_PER_BATCH", 2)
     threads, vocabulary = threading.active_count(), tokenized_set.vocabulary_dir if given else None
     with pytest.raises(error):
         tokenize_set(retrieval_set, TextSettings(), tmp_path, vocabulary)

@@ -15,9 +15,8 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, candidates
 from tf_smoothclir.families.lexical import word_ranker
 from tf_smoothclir.hybrid.fusion import FORMULAS, SUM, Fusion
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.engine_ranker import EngineRanker

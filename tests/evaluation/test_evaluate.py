@@ -42,7 +42,7 @@ from tf_smoothclir.evaluation.report import (
     without_queries,
     write_report,
 )
-from tf_smoothclir.losses.grades import predicted_grades
+from tf_smoothclir.losses.labels import predicted_grades
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError

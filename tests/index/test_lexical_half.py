@@ -14,7 +14,8 @@ from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.postings import Postings
-from tf_smoothclir.publishing.exported_lexical import LexicalParts, load_lexical
+from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
 
@@ -28,7 +29,8 @@ def arrays(postings):
 @pytest.fixture(scope="module")
 def index(ranking_exports, tmp_path_factory):
     """An index whose lexical half has feedback; read-only."""
-    parts, manifest = load_lexical(ranking_exports["lexical"])
+    models = load_exported_models(ranking_exports["lexical"])
+    parts, manifest = models["lexical"], models.manifest
     model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     path = tmp_path_factory.mktemp("index") / "index"
@@ -72,7 +74,8 @@ def search(index):
 def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
-    parts, manifest = load_lexical(ranking_exports["lexical"])
+    models = load_exported_models(ranking_exports["lexical"])
+    parts, manifest = models["lexical"], models.manifest
     model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
     half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
     collection = source_of(manifest.data)

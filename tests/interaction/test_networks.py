@@ -13,7 +13,7 @@ from tf_smoothclir.interaction.learning import HINGE, SOFTMAX, LearningSettings,
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordPair, WordTables
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.reranker import ListScores
-from tf_smoothclir.towers.positions import part_of_position
+from tf_smoothclir.towers.average_pooling import part_of_position
 
 
 class SameWords(InteractionNetwork):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.lexical.helpers import counts, words
 from tests.small_world import random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.encoder.word_evidence import NAMES
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
@@ -30,7 +31,6 @@ from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLi
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.utils.errors import InputError

@@ -15,7 +15,7 @@ from tensorflow import keras
 from tests.oracles import list_losses as oracle
 from tests.oracles import maths
 from tf_smoothclir.api.metrics import MRR, NDCG
-from tf_smoothclir.losses.grades import hit_grades, hit_shares
+from tf_smoothclir.losses.labels import hit_grades, hit_shares
 from tf_smoothclir.losses.listwise import OrdinalSoftmaxLoss, SoftmaxLoss
 from tf_smoothclir.losses.ordinal import CumulativeLogits, SmoothOrdinalSearchLoss, ThreePartL2
 from tf_smoothclir.plugins import LOSSES

@@ -23,8 +23,7 @@ from tf_smoothclir.publishing.export_directory import (
     load_part,
     part_dir,
 )
-from tf_smoothclir.publishing.exported_lexical import ExportedLexical, load_lexical
-from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.publishing.exported_models import ExportedFiles, load_exported_models
 from tf_smoothclir.publishing.version_writer import BATCH_SIZES, publish_version, warm_up_batches
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.vocabulary import write_vocabulary
@@ -154,7 +153,7 @@ def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking
 def test_a_version_without_one_of_its_parts_is_refused(ranking_exports, tmp_path, missing):
     path = shutil.copytree(ranking_exports["hybrid"], tmp_path / "hybrid")
     shutil.rmtree(part_dir(path, missing))
-    for load in (lambda path: load_part(path, "query"), load_lexical, load_exported_models):
+    for load in (lambda path: load_part(path, "query"), load_exported_models):
         with pytest.raises(InputError, match=r"there is no .*Write all parts with smoothclir-exp"):
             load(path)
 
@@ -168,7 +167,6 @@ def test_the_latest_complete_version_counts_whatever_its_retriever(
     assert load_exported_models(path).manifest.version == 2
     shutil.rmtree(part_dir(path, "query") / "2")
     assert load_exported_models(path).manifest.version == 1
-    assert load_lexical(path)[1].version == 1
     with pytest.raises(InputError, match="there is no complete version 2"):
         load_exported_models(path, 2)
     assert export_run(ranking_runs["lexical"], path, search_model=False) == 3
@@ -181,15 +179,15 @@ def pair_id(parts, path, cut_point=0.3, threshold=0.7):
     cut_points = CutPoints((0.2, cut_point), (0.5, 0.9))
     facts = {**FACTS, "thresholds": (0.2, threshold), "cut_points": cut_points}
     texts = {"query": [b"a"], "document": [b"b"]}
-    version = publish_version({"lexical": ExportedLexical(parts)}, path, facts, texts)
-    return load_lexical(path, version)[1].pair_id
+    version = publish_version({"lexical": ExportedFiles(parts.save)}, path, facts, texts)
+    return load_exported_models(path, version).manifest.pair_id
 
 
 @pytest.mark.usefixtures("no_child_process")
 def test_whatever_determines_the_scores_is_in_the_pair_id_and_seconds_are_not(
     ranking_exports, tmp_path
 ):
-    parts = load_lexical(ranking_exports["hybrid"])[0]
+    parts = load_exported_models(ranking_exports["hybrid"])["lexical"]
     vocabulary = shutil.copytree(parts.vocabulary_dir, tmp_path / "vocabulary")
     tokens = (vocabulary / "query.txt").read_text().split("\n")[:-1]
     write_vocabulary(vocabulary / "query.txt", [*tokens[:-1], "another"])

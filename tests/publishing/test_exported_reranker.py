@@ -15,7 +15,7 @@ from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export
 from tf_smoothclir.publishing.export import models_of_run
 from tf_smoothclir.publishing.export_directory import exported_versions, load_part
-from tf_smoothclir.publishing.exported_reranker import load_second_stage
+from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search import second_stage
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.retrieval import RERANKED
@@ -55,7 +55,7 @@ def padded(texts, encoder):
 def test_the_saved_model_scores_as_python_does(run, export_dir):
     model, manifest = load_part(export_dir, "reranker")
     assert undesired_operations(model) == set()
-    stage, _ = load_second_stage(export_dir)
+    stage = load_exported_models(export_dir)["reranked"]
     documents = padded(DOCUMENTS, stage.encoders["document"])
     serve = model.signatures["serving_default"]
     for text in TEXTS:

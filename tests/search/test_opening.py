@@ -16,9 +16,8 @@ from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.families.dense import training_query_vectors
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search.opening import open_search

@@ -17,15 +17,14 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import FlatIndex
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.publishing.exported_lexical import load_lexical
+from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.search import word_explanation, word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_reading import by_tower
@@ -116,7 +115,8 @@ def test_it_ranks_as_evaluation_does_by_what_a_query_and_documents_share(
 def hybrid(opened, ranking_exports, tmp_path_factory):
     """`hybrid(fusion)` is a search of the hybrid export by this fusion."""
     search, path = opened("hybrid"), ranking_exports["hybrid"]
-    lexical, manifest = load_lexical(path)
+    models = load_exported_models(path)
+    lexical, manifest = models["lexical"], models.manifest
     with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
     halves = [export_halves(path)[0][0], LexicalHalf(with_feedback)]
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"

@@ -10,9 +10,8 @@ import pytest
 from tests.server.devtools import browser
 from tests.server.local_server import local_server, rest
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.protocols.text_search import (
     Explanation,
     MatchedPair,

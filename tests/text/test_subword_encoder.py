@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir.encoder.word_evidence import NGRAMS, NOTHING, WORDS
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.evidence import word_evidence
-from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, WORDS
 from tf_smoothclir.text.subwords import MAX_CHARACTERS, SubwordTextEncoder, ngrams, text_encoder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from tests.text.test_tokenizer import SCRIPTS, tokens
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text import batches
-from tf_smoothclir.text.batches import in_batches, text_batches
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import (
@@ -20,7 +18,9 @@ from tf_smoothclir.text.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
+from tf_smoothclir.utils import parallel
 from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.parallel import in_batches, text_batches
 
 VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]
 TEXTS = ["Haus ü 漢漢", "", "the unheard-of", " \0 ", b"\xff # cut off here", "a\0b"]
@@ -187,8 +187,8 @@ def test_a_shared_vocabulary_has_one_file():
 
 
 def test_text_batches_end_at_a_number_of_texts_or_of_characters(monkeypatch):
-    monkeypatch.setattr(batches, "TEXTS_PER_BATCH", 3)
-    monkeypatch.setattr(batches, "CHARACTERS_PER_BATCH", 10)
+    monkeypatch.setattr(parallel, "TEXTS_PER_BATCH", 3)
+    monkeypatch.setattr(parallel, "CHARACTERS_PER_BATCH", 10)
     for items, expected in (([], []), ([1, 2], [[1, 2]]), ([1, 2, 3], [[1, 2], [3]])):
         assert list(in_batches(iter(items), 2)) == expected
     assert list(text_batches([])) == []

@@ -7,10 +7,14 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.towers.average_pooling import AveragePoolingTower
+from tf_smoothclir.towers.average_pooling import (
+    NUM_PARTS,
+    PART_BEGINS,
+    AveragePoolingTower,
+    part_of_position,
+)
 from tf_smoothclir.towers.cnn import CNNTower
 from tf_smoothclir.towers.lstm import LSTMTower
-from tf_smoothclir.towers.positions import NUM_PARTS, PART_BEGINS, part_of_position
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],

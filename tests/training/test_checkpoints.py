@@ -16,7 +16,7 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
 from tf_smoothclir.two_tower.builder import build_model
-from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.two_tower.scorer import TwoTowerTask
 from tf_smoothclir.utils.errors import InputError
 
 PROGRESS = Progress(

@@ -10,8 +10,11 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.evaluated_sets import warn_near_chance, warn_of_few_queries
-from tf_smoothclir.training.grades import with_grades_of_set
+from tf_smoothclir.training.evaluated_sets import (
+    warn_near_chance,
+    warn_of_few_queries,
+    with_grades_of_set,
+)
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
@@ -75,7 +78,7 @@ def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, m
     (tmp_path / "set" / "judgments.tsv").write_text("0\t0\t57\n")
     with pytest.raises(InputError, match="the highest grade is 57"):
         with_grades_of_set(settings, tmp_path / "run")
-    monkeypatch.setattr("tf_smoothclir.training.grades.highest_grade", None)
+    monkeypatch.setattr("tf_smoothclir.training.evaluated_sets.highest_grade", None)
     assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
 
 

@@ -8,9 +8,9 @@ from unittest import mock
 
 import pytest
 
-from tf_smoothclir.training import monitor
+from tf_smoothclir.training import steps as steps_module
 from tf_smoothclir.training.checkpoints import Progress
-from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
+from tf_smoothclir.training.steps import Diverged, StepMonitor, StopRequest
 
 SIZES = (4, 4, 2, 4)  # pairs of the steps
 PAIRS = 10  # of the first three
@@ -49,7 +49,7 @@ def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
 
 def test_saves_when_its_time_has_come_which_counts_the_time_of_steps_alone(monkeypatch):
     clock, saved, progress = SimpleNamespace(now=100.0), [], Progress(seconds=5.0)
-    monkeypatch.setattr(monitor.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(steps_module.time, "monotonic", lambda: clock.now)
 
     def save():
         saved.append(progress.step)

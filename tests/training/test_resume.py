@@ -95,13 +95,13 @@ def main() -> None:
     del sys.argv[1:3]
     place, _, at_call = place.partition(":")
     from tf_smoothclir.evaluation import evaluate
-    from tf_smoothclir.training import checkpoints, monitor, trainer
+    from tf_smoothclir.training import checkpoints, steps, trainer
     from tf_smoothclir.two_tower.scorer import DenseRetriever
     from trainers.train import run
 
     trainer.STEPS_PER_CALL = 1
     owner, name = {
-        "step": (monitor.StepMonitor, "after_steps"),
+        "step": (steps.StepMonitor, "after_steps"),
         "best": (checkpoints.BestWeights, "save"),
         "validation": (DenseRetriever, "score"),
         "evaluation": (evaluate, "evaluate_split"),

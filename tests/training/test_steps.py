@@ -16,7 +16,7 @@ from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.two_tower.scorer import TwoTowerTask
 from tf_smoothclir.utils import devices
 
 ROWS, DIM = 9, 2

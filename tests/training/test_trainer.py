@@ -13,10 +13,10 @@ from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import batches as batches_module
 from tf_smoothclir.training import trainer as trainer_module
-from tf_smoothclir.training.monitor import StepMonitor
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.training.task_training import trainer_of
+from tf_smoothclir.training.steps import StepMonitor
+from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
 

@@ -19,10 +19,7 @@ def optimizer_variables(optimizer: keras.optimizers.Optimizer) -> list[tf.Variab
 
 
 def make_loss_metric(model: keras.Model) -> None:
-    """Creates the mean of the losses, because Keras's own sees only Keras losses.
-
-    It is hidden from Keras's attribute tracking, or its variables would be weights of the model.
-    """
+    """Creates the mean of the losses, hidden from Keras, which sees only its own losses as such."""
     vars(model)["mean_loss"] = keras.metrics.Mean(name="loss")
 
 

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 
 def list_metric(name: str, labels, scores, topn: int | None):
-    """Computes a ranking metric of each list with tensorflow-ranking, in a graph too.
-
-    Args:
-        labels: `[lists, length]` float32; -1 is padding. Not empty.
-        scores: `[lists, length]` float32, no two of a list equal: tensorflow-ranking orders ties
-            at random.
-
-    Returns:
-        `[lists]` float32.
-    """
+    """A metric of each list, `[lists]`, in a graph too; no two scores may be equal."""
+    # Labels are `[lists, length]` float32, -1 for padding. tensorflow-ranking orders ties
+    # at random.
     from tensorflow_ranking.python import metrics_impl
 
     metric = {

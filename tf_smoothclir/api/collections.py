@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.api.given import Texts, others_of, texts_of
-from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set
+from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.index.builder import build_index, index_in_memory
+from tf_smoothclir.index.builder import Half, build_index, halves_of, index_in_memory
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.halves import Half, halves_of
 from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest
 from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.search.opening import search_in
@@ -63,7 +62,7 @@ class Searches:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
         source = documents_of(documents, self._tokenizer)
-        what = index or "" if source is None else f"{source.fingerprint()} {source.others}"
+        what = index or "" if source is None else source.fingerprint()
         if self._latest is None or self._latest[0] != what:
             self._latest = what, self._index(source, index), {}
         _, searched, searches = self._latest
@@ -112,6 +111,6 @@ def documents_of(
         return None
     if isinstance(documents, Iterator):  # read twice
         documents = list(documents)
-    source = MemorySource([], texts_of(documents, "documents"), [])
+    source = MemorySource([], texts_of(documents, "documents"), [], tokenizer=tokenizer)
     source.others = others_of(documents, "documents")
-    return source if tokenizer is None else segmented_set(source, tokenizer)
+    return source

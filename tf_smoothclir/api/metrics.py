@@ -73,11 +73,7 @@ class _ListMetric(keras.metrics.Metric):
         self.lists.assign_add(tf.reduce_sum(weights))
 
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
-        """The metric of each list, `[lists]`.
-
-        Args:
-            ranked: `[lists, list_size]` float32, grades, best score first; 0 for padding.
-        """
+        """The metric of each list, `[lists]`, of grades in the order of ranks; 0 pads."""
         raise NotImplementedError
 
     def result(self) -> tf.Tensor:

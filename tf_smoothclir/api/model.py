@@ -13,9 +13,8 @@ import numpy as np
 
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.collections import Searches, check_is_export, documents_of, published_models
-from tf_smoothclir.api.evaluation import evaluate_on
 from tf_smoothclir.api.given import Judgments, Table, Texts, one_string, strings, whole_number
-from tf_smoothclir.api.sets import Data, GivenSet, given_set
+from tf_smoothclir.api.sets import Data, evaluate_on
 from tf_smoothclir.data.sources.memory import Tokenizer, segmented
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.evaluate import Evaluation
@@ -259,18 +258,15 @@ class Model:
         Raises:
             InputError: The data cannot be used.
         """
-        trained_on = self._models.manifest.data
         parts = {"queries": queries, "documents": documents, "judgments": judgments}
         parts |= {"clicks": clicks, "pairs": pairs}
-        given = given_set("evaluate", data, parts, trained_on)
-        if given != GivenSet():
-            given = given.read_by(self._tokenizer, trained_on.of_another_set())
         if negatives is None:
             negatives = 40 if self._run is None else self._run.settings().training.negatives
-        if data is None and given.source is not None:
-            split = ""
-        negatives = whole_number(negatives, "negatives", 0)
-        return evaluate_on(self._models, given, split, negatives, strings(measures, "measures"))
+        options = {
+            "negatives": whole_number(negatives, "negatives", 0),
+            "measures": strings(measures, "measures"),
+        }
+        return evaluate_on(self._models, data, parts, self._tokenizer, split, **options)
 
     @without_retracing_warnings()
     def export(

@@ -1,21 +1,21 @@
-"""The retrieval set that a caller means: in memory, in a directory, or one that is open already."""
+"""The retrieval set that a caller means, in memory or in a directory; measuring a model on it."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
 from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
-from tf_smoothclir.data.sources.cells import text_of
-from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer, segmented_set, write_set
-from tf_smoothclir.data.sources.opening import columns_of, source_of
-from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source
+from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
+from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
+from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
+from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
 from tf_smoothclir.data.sources.user_files import (
     DOCUMENT,
     QUERY,
@@ -23,10 +23,15 @@ from tf_smoothclir.data.sources.user_files import (
     judgments_of_pairs,
     texts_of_column,
 )
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
+from tf_smoothclir.plugins import family
+from tf_smoothclir.publishing.exported_models import ExportedModels
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings
+from tf_smoothclir.training.evaluated_sets import (
+    set_of_other_grades,
+    set_of_training,
+    warn_of_figures,
+)
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
 
@@ -43,57 +48,58 @@ _REMEDY = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class GivenSet:
-    """A set that a caller gave: in a directory, or in memory with its splits, by query id."""
-
-    directory: str | None = None
-    source: Source | None = None
-    splits: dict[str, str] | None = None
-
-    def read_by(
-        self, tokenizer: Tokenizer | None, settings: DataSettings, parallel: str = ""
-    ) -> GivenSet:
-        """The set in memory with its texts split into words, if there is a tokenizer."""
-        if tokenizer is None:
-            return self
-        named = dataclasses.replace(settings, parallel=parallel)
-        if self.directory is not None:
-            named = dataclasses.replace(named, data_dir=self.directory)
-        source = source_of(named) if self.source is None else self.source
-        splits = source.splits() if self.splits is None else self.splits
-        return GivenSet(source=segmented_set(source, tokenizer), splits=splits)
-
-
 def given_set(
-    where: str, data: Data | None, parts: Mapping[str, Any], settings: DataSettings
-) -> GivenSet:
-    """The set that arguments give; `parts`: those of `PARTS` that are given, by name."""
+    where: str,
+    data: Data | None,
+    parts: Mapping[str, Any],
+    settings: DataSettings,
+    tokenizer: Tokenizer | None = None,
+) -> MemorySource | None:
+    """The set that arguments give; None for one that settings name, not to be split."""
     parts = {name: part for name, part in parts.items() if part is not None}
     splits = parts.pop("splits", None)
     if data is not None and (parts or splits is not None):
         raise input_error(
             f"{where}: data", f"{', '.join(parts) or 'splits'} are given too", _REMEDY
         )
-    if isinstance(data, (str, os.PathLike)):
-        return GivenSet(directory=os.path.abspath(local_path(data)))
+    if parts:
+        named = None if splits is None else {str(id_): split for id_, split in splits.items()}
+        return set_in_memory(where, parts, named, settings, tokenizer)
+    if data is None or isinstance(data, (str, os.PathLike)):
+        if tokenizer is None:
+            return None
+        data = source_of(settings)
     if isinstance(data, RetrievalSet):
         rows = {id_: int(split) for id_, split in zip(data.query_ids, data.splits)}
         splits = {id_: SPLITS[split] for id_, split in rows.items() if split >= 0}
-        return GivenSet(source=data.source, splits=splits)
-    if isinstance(data, Source):
-        return GivenSet(source=data, splits=data.splits())
-    if data is not None:
+        data = data.source
+    elif isinstance(data, Source):
+        splits = data.splits()
+    else:
         raise input_error(f"{where}: data", f"it is a {type(data).__name__}", _REMEDY)
-    if not parts:
-        return GivenSet()
-    named = None if splits is None else {str(id_): split for id_, split in splits.items()}
-    return GivenSet(source=set_in_memory(where, parts, named, settings), splits=named)
+    queries, documents, judged = map(Streamed, (data.queries, data.documents, data.judgments))
+    languages = labels_of(settings)[::-1]
+    source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
+    source.is_judged, source.others = data.is_judged, Streamed(data.metadata)
+    source.pairs = Streamed(data.sentences)
+    return _cleaned(source, data.max_skipped)
+
+
+def _cleaned(source: MemorySource, max_skipped: float) -> MemorySource:
+    """The set without the judgments that may be skipped."""
+    if max_skipped:
+        source.max_skipped = max_skipped
+        source.judged, source.max_skipped = known_judgments(source), 0.0
+    return source
 
 
 def set_in_memory(
-    where: str, parts: Mapping[str, Any], splits: dict[str, str] | None, settings: DataSettings
-) -> Source:
+    where: str,
+    parts: Mapping[str, Any],
+    splits: dict[str, str] | None,
+    settings: DataSettings,
+    tokenizer: Tokenizer | None = None,
+) -> MemorySource:
     """The set that arguments give, those of `PARTS` but for `splits`."""
     form = next((form for form in _FORMS if form == parts.keys()), None)
     if form is None:
@@ -119,59 +125,52 @@ def set_in_memory(
         queries = texts_of(parts["queries"], "queries", columns)
         judgments = enumerate(judgments_of(parts["judgments"], columns=columns))
 
-    def of(judged: list[Judgment]) -> MemorySource:
-        languages = settings.query_language, settings.document_language
-        made = MemorySource(queries, documents, judged, splits, *languages)
-        made.others = others_of(parts.get("documents"), "documents", columns)
-        return made
-
-    source = of([judgment for _, judgment in judgments or ()])
-    source.is_judged = judgments is not None
-    if "parallel" in parts:
+    judged = [judgment for _, judgment in judgments or ()]
+    languages = labels_of(settings)[::-1]
+    source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
+    source.is_judged, source.columns = judgments is not None, columns
+    source.others = others_of(parts.get("documents"), "documents", columns)
+    if "parallel" in parts and settings.parallel:
+        source.parallel_files = parallel_files(settings.parallel)
+    elif "parallel" in parts:
         names = {"query": settings.query_language, "document": settings.document_language}
         rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
-        source.parallel = [
-            [text_of(text, "the sentence", place, row) for text in pair] for row, pair in rows
-        ]
-    if "clicks" in parts:
-        source.max_skipped = settings.max_skipped
-        source = of(known_judgments(source))
-    return source
+        pairs = sentences_in(((row, *pair) for row, pair in rows), place, "parallel")
+        source.pairs = [(line, query, text) for line, (_, query, text) in enumerate(pairs, 1)]
+    return _cleaned(source, settings.max_skipped if "clicks" in parts else 0.0)
 
 
-def _directory_holds(directory: Path, written: Path) -> bool:
-    """Whether two directories of sets have the same files with the same content."""
-    names = sorted(path.name for path in directory.iterdir())
-    if names != sorted(path.name for path in written.iterdir()):
-        return False
-    return all((directory / name).read_bytes() == (written / name).read_bytes() for name in names)
-
-
-def kept_set(
-    source: Source,
-    splits: Mapping[str, str] | None,
-    settings: RunSettings,
-    output_dir: PathText,
-    overwrite: bool,
-) -> Path:
-    """Writes a set into the run directory, after checking it; returns where it is."""
-    RetrievalSet.load(
-        source, num_grades=len(settings.model.thresholds) + 1, seed=settings.data.split_seed
-    )
-    directory = RunDirectory(make_directory(output_dir, "output_dir")).data
-    if not directory.exists():
-        write_set(source, directory, splits)
-        return directory
-    with tempfile.TemporaryDirectory(dir=output_dir, prefix=".", suffix=".new") as scratch:
-        written = Path(scratch, "data")
-        write_set(source, written, splits)
-        if _directory_holds(directory, written):
-            return directory
-    if not overwrite:
-        raise input_error(
-            f"output_dir={os.fspath(output_dir)}",
-            "it holds a run on other data",
-            "Choose another directory, or give overwrite=True",
-        )
-    write_set(source, directory, splits, replace=True)
-    return directory
+def evaluate_on(
+    models: ExportedModels,
+    data: Data | None,
+    parts: Mapping[str, Any],
+    tokenizer: Tokenizer | None,
+    split: str,
+    **options: Any,
+) -> Evaluation:
+    """Measures a model on a set, which is read as that of training was; by default on that one."""
+    if split not in SPLITS:
+        remedy = f"Give one of {', '.join(SPLITS)}"
+        raise input_error(f"split={split!r}", "there is no such split", remedy)
+    manifest = models.manifest
+    trained_on, num_grades = manifest.data, len(manifest.thresholds) + 1
+    if data is None and all(part is None for part in parts.values()):
+        retrieval_set = set_of_training(trained_on, num_grades)
+    else:
+        names = *LANGUAGES, "split_seed", "columns", "max_skipped"
+        settings = DataSettings(**{name: getattr(trained_on, name) for name in names})
+        settings = settings.of_another_set()
+        if isinstance(data, (str, os.PathLike)):
+            settings = dataclasses.replace(settings, data_dir=os.path.abspath(local_path(data)))
+        source = given_set("evaluate", data, parts, settings, tokenizer) or source_of(settings)
+        retrieval_set = set_of_other_grades(source, trained_on.split_seed)
+        if data is None:
+            split = "test"
+            everything = np.full_like(retrieval_set.splits, SPLITS.index(split))
+            retrieval_set = dataclasses.replace(retrieval_set, splits=everything)
+        warn_of_figures(trained_on, num_grades, retrieval_set, split)
+    *_, last = models
+    retriever = family(last).retriever_over(models, retrieval_set)
+    measured = evaluate_split(retrieval_set, retriever, split, **options)
+    same_grades = num_grades == retrieval_set.num_grades
+    return measured.graded(manifest.cut_points) if same_grades else measured

@@ -11,20 +11,18 @@ from typing import Any
 
 from tensorflow import keras
 
-from tf_smoothclir.api.sets import PARTS, Data, given_set, kept_set
+from tf_smoothclir.api.sets import PARTS, Data, given_set
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.settings.base import kind_of, typed
 from tf_smoothclir.settings.given import objects_text
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings, all_groups
 from tf_smoothclir.towers.given import dim_of
-from tf_smoothclir.training.grades import (
-    highest_grade,
-    needs_table_alone,
-    thresholds_for,
-    with_grades_of_set,
-)
+from tf_smoothclir.training.evaluated_sets import needs_table_alone, with_grades_of_set
 from tf_smoothclir.training.initial_run import settings_to_begin_with
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
@@ -96,46 +94,43 @@ def settings_with_data(
     overwrite: bool = False,
     check: Callable[[RunSettings], object] = bool,
     **beside: Any,
-) -> RunSettings:
-    """The settings of a training or search; keeps a set that is in memory in its directory."""
-    # `keywords` are all that `train` takes. `check` may refuse the settings before anything is
-    # written.
+) -> tuple[RunSettings, MemorySource | None]:
+    """The settings of a training or search, and its set if that is in memory."""
+    # `keywords` are all that `train` takes. `check` may refuse the settings before data are read.
     given = with_objects(where, keywords)
     tokenizer = given.pop("tokenizer", None)
     if tokenizer is not None:
         given["pretokenized"] = True
     parts = {name: given.pop(name, None) for name in PARTS}
-    parallel = ""  # not that of a run to begin with
+    is_set = data is not None or any(part is not None for part in parts.values())
+    of_set: dict[str, Any] = {"parallel": ""} if is_set else {}  # not that of `init_from`
+    if isinstance(data, (str, os.PathLike)):
+        of_set["data_dir"] = os.path.abspath(local_path(data))
     if isinstance(parts["parallel"], (str, os.PathLike)):
-        paths = os.fspath(parts.pop("parallel")).split(",")
-        parallel = ",".join(os.path.abspath(local_path(path)) for path in paths)
+        paths = os.fspath(parts["parallel"]).split(",")
+        of_set["parallel"] = ",".join(os.path.abspath(local_path(path)) for path in paths)
+        if parts["documents"] is None:  # else they are a set together
+            del parts["parallel"]
     chosen = run_settings(preset, given, **beside)
     check(chosen)
-    in_call = given_set(where, data, parts, chosen.data).read_by(tokenizer, chosen.data, parallel)
-    source = in_call.source
-    if in_call.directory is not None and os.path.exists(in_call.directory):
-        source = source_of(
-            dataclasses.replace(chosen.data, data_dir=in_call.directory, parallel=parallel)
-        )
-    if source is not None and needs_table_alone(source, preset, given):
-        chosen = run_settings("lexical", given, **beside)
-    if in_call.source is not None or in_call.directory is not None:
+    of_call = dataclasses.replace(chosen.data, **of_set)
+    if (in_memory := given_set(where, data, parts, of_call, tokenizer)) is not None:
+        of_set["data_dir"] = str(RunDirectory(output_dir).data)
+        of_set["parallel"] = ",".join(map(str, in_memory.parallel_files))
+    if "data_dir" in of_set:
         named = [name for name in ("data_dir", "tfds_name", "ir_dataset") if given.get(name)]
         if named:
             reason = "queries, documents and judgments, or data, are given too"
             raise input_error(f"{where}: {named[0]}", reason, "Leave one of the two out")
-    by_data = not ({"thresholds", "init_from"} & given.keys())
-    by_data = by_data and chosen.training.distribution == "none"
-    if in_call.source is not None:
-        if by_data:
-            thresholds = thresholds_for(highest_grade(in_call.source))
-            if len(thresholds) != len(chosen.model.thresholds):
-                chosen = changed(chosen, {"thresholds": thresholds}, **beside)
-        kept = kept_set(in_call.source, in_call.splits, chosen, output_dir, overwrite)
-        return changed(chosen, {"data_dir": str(kept), "parallel": parallel}, **beside)
-    if in_call.directory is not None:
-        chosen = changed(chosen, {"data_dir": in_call.directory, "parallel": parallel}, **beside)
-    return with_grades_of_set(chosen, output_dir, overwrite=overwrite) if by_data else chosen
+    source: Source | None = in_memory
+    if source is None and data is not None and os.path.exists(of_call.data_dir):
+        source = source_of(of_call)
+    if source is not None and needs_table_alone(source, preset, given):
+        chosen = run_settings("lexical", given, **beside)
+    chosen = changed(chosen, of_set, **beside)
+    if not {"thresholds", "init_from"} & given.keys() and chosen.training.distribution == "none":
+        chosen = with_grades_of_set(chosen, output_dir, overwrite=overwrite, in_memory=in_memory)
+    return chosen, in_memory
 
 
 def with_objects(where: str, keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -124,10 +124,17 @@ def train(
     of_texts = {"clicks": clicks, "pairs": pairs, "parallel": parallel}
     towers = {"query_tower": query_tower, "document_tower": document_tower}
     keywords = {**of_set, **of_texts, **towers, "tokenizer": tokenizer, **settings}
-    chosen = settings_with_data("train", data, preset, keywords, path, overwrite)
+    chosen, in_memory = settings_with_data("train", data, preset, keywords, path, overwrite)
     with progress_shown(progress):
         try:
-            train_run(chosen, path, overwrite=overwrite, callbacks=callbacks, folds=folds)
+            train_run(
+                chosen,
+                path,
+                overwrite=overwrite,
+                callbacks=callbacks,
+                folds=folds,
+                in_memory=in_memory,
+            )
         except Interrupted:
             raise KeyboardInterrupt(f"stopped and saved in {path}") from None
     return Model(path, held=temporary, tokenizer=tokenizer)

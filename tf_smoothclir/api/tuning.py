@@ -73,12 +73,14 @@ def tune(
     chosen = _search(tune, search, max_trials, folds)
     with tempfile.TemporaryDirectory(prefix="smoothclir-") as temporary:
         directory = Path(temporary if output_dir is None else local_path(output_dir))
-        fixed = settings_with_data(
+        fixed, in_memory = settings_with_data(
             "tune", data, preset, given, directory, overwrite, **_rules_of(chosen)
         )
         with progress_shown(progress), without_retracing_warnings():
             try:
-                trials = run_search(fixed, chosen, directory, overwrite=overwrite)
+                trials = run_search(
+                    fixed, chosen, directory, overwrite=overwrite, in_memory=in_memory
+                )
             except Interrupted:
                 raise KeyboardInterrupt(f"stopped and saved in {directory}") from None
     metric = fixed.training.select_metric
@@ -144,7 +146,7 @@ class HyperModel(keras_tuner.HyperModel):
         self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
         search = _search(tune, Search.search, Search.max_trials, Search.folds)
         self._names, directory = search.tune, Path(self._held.name)
-        self._settings = settings_with_data(
+        self._settings, self._in_memory = settings_with_data(
             "HyperModel", data, preset, given, directory, **_rules_of(search)
         )
         if not self._settings.retrieval.with_task:
@@ -203,4 +205,4 @@ class HyperModel(keras_tuner.HyperModel):
 
     @functools.cached_property
     def _tokenized_set(self) -> TokenizedSet:
-        return tokenized_sets(self._settings, 0)[0]
+        return tokenized_sets(self._settings, 0, self._in_memory)[0]

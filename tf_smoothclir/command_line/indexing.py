@@ -9,9 +9,8 @@ from tf_smoothclir.command_line.setting_flags import FLAGS
 from tf_smoothclir.command_line.shipping_flags import engine_address
 from tf_smoothclir.engines.milvus import Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
-from tf_smoothclir.index.halves import export_halves
 
 
 def index_by_flags(index_dir: Path) -> str:

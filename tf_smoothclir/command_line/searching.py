@@ -13,7 +13,7 @@ from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.search.display import print_hits
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
-from tf_smoothclir.text.batches import in_batches
+from tf_smoothclir.utils.parallel import in_batches
 from tf_smoothclir.utils.printing import print_json
 
 _BATCH = 256

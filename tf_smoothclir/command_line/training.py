@@ -38,7 +38,7 @@ def train_by_flags(settings: RunSettings) -> None:
         check_data(settings.data)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.evaluation.report import print_results
-    from tf_smoothclir.training.grades import needs_table_alone, with_grades_of_set
+    from tf_smoothclir.training.evaluated_sets import needs_table_alone, with_grades_of_set
     from tf_smoothclir.training.processes import ProcessLost
     from tf_smoothclir.training.train import train
 
@@ -119,8 +119,8 @@ def teach_by_flags() -> None:
 
 def _train_and_export(given: dict[str, object]) -> None:
     from tf_smoothclir.evaluation.report import print_results
-    from tf_smoothclir.publishing.verified_export import export_verified
-    from tf_smoothclir.training.grades import with_grades_of_set
+    from tf_smoothclir.publishing.verification import export_verified
+    from tf_smoothclir.training.evaluated_sets import with_grades_of_set
     from tf_smoothclir.training.train import train
 
     settings = preset_settings(given_preset(), given)

@@ -38,14 +38,13 @@ from tf_smoothclir.storage.files import (
     sweep_scratch,
     write_array,
 )
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.utils.devices import on_the_cpu
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 _NUMBERS = "numbers"  # scratch directory of provisional numbers

@@ -26,14 +26,10 @@ Text = str | bytes
 
 
 class TokenVectors(NamedTuple):
-    """Token vectors whose mean, after tanh and smooth-normalisation, is the vector of a text.
+    """Token vectors whose mean, after tanh and smooth-normalisation, is the vector of a text."""
 
-    Attributes:
-        words: The tokens, in order, with repetitions.
-        vectors: `[words, dim]` float32, times the weight of each over the mean weight of the text.
-    """
-
-    words: list[str]
+    words: list[str]  # the tokens, in order, with repetitions
+    # `[words, dim]` float32, times the weight of each over the mean weight of the text.
     vectors: np.ndarray
 
 

@@ -136,13 +136,7 @@ _FUNCTIONS = (_empty, _up_to_3, _up_to_7, _up_to_16, _up_to_32, _up_to_64)
 
 
 class WordsRead(NamedTuple):
-    """Known and unknown words of a text; punctuation does not count.
-
-    Attributes:
-        known: Whether a word of it is in the vocabulary.
-        resembling: Whether none is, but one has half of its n-grams from words that are.
-        unknown: Its words that are not in the vocabulary.
-    """
+    """Whether a text has known words, or half of the n-grams of one, and its unknown words."""
 
     known: bool
     resembling: bool
@@ -174,3 +168,8 @@ class WordEvidence:
     def _all_marked(self) -> str:
         """All words in one text: to look for a few n-grams there is faster than to list them."""
         return "\n".join(map(marked_word, self._words))
+
+
+# What people and JSON call them.
+NOTHING, NGRAMS, SPELLING, WORDS = range(4)
+NAMES = ("nothing", "n-grams", "spelling", "words")

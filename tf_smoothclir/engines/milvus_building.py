@@ -11,14 +11,13 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, field_values
+from tf_smoothclir.index.builder import Half
 from tf_smoothclir.index.document_collections import Collection, check_ids
-from tf_smoothclir.index.halves import Half
 from tf_smoothclir.index.index_kind import AUTO, kind_for
 from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.text.batches import in_batches, text_batches
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import in_batches, map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 _TEXTS_PER_CALL = 1024

@@ -19,9 +19,9 @@ from tf_smoothclir.index.index_kind import EFFORT, FLAT, HNSW_CONSTRUCTION, HNSW
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import CutPoints, SearchHit
-from tf_smoothclir.text.batches import in_batches
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.parallel import in_batches
 
 MOST_HITS = 16_384  # Milvus gives no more
 MOST_BYTES = 65_535  # of a string

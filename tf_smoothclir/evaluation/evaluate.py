@@ -201,19 +201,28 @@ def _named(
     names: Sequence[str], retrieval_set: RetrievalSet, ranking: Ranking
 ) -> dict[str, np.ndarray]:
     """Measures of `ir_measures`, by `full/` and the name of each."""
+    run, qrels = run_and_qrels(retrieval_set, ranking)
+    measured = named_measures(dict(zip(names, names)), run, qrels, list(run))
+    return {f"full/{name}": values for name, values in measured.items()}
+
+
+def run_and_qrels(
+    retrieval_set: RetrievalSet, ranking: Ranking
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:
+    """A ranking and the judgments of its queries: query id -> document id -> score, or grade."""
     query_ids, document_ids = retrieval_set.query_ids, retrieval_set.document_ids
-    ids = [query_ids[row] for row in ranking.query_rows]
     run = {
-        query: {document_ids[row]: score for row, score in zip(rows, scores)}
-        for query, rows, scores in zip(ids, ranking.document_rows, ranking.scores.tolist())
+        query_ids[query]: {document_ids[row]: score for row, score in zip(rows, scores)}
+        for query, rows, scores in zip(
+            ranking.query_rows, ranking.document_rows, ranking.scores.tolist()
+        )
     }
-    qrels: dict[str, dict[str, int]] = {query: {} for query in ids}
+    qrels: dict[str, dict[str, int]] = {query: {} for query in run}
     judged = retrieval_set.query_rows, retrieval_set.document_rows, retrieval_set.grades.tolist()
     for query, document, grade in zip(*judged):
         if (of_query := qrels.get(query_ids[query])) is not None:
             of_query[document_ids[document]] = grade
-    measured = named_measures(dict(zip(names, names)), run, qrels, ids)
-    return {f"full/{name}": values for name, values in measured.items()}
+    return run, qrels
 
 
 def by_grade(values: np.ndarray, grades: np.ndarray, num_grades: int) -> list[np.ndarray]:

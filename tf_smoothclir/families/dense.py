@@ -24,9 +24,8 @@ from tf_smoothclir.publishing.export_directory import (
 from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import InputError
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -75,10 +74,7 @@ class Dense(Family):
         return tuple(thresholds_of(settings, model))
 
     def training_set(self, run: RunDirectory, over: ModelsOverSet) -> TokenizedSet:
-        """The set with pseudo-queries as further training queries, which the run keeps.
-
-        A run with a translation table learns it for this.
-        """
+        """The set with pseudo-queries as further training queries, which the run keeps."""
         from tf_smoothclir.families.lexical import table_of
         from tf_smoothclir.lexical.pseudo_queries import with_pseudo_queries, write_pseudo_queries
 
@@ -212,11 +208,7 @@ _TEXTS_PER_CALL = 1024
 
 
 class Towers:
-    """Towers in TensorFlow, from texts to vectors.
-
-    Attributes:
-        load: From "query" or "document" to the tower.
-    """
+    """Towers in TensorFlow, from texts to vectors; `load` loads that of a role."""
 
     def __init__(self, load: Callable[[str], Any], dim: int, epsilon: float):
         self.load = functools.cache(load)
@@ -276,20 +268,14 @@ class SearchedTowers:
 
     def explained(self, role: str) -> ExplainedTower:
         """A tower that says what its vectors are made of."""
-        directory, tower = self._models.part(
-            role, lambda path, version: checked_part(path, role, version)
-        )
+        directory, tower = self._models.part(role)
         if Encoder.can_load(directory):
             return Encoder.of_version(directory, role, is_checked=True)
         return SavedTower(load_model(directory), tower.epsilon)
 
 
 def training_query_vectors(towers: Towers, data: DataSettings) -> np.ndarray | None:
-    """Encodes the first queries that towers were trained on, to measure the recall with.
-
-    Returns:
-        `[queries, dim]` float32; None if the set of the training run is gone.
-    """
+    """Encodes training queries, to measure the recall with; None if the set is gone."""
     try:
         source = source_of(data)
         texts = [text.text for text in itertools.islice(source.queries(), RECALL_QUERIES)]

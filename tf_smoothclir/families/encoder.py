@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text, text_read
+from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, WORDS
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_record, write_json
-from tf_smoothclir.text.evidence_levels import NAMES, NOTHING, WORDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,12 +39,7 @@ _ENCODER, _HEAD = "encoder.json", "head.npz"  # files of a run
 
 
 class NamedEncoder:
-    """An encoder by its settings, which is opened when texts are to be encoded.
-
-    Attributes:
-        saved: What is known of it without opening it.
-        head: Its `Head`; None for the vectors as they are.
-    """
+    """An encoder by what a run keeps of it, opened when texts are to be encoded."""
 
     epsilon = 0.0
 

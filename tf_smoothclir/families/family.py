@@ -37,7 +37,7 @@ from tf_smoothclir.utils.errors import input_error
 if TYPE_CHECKING:
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.source import Source
-    from tf_smoothclir.index.halves import Half
+    from tf_smoothclir.index.builder import Half
     from tf_smoothclir.protocols.scorer import Retriever
     from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.export import Publication
@@ -183,17 +183,20 @@ class Family:
 
     def exported_parts(self, published: Any, others: Mapping[str, Any]) -> dict[str, Any]:
         """Role -> part of an export; `others` are those of families before it."""
-        from tf_smoothclir.publishing.exported_models import ROLE, ExportedState
+        from tf_smoothclir.publishing.exported_models import ROLE, ExportedFiles
 
-        return {ROLE: ExportedState(self, published, others.get(ROLE))}
+        def save(path: Path) -> None:
+            if ROLE in others:
+                others[ROLE].save(path)
+            self.save(published, path / self.name)
+
+        return {ROLE: ExportedFiles(save)}
 
     def exported(self, models: ExportedModels) -> Any:
         """Loads the published model of an export, after checking its files."""
-        from tf_smoothclir.publishing.export_directory import checked_part
         from tf_smoothclir.publishing.exported_models import ROLE
 
-        directory, _ = models.part(ROLE, lambda path, version: checked_part(path, ROLE, version))
-        return self.read(directory / self.name)
+        return self.read(models.part(ROLE)[0] / self.name)
 
     def search_model(
         self, publication: Publication, source: Source, number: int, **options: Any

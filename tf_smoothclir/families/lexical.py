@@ -100,14 +100,14 @@ class Lexical(Family):
         return LexicalParts(model, vocabulary, publication.settings.text)
 
     def exported_parts(self, published, others):
-        from tf_smoothclir.publishing.exported_lexical import ExportedLexical
+        from tf_smoothclir.publishing.exported_models import ExportedFiles
 
-        return {self.name: ExportedLexical(published)}
+        return {self.name: ExportedFiles(published.save)}
 
     def exported(self, models):
-        from tf_smoothclir.publishing.exported_lexical import load_lexical
+        from tf_smoothclir.publishing.exported_lexical import LexicalParts
 
-        return models.part(self.name, load_lexical)[0]
+        return LexicalParts.load(models.part(self.name)[0])
 
     def index_half(self, models, kind):
         from tf_smoothclir.index.lexical_half import LexicalHalf

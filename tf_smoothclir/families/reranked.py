@@ -82,7 +82,7 @@ class Reranked(Family):
         return {"reranker": ExportedReranker(published)}
 
     def exported(self, models):
-        from tf_smoothclir.publishing.exported_reranker import load_second_stage
+        from tf_smoothclir.publishing.exported_reranker import DIRECTORY, SecondStage
 
         version = models.manifest.version
         if version not in exported_versions(models.export_dir, "reranker"):
@@ -91,7 +91,7 @@ class Reranked(Family):
                 "the index is of an export with a re-ranker, which is not there",
                 "Copy all of the export, or name with --retriever what ranks without",
             )
-        return models.part("reranker", load_second_stage)[0]
+        return SecondStage.load(models.part("reranker")[0] / DIRECTORY)
 
     def retriever_over(self, models, retrieval_set):
         stage, first = models[self.name], family(models.retriever)

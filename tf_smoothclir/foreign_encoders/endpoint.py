@@ -29,14 +29,7 @@ class EndpointEncoder(PrefixedEncoder):
     """A `ForeignEncoder` that asks a server."""
 
     def __init__(self, url: str, model: str, *, texts_per_request: int = 64, **prefixes: str):
-        """Remembers where to ask; nothing is sent before texts are encoded.
-
-        Args:
-            url: Such as "http://localhost:8000/v1".
-            model: The name that the server knows the model by.
-            texts_per_request: The most texts of one request.
-            **prefixes: See `PrefixedEncoder`.
-        """
+        """Remembers where to ask for a model; nothing is sent before texts are encoded."""
         self._url = url.rstrip("/") + "/embeddings"
         self._model, self._size = model, texts_per_request
         super().__init__(model or url, self._url, model, **prefixes)

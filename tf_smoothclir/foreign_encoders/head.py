@@ -35,13 +35,10 @@ _TEXTS_AT_ONCE = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """A head.
+    """A head, of float32 arrays."""
 
-    Attributes:
-        arrays: `matrix`, `[dim, dim]`; `query` and `document`, the means `[dim]`; `nearest`,
-            `[queries, dim]`, v(q) of the training queries that r(d) is chosen from; float32.
-    """
-
+    # `matrix`, `[dim, dim]`; `query` and `document`, the means `[dim]`; `nearest`, `[queries, dim]`,
+    # v(q) of the training queries that r(d) is chosen from.
     arrays: dict[str, np.ndarray]
 
     @classmethod

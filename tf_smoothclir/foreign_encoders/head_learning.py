@@ -30,12 +30,7 @@ def learn_head(
 ) -> tuple[Head | None, str]:
     """Chooses a head on validation: none, one without a learned matrix, or one that has learned.
 
-    Args:
-        loss: A Keras loss of grades and scores, both `[queries, documents]`.
-
-    Returns:
-        None where there are too few training queries, or the plain cosine is as good; and a note
-        for people, "" for nothing to say.
+    `loss` is one of grades and scores, both `[queries, documents]`. The note is for people.
     """
     # Queries that nobody judged tell where queries lie too.
     asked = np.flatnonzero(~np.isin(retrieval_set.splits, [SPLITS.index(s) for s in SPLITS[1:]]))

@@ -83,13 +83,7 @@ def store_of(encoder: ForeignEncoder | VectorFile, cache_dir: str = "") -> Vecto
 
 @dataclasses.dataclass(frozen=True)
 class EncodedSet:
-    """The vectors of a set by a foreign encoder.
-
-    Attributes:
-        name: Of the encoder.
-        queries: `[queries, dim]` float32, of length 1, by row.
-        documents: `[documents, dim]` float32, of length 1, by row.
-    """
+    """The vectors of a set by a foreign encoder: `[texts, dim]` float32, of length 1, by row."""
 
     name: str
     queries: np.ndarray
@@ -103,11 +97,7 @@ class EncodedSet:
         cache_dir: str = "",
         documents: np.ndarray | None = None,
     ) -> EncodedSet:
-        """Encodes all texts of a set, or finds their vectors.
-
-        Args:
-            documents: `[documents, dim]` float32, if they are known.
-        """
+        """Encodes all texts of a set, or finds their vectors; those of documents may be known."""
         if isinstance(encoder, VectorFile):
             queries = encoder.queries([text.id for text in source.queries()])
             if documents is None:

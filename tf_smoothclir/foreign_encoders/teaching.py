@@ -32,12 +32,7 @@ class TaughtSource(Source):
     """Another source whose judgments are joined by those of a teacher."""
 
     def __init__(self, source: Source, labels: Sequence[Judgment], splits: dict[str, str]):
-        """Joins both.
-
-        Args:
-            labels: The judgments of the teacher.
-            splits: Query id -> split, of all judged queries.
-        """
+        """Joins the judgments of a teacher; `splits`: query id -> split, of all judged queries."""
         self.name = f"{source.name}-taught"
         self.query_language = source.query_language
         self.document_language = source.document_language
@@ -70,19 +65,9 @@ class TaughtSource(Source):
 
 
 def taught(source: Source, encoded: EncodedSet, split_seed: int) -> TaughtSource:
-    """A set all of whose queries have judgments: those that people made, and those of a teacher.
-
-    Queries that people judged stay as they are, in their splits. The others are for training and
-    validation alone, so a test means what people judged.
-
-    Args:
-        source: The set; its judgments may be none.
-        encoded: Its vectors, in the order of its queries and documents.
-        split_seed: Of the queries that have no split.
-
-    Raises:
-        InputError: All queries have judgments.
-    """
+    """A set all of whose queries have judgments: those that people made, and those of a teacher."""
+    # Queries that people judged stay as they are, in their splits. The others are for
+    # training and validation alone, so a test means what people judged.
     queries, judgments = list(source.queries()), list(source.judgments())
     ids = {judgment.query_id for judgment in judgments}
     judged = [text for text in queries if text.id in ids]

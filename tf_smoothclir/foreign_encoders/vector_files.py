@@ -21,11 +21,7 @@ class VectorFile:
     """
 
     def __init__(self, path: str | Path):
-        """Reads the file.
-
-        Raises:
-            InputError: It is not such a file.
-        """
+        """Reads and checks the file."""
         self.name, self._path = Path(path).stem, path
         arrays = read_arrays(path, *_ARRAYS)
         query_ids, queries, document_ids, documents = (arrays[name] for name in _ARRAYS)

@@ -50,22 +50,15 @@ _NO_SHARE = 1e-9  # what rounding leaves
 
 @dataclasses.dataclass(frozen=True)
 class Fusion:
-    """Formula and weights of the sum of a lexical model, towers and a foreign encoder.
+    """Formula and weights of the sum of a lexical model, towers and a foreign encoder."""
 
-    Attributes:
-        share: Of the towers, in [0, 1].
-        feedback: Weight of feedback over the fused scores; 0 for none.
-        formula: One of `FORMULAS`.
-        encoder_share: Of the foreign encoder. The lexical model has what is left.
-    """
-
-    share: float
+    share: float  # of the towers, in [0, 1]
     lexical_deviation: float
     dense_deviation: float
-    feedback: float = 0.0
+    feedback: float = 0.0  # weight of feedback over the fused scores; 0 for none
     seconds: float = 0.0
-    formula: str = SUM
-    encoder_share: float = 0.0
+    formula: str = SUM  # one of `FORMULAS`
+    encoder_share: float = 0.0  # of the foreign encoder. The lexical model has what is left.
     encoder_deviation: float = 0.0
 
     def __post_init__(self):
@@ -98,10 +91,7 @@ class Fusion:
 
     @property
     def of_pairs(self) -> Fusion:
-        """Scorer of a query and a document without a collection.
-
-        Such a pair has no rank, so this is the weighted sum, with the same shares.
-        """
+        """The weighted sum, for a pair without a collection, which has no rank."""
         return dataclasses.replace(self, formula=SUM)
 
     @property
@@ -120,11 +110,7 @@ class Fusion:
         return {"lexical": of_words, **weights}
 
     def points(self, scores: np.ndarray) -> np.ndarray:
-        """Points of all documents from the scores of one part, before they are weighted.
-
-        Args:
-            scores: `[queries, documents]` float32.
-        """
+        """Points of documents from scores of a part, `[queries, documents]`, not weighted yet."""
         return reciprocal_ranks(scores) if self.by_ranks else scores
 
     def added(self, points: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -160,11 +146,7 @@ class Fusion:
 
 
 def reciprocal_ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """The points of the documents of several rankings.
-
-    Args:
-        scores: `[rankings, documents]` float32.
-    """
+    """The points of the documents of several rankings, from `[rankings, documents]` scores."""
     points = np.zeros(np.shape(scores), np.float32)
     for row, of_query in zip(points, scores):
         best = highest(of_query, min(DEPTH, len(of_query)))

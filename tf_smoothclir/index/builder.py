@@ -7,9 +7,9 @@ import dataclasses
 import itertools
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,16 +17,57 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index.document_collections import Collection, check_ids
 from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
-from tf_smoothclir.index.halves import Half
+from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.index.metadata import METADATA, write_metadata
-from tf_smoothclir.plugins import family
+from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
+from tf_smoothclir.publishing.exported_models import ExportedModels, load_exported_models
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import check_kind, new_folder
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
+
+
+class Half(Protocol):
+    """Builder of one half of an index.
+
+    Attributes:
+        name: The family that it is of; its directory in an index, and its entry in the manifest.
+    """
+
+    name: str
+
+    def encode(self, documents: Sequence[Text]) -> Any:
+        """A row for each document. Called in several threads."""
+
+    def writer(self, directory: Path) -> contextlib.AbstractContextManager[Callable[[Any], None]]:
+        """Opens a new directory for rows; writes what `encode` returned for the next documents."""
+
+    def kept(self, half: Any, positions: np.ndarray, documents: Sequence[Text]) -> Any:
+        """What `encode` would return for documents of an opened half; None if it keeps less."""
+
+    def finish(self, directory: Path, documents: DocumentStore) -> dict:
+        """Turns the rows into what is searched, and checks it; its entry in the manifest."""
+
+    def differences(self, there: dict) -> str:
+        """Difference of an entry from that of the half that this one would build, or ""."""
+
+
+def export_halves(
+    export_dir: str | os.PathLike, kind: str = AUTO, *, version: int | None = None
+) -> tuple[list[Half], ExportManifest]:
+    """The halves of an index of an export, and the manifest of one of its parts."""
+    models = load_exported_models(export_dir, version)
+    return halves_of(models, kind), models.manifest
+
+
+def halves_of(models: ExportedModels, kind: str = AUTO) -> list[Half]:
+    """A half for each family that ranks and needs one."""
+    families = map(family, with_parts(models.retriever))
+    halves = (one.index_half(models, kind) for one in families)
+    return [half for half in halves if half is not None]
+
 
 _TEXTS_PER_CALL = 1024
 
@@ -41,13 +82,9 @@ def build_index(
     overwrite: bool = False,
     update: bool = False,
 ) -> IndexManifest:
-    """Encodes and indexes a collection; an index of the same state that is there stays.
-
-    Args:
-        overwrite: Replaces an index of anything.
-        update: Replaces an index of another state of the documents, and takes from it what it has
-            of those that have not changed: the result is that of `overwrite`.
-    """
+    """Encodes and indexes a collection; an index of the same state that is there stays."""
+    # `overwrite` replaces an index of anything, `update` one of another state of the
+    # documents: the result is the same, but what has not changed is taken from it.
     directory, earlier = Path(directory), None
     if directory.exists() and not overwrite:
         there, fingerprint = IndexManifest.read(directory), collection.fingerprint()
@@ -103,10 +140,7 @@ def encode_collection(
     directory: Path,
     earlier: DocumentIndex | None = None,
 ) -> DocumentStore:
-    """Writes `documents/` and, in a directory of its own, what each half makes of the texts.
-
-    What has not changed since an earlier index is taken from there.
-    """
+    """Writes `documents/` and each half; what has not changed is taken from an earlier index."""
 
     def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list[list]]:
         places = np.full(len(batch), -1) if earlier is None else earlier.documents.same_as(batch)

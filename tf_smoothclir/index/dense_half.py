@@ -33,16 +33,11 @@ QueryVectors = Callable[[], np.ndarray | None]
 
 @dataclasses.dataclass(frozen=True)
 class Recall:
-    """Recall of an index: the share of the exact ranking that it finds.
+    """Recall of an index: the share of the exact ranking that it finds."""
 
-    Attributes:
-        value: Share of the exact best `depth` documents that are found, on average.
-        queries: How many queries it was measured with; 0 for an exact index.
-    """
-
-    value: float
+    value: float  # share of the exact best `depth` documents that are found, on average
     depth: int
-    queries: int
+    queries: int  # how many queries it was measured with; 0 for an exact index
     measured_by: str
 
 
@@ -68,12 +63,7 @@ class DenseHalf:
         kind: str = AUTO,
         query_vectors: QueryVectors = lambda: None,
     ):
-        """Stores how vectors are made and indexed.
-
-        Args:
-            query_vectors: Returns `[queries, dim]` to measure the recall with; None to use vectors
-                of documents.
-        """
+        """Takes what encodes, and query vectors (None: those of documents) for the recall."""
         self._encode, self._dim = encode, dim
         self._kind, self._query_vectors = kind, query_vectors
 
@@ -123,12 +113,7 @@ def encode_texts(encode: Encode, texts: Sequence[str]) -> np.ndarray:
 
 
 def measured_recall(ranker: Ranker, query_vectors: QueryVectors) -> Recall:
-    """Measures an index against the exact ranking.
-
-    Args:
-        query_vectors: Called only for an approximate index. Returns `[queries, dim]`, or None to
-            measure with vectors of documents instead.
-    """
+    """Measures an index against the exact ranking, with queries if it is approximate."""
     if ranker.exact:
         return Recall(1.0, _DEPTH, 0, "exact")
     from tf_smoothclir.ops.top_k import recall  # here, because searches need no TensorFlow
@@ -158,11 +143,7 @@ def open_dense_half(directory: Path, entry: dict, hashes: np.ndarray) -> Callabl
 
 
 def opened_ranker(directory: Path, dim: int, kind: str, hashes: np.ndarray) -> Callable[[], Ranker]:
-    """Opens the files of the dense half of an index.
-
-    Args:
-        hashes: `[documents]` uint64, of the ids.
-    """
+    """Opens the files of the dense half of an index; `hashes`: `[documents]` uint64, of the ids."""
     vectors = _vectors(directory, dim)
     if kind == FLAT:
         mapped = FlatIndex.mapped(directory)

@@ -126,11 +126,7 @@ def read_ids(path: str | Path) -> list[str]:
 
 
 def check_ids(collection: Collection, hashes: np.ndarray) -> None:
-    """Checks that there are documents, each with an id of its own.
-
-    Args:
-        hashes: `[documents]` uint64, of the ids.
-    """
+    """Checks that there are documents, each with an id, and so a hash, of its own."""
     if not len(hashes):
         raise input_error(collection.name, "there are no documents", "Check the collection")
     values, counts = np.unique(hashes, return_counts=True)

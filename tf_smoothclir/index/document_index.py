@@ -27,20 +27,14 @@ REMEDY = "Build the index again with smoothclir-index --overwrite"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexManifest(VersionFacts):
-    """The facts of an index.
-
-    Attributes:
-        state: `state_of_files` of the set; "" where it has no files.
-        halves: Family -> what it says of its half; `summary` is for people.
-        role: "index".
-    """
+    """The facts of an index."""
 
     fingerprint: str
     collection_name: str
     documents: int
-    halves: dict[str, dict]
-    state: str = ""
-    role: ClassVar[str] = INDEX
+    halves: dict[str, dict]  # family -> what it says of its half; `summary` is for people
+    state: str = ""  # `state_of_files` of the set; "" where it has no files
+    role: ClassVar[str] = INDEX  # "index"
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:
@@ -122,12 +116,7 @@ class DocumentIndex:
     def hits(
         self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
     ) -> list[SearchHit]:
-        """Ranked documents as hits; a score of zero is none.
-
-        Args:
-            positions: `[documents]` int64, best first.
-            scores: `[documents]` float32.
-        """
+        """Documents at ranked positions, with their scores, as hits; a score of 0 is none."""
         positions, scores = positions[scores != 0], scores[scores != 0]
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:

@@ -44,11 +44,7 @@ def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None
 
 
 class DocumentStore:
-    """The documents of a directory, memory-mapped.
-
-    Attributes:
-        hashes: `[documents]` uint64, hashes of the ids.
-    """
+    """The documents of a directory, memory-mapped; `hashes`: `[documents]` uint64, of the ids."""
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")

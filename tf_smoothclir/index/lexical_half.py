@@ -43,28 +43,16 @@ _IMPACT_ROWS, _COUNT_ROWS = "impact_rows", "count_rows"  # while an index is bui
 
 
 class LexicalRows(NamedTuple):
-    """Some documents as the lexical half keeps them.
+    """Some documents as the lexical half keeps them."""
 
-    Attributes:
-        impacts: `[passages, query words]` float32.
-        counts: `[documents, document words]` float32, for feedback.
-        passages: `[documents]` int, how many each has.
-    """
-
-    impacts: sp.csr_array
-    counts: sp.csr_array | None
-    passages: np.ndarray
+    impacts: sp.csr_array  # `[passages, query words]` float32
+    counts: sp.csr_array | None  # `[documents, document words]` float32, for feedback
+    passages: np.ndarray  # `[documents]` int, how many each has
 
 
 @dataclasses.dataclass(frozen=True)
 class LexicalNote:
-    """Entry of a manifest about impacts.
-
-    Attributes:
-        impacts: How many there are: pairs of a document and a query word that it may stand for.
-        feedback: Whether there are vectors for feedback.
-        passages: How many there are; 0 where each document is one.
-    """
+    """Entry of a manifest: numbers of impacts and passages (0: none), whether feedback."""
 
     summary: str
     impacts: int
@@ -185,11 +173,7 @@ class LexicalIndex:
             self._vectors = open_rows(directory, _VECTORS), terms
 
     def of_passages(self, words: np.ndarray) -> np.ndarray:
-        """The scores of all passages, `[passages]` float32; without any, those of documents.
-
-        Args:
-            words: `[words]` int, of a query, as `QueryReader` numbers them.
-        """
+        """Scores `[passages]` float32, or of documents without any, for the words of a query."""
         return self.postings.of_rows(*np.unique(words[words > 0], return_counts=True))
 
     @functools.cached_property

@@ -159,11 +159,7 @@ class Metadata:
         return values_of
 
     def mask(self, expression: str) -> np.ndarray | None:
-        """The documents for which an expression is true, `[documents]` bool; None for "".
-
-        Raises:
-            InputError: It is no boolean expression over the columns, or DuckDB is missing.
-        """
+        """The documents for which an expression is true, `[documents]` bool; None for ""."""
         if not expression.strip():
             return None
         with self._busy:

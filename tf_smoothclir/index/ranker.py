@@ -19,13 +19,9 @@ _FEW = 1 << 14  # documents that are all scored where no others may be found
 
 
 class Nearest(NamedTuple):
-    """Documents near a query, and what is known about their SCS.
+    """Documents near a query: their positions, and nearly their SCS."""
 
-    Attributes:
-        positions: `[found]` int64.
-        scores: `[found]` float32, their SCS, nearly.
-        others: No other document has a higher SCS than this, as far as the index knows.
-    """
+    # No other document has a higher SCS than `others`, as far as the index knows.
 
     positions: np.ndarray
     scores: np.ndarray
@@ -34,24 +30,14 @@ class Nearest(NamedTuple):
 
 
 class Ranker:
-    """Ranks documents by their vectors, among those that an index proposes.
+    """Ranks documents by `[documents, dim]` vectors, among those that an index proposes."""
 
-    A flat index proposes every document that can be among the best, so its ranking is exact.
-    Scores are computed in float64 and rounded to float32: the same vectors always have the same
-    score, whatever else is in the index or in the batch. Equal scores are ordered by the hash of
-    the id.
-
-    Attributes:
-        vectors: `[documents, dim]`, memory-mapped; what scores are computed from.
-    """
+    # A flat index proposes every document that can be among the best, so its ranking is
+    # exact. Scores are computed in float64 and rounded to float32: the same vectors always
+    # have the same score, whatever else is in the index or in the batch. Equal scores are
+    # ordered by the hash of the id.
 
     def __init__(self, index: FlatIndex | HnswIndex, vectors: np.ndarray, hashes: np.ndarray):
-        """Joins an index with its documents.
-
-        Args:
-            vectors: `[documents, dim]` float32.
-            hashes: `[documents]` uint64, of the ids.
-        """
         self._index, self.vectors, self._hashes = index, vectors, hashes
         self.documents = len(vectors)
 
@@ -63,15 +49,7 @@ class Ranker:
     def rank(
         self, queries: np.ndarray, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields the best documents of each query.
-
-        Args:
-            queries: `[queries, dim]`.
-            mask: `[documents]` bool, which may be found; None for all.
-
-        Yields:
-            For each query `(positions int64, scores float32)`, best first.
-        """
+        """Yields positions and scores of the best documents of each query, best first."""
         queries, dim = np.ascontiguousarray(queries, np.float32), self.vectors.shape[1]
         if queries.shape[1] != dim:
             raise input_error(
@@ -92,11 +70,7 @@ class Ranker:
                 yield self._rank_one(query, *found, depth, mask)
 
     def nearest(self, query: np.ndarray, number: int) -> Nearest:
-        """Documents near a query.
-
-        Args:
-            query: `[dim]`.
-        """
+        """So many documents near a query, `[dim]`."""
         query = np.ascontiguousarray(query, np.float32)
         number = min(number, self.documents)
         ((scores, positions),) = zip(*self._index.search(query[None], number))
@@ -110,15 +84,7 @@ class Ranker:
         return Nearest(positions, scores, error, others)
 
     def about(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The SCS of a query and documents, nearly: in float32.
-
-        Args:
-            query: `[dim]` float32.
-            positions: `[documents]` int64.
-
-        Returns:
-            `[documents]` float32, off by no more than 2^-22 dim.
-        """
+        """The SCS of a query and documents in float32, off by no more than 2^-22 dim."""
         scores = np.empty(len(positions), np.float32)
         for begin in range(0, len(positions), _VECTORS_PER_CALL):
             part = slice(begin, begin + _VECTORS_PER_CALL)
@@ -134,13 +100,7 @@ class Ranker:
         depth: int,
         mask: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Scores the documents that may be among the best.
-
-        Args:
-            query: `[dim]` float32.
-            bounds: `[candidates]` float32, their scores by the index, best first.
-            found: `[candidates]` int64, their positions; -1 for none.
-        """
+        """Scores the documents that may be among the best by the scores of the index."""
         if not query.any():  # such as an empty query: every score is 0
             best = np.argsort(self._hashes, kind="stable")[:depth]
             return best, np.zeros(len(best), np.float32)
@@ -165,15 +125,7 @@ class Ranker:
         return positions[order], scores[order]
 
     def scores(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The SCS of a query and documents.
-
-        Args:
-            query: `[dim]`.
-            positions: `[documents]` int64.
-
-        Returns:
-            `[documents]` float32.
-        """
+        """The SCS of a query, `[dim]`, and some documents, `[positions]` float32."""
         query, scores = query.astype(np.float64), np.empty(len(positions), np.float32)
         for begin in range(0, len(positions), _VECTORS_PER_CALL):
             part = slice(begin, begin + _VECTORS_PER_CALL)

@@ -94,15 +94,7 @@ class FlatIndex:
         return max(2 * depth, _FEWEST_CANDIDATES)
 
     def search(self, queries: np.ndarray, candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """The best documents by their bytes and rounded queries.
-
-        Args:
-            queries: `[queries, dim]` float32.
-
-        Returns:
-            `(scores, positions)`, each `[queries, candidates]`, best first; position -1 if no more
-            were found.
-        """
+        """`(scores, positions)`, each `[queries, candidates]`, best first; position -1 for none."""
         codes, scales = self._of_queries(queries)
         padded = np.pad(codes, ((0, 0), (0, self._padding)))
         with threads_for(len(queries)):

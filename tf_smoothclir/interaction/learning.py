@@ -24,28 +24,22 @@ PAIRS_AT_ONCE = 2048  # as many as are scored in one step
 
 @dataclasses.dataclass(frozen=True)
 class LearningSettings:
-    """Settings of learning a network; the defaults are those of Yu and Allan 2020, section 3.
+    """Settings of learning a network; the defaults are those of Yu and Allan 2020, section 3."""
 
-    Attributes:
-        loss: "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross
-            entropy of the relevant document among itself and its negatives.
-        negatives: Documents of grade 0 for each relevant one, drawn again in each epoch.
-        epochs: At most; the weights of the best one are kept.
-        patience: Epochs without a better one after which learning ends; 0 never ends it early.
-        least_grade: From which grade on a document counts as relevant.
-        vector_rate: Learning rate of word vectors, of sparse Adagrad; 0 leaves them as they are.
-        tries_related: Whether a re-ranker is also learned with documents of lower grades.
-    """
-
+    # "hinge": the mean of max(0, margin - s(d+) + s(d-)) over pairs. "softmax": the cross entropy
+    # of the relevant document among itself and its negatives.
     loss: str = HINGE
     margin: float = 1.0
-    negatives: int = 5
+    negatives: int = 5  # documents of grade 0 for each relevant one, drawn again in each epoch
     batch_size: int = 64
     learning_rate: float = 1e-3
-    epochs: int = 50
+    epochs: int = 50  # at most; the weights of the best one are kept
+    # Epochs without a better one after which learning ends; 0 never ends it early.
     patience: int = 0
-    least_grade: int = 1
+    least_grade: int = 1  # from which grade on a document counts as relevant
+    # Learning rate of word vectors, of sparse Adagrad; 0 leaves them as they are.
     vector_rate: float = 0.0
+    # Whether a re-ranker is also learned with documents of lower grades.
     tries_related: bool = False
 
 

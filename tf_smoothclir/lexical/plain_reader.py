@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
+from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.evidence_levels import NAMES, NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
 
 

@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir.encoder.word_evidence import NOTHING, SPELLING, WORDS
 from tf_smoothclir.lexical.words import NO_WORD, Words
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.evidence import Evidence, evidence_of
-from tf_smoothclir.text.evidence_levels import NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.devices import on_the_cpu
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 
 _TEXTS = [tf.TensorSpec([None], tf.string)]
 

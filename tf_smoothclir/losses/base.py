@@ -16,11 +16,11 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import share_of_replica
-from tf_smoothclir.losses.grades import predicted_grades
 from tf_smoothclir.losses.labels import (
     broadcast_weights,
     given_labels,
     keras_mask,
+    predicted_grades,
     weights_of_lists,
 )
 from tf_smoothclir.settings.given import given_object

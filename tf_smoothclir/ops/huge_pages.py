@@ -23,16 +23,9 @@ _MADV_COLLAPSE = 25  # Linux 6.1 and newer: at once instead of in the background
 
 
 def use_huge_pages(variables: Iterable[tf.Variable]) -> int:
-    """Asks Linux to hold variables in pages of 2 MB instead of 4 kB; their values do not change.
-
-    It does nothing on other systems, for variables on a GPU, and if the kernel refuses.
-
-    Args:
-        variables: Those smaller than a page of 2 MB are left out.
-
-    Returns:
-        The number of bytes in huge pages.
-    """
+    """Asks Linux for pages of 2 MB for variables, whose values do not change; the bytes in them."""
+    # It does nothing on other systems, for variables on a GPU or smaller than such a page, and
+    # if the kernel refuses.
     if not sys.platform.startswith("linux"):
         return 0
     advise = ctypes.CDLL(None).madvise

@@ -23,11 +23,10 @@ _VARIABLE = "TF_NUM_INTRAOP_THREADS"  # TensorFlow reads it when it starts
 
 
 def intraop_threads(settings: RunSettings, cores: int) -> int:
-    """Number of threads that TensorFlow should use within an operation, given the cores.
-
-    Towers that add up rows of a table make short operations, LSTMs long chains of them. In-batch
-    and mined negatives and convolutions are products of large matrices, which need all cores.
-    """
+    """Number of threads that TensorFlow should use within an operation, given the cores."""
+    # Towers that add up rows of a table make short operations, LSTMs long chains of them. In-
+    # batch and mined negatives and convolutions are products of large matrices, which need all
+    # cores.
     model, training = settings.model, settings.training
     if cores == 2 and TOWERS.plugin(model.tower).fact("is_recurrent", False):
         return 1
@@ -40,10 +39,7 @@ def intraop_threads(settings: RunSettings, cores: int) -> int:
 
 
 def choose_intraop_threads(settings: RunSettings) -> None:
-    """Sets TensorFlow to `intraop_threads`, if it has not started yet.
-
-    An explicit TF_NUM_INTRAOP_THREADS wins, and so does `tf.config.threading`.
-    """
+    """Sets TensorFlow to `intraop_threads`, if it has not started and nobody has chosen others."""
     cores = _cores()
     threads = intraop_threads(settings, cores)
     distribution = DISTRIBUTIONS.plugin(settings.training.distribution)

@@ -36,18 +36,9 @@ def segment_sum(
     *,
     training: bool | None = None,
 ) -> tf.Tensor:
-    """Adds up rows by segment.
-
-    Args:
-        rows: `[rows, dim]` float.
-        positions: `[pairs]` int, the row that each pair adds.
-        segments: `[pairs]` int, ascending, the segment that each pair adds it to.
-        number: The number of segments.
-        training: The gradient is wanted and must be fast. TensorFlow cannot save such a graph.
-
-    Returns:
-        `[number, dim]` float; zeros for a segment without pairs.
-    """
+    """Adds up rows, `[rows, dim]`, by segment: `[number, dim]`, 0 for a segment without pairs."""
+    # Each pair adds a row of `positions`, `[pairs]`, to one of `segments`, `[pairs]`,
+    # ascending. With `training`, the gradient is fast, and TensorFlow cannot save the graph.
     if not training:
         return _any_number_of_sums(rows, positions, segments, number)
     signature = _rows_like(rows), _numbers_like(positions), _numbers_like(segments), _SCALAR
@@ -58,11 +49,7 @@ def segment_sum(
 
 
 def take(rows: tf.Tensor, positions: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
-    """Returns `rows[positions]`, `[positions, dim]`, of `[rows, dim]`.
-
-    With `training`, as in `segment_sum`, its gradient is `sums_at`. The gradient of `tf.gather` is
-    sparse; TensorFlow warns that making it dense is slow, and it is.
-    """
+    """`rows[positions]`, with `sums_at` as its gradient in training: that of gather is slow."""
     if not training:
         return tf.gather(rows, positions)
     taken = _with_own_gradient(tf.gather, _rows_like(rows), _numbers_like(positions))
@@ -133,17 +120,9 @@ def _gradient_of_take(operation, upstream):
 def sums_at_by_segments(
     positions: tf.Tensor, values: tf.Tensor, rows: tf.Tensor, size: tf.Tensor
 ) -> tf.Tensor:
-    """Adds up rows at given positions, in the gradient kernel of a segment sum.
-
-    Args:
-        positions: `[pairs]` int, the row of the result that each pair adds to.
-        values: `[values, dim]` float.
-        rows: `[pairs]` int, ascending, the row of `values` that each pair adds.
-        size: The number of rows of the result.
-
-    Returns:
-        `[size, dim]` float; zeros for a row without pairs.
-    """
+    """Adds up rows at given positions, `[size, dim]`, in the gradient kernel of a segment sum."""
+    # Each pair adds a row of `values`, by `rows`, `[pairs]`, ascending, to one of `positions`,
+    # `[pairs]`.
     # Without pairs, the kernel returns uninitialised memory.
     return _zeros_without(
         positions,
@@ -198,10 +177,7 @@ def pair_matrix(segments, positions, shape, dtype):
 
 
 def segment_sum_by_matrix(rows, positions, segments, number):
-    """Adds up rows by segment by the product with a sparse matrix.
-
-    Its gradient, from `_OWN_GRADIENTS`, uses the matrix again.
-    """
+    """Sums rows by segment by a sparse matrix, which its gradient uses again."""
     matrix = pair_matrix(segments, positions, [number, tf.shape(rows)[0]], rows.dtype)
     sums = pair_product(positions, matrix, tf.stop_gradient(rows), number)
     # The rows stand behind a stop_gradient, so none flows through the product: the gradient of this

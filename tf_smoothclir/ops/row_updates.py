@@ -27,13 +27,7 @@ class RowAdagradInPlace:
         self._fixed = {"var": table.handle, "accum": sums.handle}
 
     def __call__(self, gradient: tf.IndexedSlices, rate: tf.Tensor, epsilon: tf.Tensor) -> None:
-        """Adds g² to the sums, then takes rate · g / (√sum + epsilon) off the rows.
-
-        Args:
-            gradient: Names no row twice.
-            rate: Scalar of the table's type.
-            epsilon: The same.
-        """
+        """Adds g² to the sums, takes rate · g / (√sum + epsilon) off rows named once."""
         tf.raw_ops.ResourceSparseApplyAdagradV2(
             **self._fixed, lr=rate, epsilon=epsilon, grad=gradient.values, indices=gradient.indices
         )
@@ -68,10 +62,7 @@ _READING = {"ResourceGather", "ReadVariableOp", "VariableShape"}
 
 
 def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
-    """Rows of a table; in a graph that has read them for the model, without a second read.
-
-    Rows lie all over the memory, so that reading them is mostly waiting.
-    """
+    """Rows of a table; in a graph that has read them for the model, without a second, slow read."""
     if tf.is_symbolic_tensor(rows):
         # Backwards from the update: the read of these rows, unless something may have written
         # to the table after it.
@@ -88,13 +79,7 @@ def _read(table: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
 
 
 def take_off_rows_in_place(table: tf.Variable, rows: tf.Tensor, change: tf.Tensor) -> None:
-    """Subtracts from some rows of a table, in one kernel.
-
-    Args:
-        table: `[rows, dim]`.
-        rows: `[changed]` int, none of them twice.
-        change: `[changed, dim]`.
-    """
+    """Subtracts `[changed, dim]` from some rows of a table, none named twice, in one kernel."""
     table.scatter_sub(tf.IndexedSlices(change, rows))
 
 

@@ -36,25 +36,12 @@ def table_sum(
     *,
     names_all_rows: bool = False,
 ) -> tf.Tensor:
-    """Adds up rows of a table by text, in a graph, for training; TensorFlow cannot save the graph.
-
-    The gradient is sparse and names each row once: the rows of the texts whose own gradient is not
-    zero. No other row could change, unless the optimizer moves every row that is named.
-
-    Args:
-        table: `[rows, dim]` float.
-        ids: `[tokens]` int, the row of each token, of all texts one after the other.
-        texts: `[tokens]` int, the text of each token.
-        lengths: `[texts]` int, the number of tokens of each text.
-        names_all_rows: The gradient names the rows of all texts, for such an optimizer.
-
-    Returns:
-        `[texts, dim]` float; zeros for a text without tokens.
-
-    Raises:
-        tf.errors.InvalidArgumentError: When the graph runs on a CPU: an id is not a row of the
-            table. On a GPU, TensorFlow does not check this.
-    """
+    """Adds up rows of a table by text: `[texts, dim]`, in a graph, for training alone."""
+    # TensorFlow cannot save it. `ids` and `texts` are `[tokens]`, `lengths` `[texts]`. The
+    # gradient is sparse and names each row once: the rows of the texts whose own gradient is
+    # not zero. No other row could change, unless the optimizer moves every row that is named
+    # (`names_all_rows`). On a CPU, an id that is no row is an `InvalidArgumentError`; on a GPU,
+    # nobody checks.
     gradient = _OF_ALL_TEXTS if names_all_rows else _OF_CHANGED_TEXTS
     return _summed(table, gradient, ids, texts, lengths)
 
@@ -66,23 +53,9 @@ def table_sum_of_distinct(
     texts: tf.Tensor,
     lengths: tf.Tensor,
 ) -> tf.Tensor:
-    """Adds up rows as `table_sum` does, of tokens whose distinct ids are known already.
-
-    The gradient names the rows of all texts, without another search for the distinct ones.
-
-    Args:
-        table: `[rows, dim]` float.
-        distinct: `[distinct]` int, each different row once.
-        positions: `[tokens]` int, the place of each token's row in `distinct`.
-        texts: As for `table_sum`.
-        lengths: As for `table_sum`.
-
-    Returns:
-        As `table_sum`.
-
-    Raises:
-        tf.errors.InvalidArgumentError: As `table_sum`.
-    """
+    """Adds up rows as `table_sum` does, of tokens at `positions` of the `distinct` rows."""
+    # The gradient names the rows of all texts, without another search for the distinct
+    # ones.
     ids = tf.gather(distinct, positions)
     return _summed(table, _OF_DISTINCT, ids, texts, lengths, distinct, positions)
 
@@ -159,15 +132,7 @@ def _of_texts(chosen: tf.Tensor, texts: tf.Tensor, lengths: tf.Tensor, tensors: 
 
 
 def sum_in_halves(kernel, rows, ids, texts, lengths):
-    """Adds up `rows[ids]` by text, both halves of the tokens in parallel.
-
-    Args:
-        kernel: `segment_sum_by_segments` or `sum_by_matrix`.
-        rows: The `table` of `table_sum`.
-        ids: As in `table_sum`.
-        texts: As in `table_sum`.
-        lengths: As in `table_sum`.
-    """
+    """Adds up `rows[ids]` by text by a kernel, both halves of the tokens in parallel."""
     # Independent, so that TensorFlow runs both at once. A text that the cut divides gets a part of
     # its sum from each.
     half, number = tf.size(ids) // 2, tf.size(lengths)

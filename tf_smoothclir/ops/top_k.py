@@ -14,24 +14,11 @@ _SAME_SCORE = 1e-6  # scores closer than this may come in either order
 def top_k(
     queries: tf.Tensor, chunks: Iterable[tf.Tensor | np.ndarray], depth: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds the documents with the largest inner products.
-
-    Among equal scores, the document at the lower position comes first: sort the documents by a tie
-    rule beforehand to apply that rule. Runs eagerly or in a `tf.function`; there, the chunks need
-    static lengths, and the loop over them is unrolled.
-
-    Args:
-        queries: `[queries, dim]` float32.
-        chunks: The documents, `[n, dim]` float32 each, one chunk after the other; `in_chunks` cuts
-            an array. Only one `[queries, n]` matrix of scores is in memory at a time.
-        depth: Documents per query; fewer if the collection is smaller.
-
-    Returns:
-        `(scores [queries, depth] float32, positions [queries, depth] int32)`, best first.
-
-    Raises:
-        ValueError: There are no chunks.
-    """
+    """The largest inner products: scores and positions, `[queries, depth]`, best first."""
+    # `chunks` are the documents, `[n, dim]` each; only one `[queries, n]` matrix of scores is
+    # in memory at a time. Among equal scores, the document at the lower position comes first:
+    # sort the documents by a tie rule beforehand to apply that rule. Runs eagerly or in a
+    # `tf.function`; there, the chunks need static lengths, and the loop over them is unrolled.
     best_scores, best, begin = None, None, 0
     for chunk in chunks:
         size = int(chunk.shape[0])
@@ -62,17 +49,9 @@ def in_chunks(documents: tf.Tensor | tf.Variable | np.ndarray) -> Iterator[tf.Te
 def recall(
     queries: np.ndarray, documents: np.ndarray, found: Iterable[np.ndarray], depth: int
 ) -> float:
-    """The share of the exact best documents that a search has found, on average.
-
-    A found document counts if its score reaches that of the last of the exact best, so that ties
-    and duplicates do not look like errors.
-
-    Args:
-        queries: `[queries, dim]` float32.
-        documents: `[documents, dim]` float32, by which the exact ranking is.
-        found: For each query the rows of at most `depth` documents.
-        depth: Documents per query; fewer if the collection is smaller.
-    """
+    """The share of the exact best documents that a search has found, on average."""
+    # A found document counts if its score reaches that of the last of the exact best, so that
+    # ties and duplicates do not look like errors.
     depth = min(depth, len(documents))
     best, _ = top_k(queries, in_chunks(documents), depth)
     reached = [

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tensorflow import keras
 
 from tf_smoothclir.optimizers.adam import FusedAdam, LazyAdam
-from tf_smoothclir.optimizers.row_rmsprop import RowRMSprop
 from tf_smoothclir.optimizers.sparse_optimizer import SparseOptimizer
-from tf_smoothclir.optimizers.sparse_rmsprop import SparseRMSprop
+from tf_smoothclir.optimizers.sparse_rmsprop import RowRMSprop, SparseRMSprop
 from tf_smoothclir.settings.training import TrainingSettings
 
 OPTIMIZERS = {
@@ -20,12 +19,7 @@ LEARNING_RATE = 0.01  # the paper's, for Adam
 
 
 def make_optimizer(name: str, learning_rate: float = 0.0) -> keras.optimizers.Optimizer:
-    """Returns an optimizer for `TwoTower`, whose gradients name each row once and are scaled.
-
-    Args:
-        name: One of `OPTIMIZERS`.
-        learning_rate: Step size; 0 stands for `LEARNING_RATE`.
-    """
+    """An optimizer for `TwoTower`, by its name; a learning rate of 0 stands for `LEARNING_RATE`."""
     kind = OPTIMIZERS[name]
     options = {"unique_rows": True} if issubclass(kind, SparseOptimizer) else {}
     if kind is SparseRMSprop:

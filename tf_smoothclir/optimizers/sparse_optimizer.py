@@ -19,19 +19,15 @@ def _one() -> float:
 
 @dataclasses.dataclass(frozen=True)
 class GradientPolicy:
-    """Requirements of an optimizer on its gradients; by default, none.
+    """Requirements of an optimizer on its gradients; by default, none."""
 
-    Attributes:
-        names_all_rows: A sparse gradient must name the rows of all tokens of the batch, those with
-            a gradient of zero too, because the optimizer moves whatever is named. Without it,
-            towers leave out rows that cannot change.
-        unique_rows: A sparse gradient must not name a row twice.
-        loss_scale: Returns the factor by which the loss must be multiplied before it is
-            differentiated, a scalar.
-    """
-
+    # A sparse gradient must name the rows of all tokens of the batch, those with a gradient of
+    # zero too, because the optimizer moves whatever is named. Without it, towers leave out rows
+    # that cannot change.
     names_all_rows: bool = False
-    unique_rows: bool = False
+    unique_rows: bool = False  # A sparse gradient must not name a row twice
+    # Returns the factor by which the loss must be multiplied before it is differentiated, a
+    # scalar.
     loss_scale: Callable[[], tf.Tensor | float] = _one
 
 
@@ -43,11 +39,7 @@ def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
 
 
 def check_replicas(optimizer: keras.optimizers.Optimizer) -> None:
-    """Checks that the optimizer trains as many replicas as the strategy in scope has.
-
-    Raises:
-        ValueError: It is one of this package, which train one, and there are several.
-    """
+    """Checks that the optimizer trains as many replicas as the strategy in scope has."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if replicas > 1 and isinstance(optimizer, SparseOptimizer):
         raise ValueError(
@@ -63,14 +55,7 @@ class SparseOptimizer(RowOptimizer):
     """
 
     def __init__(self, *args, unique_rows: bool = False, **kwargs):
-        """Creates the optimizer.
-
-        Args:
-            *args: Of the Keras optimizer.
-            unique_rows: Sparse gradients never name a row twice. This saves the search for such
-                rows.
-            **kwargs: Of the Keras optimizer.
-        """
+        """Creates the optimizer; with `unique_rows`, sparse gradients never name a row twice."""
         super().__init__(*args, **kwargs)
         self.unique_rows = unique_rows
 

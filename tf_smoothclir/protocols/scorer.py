@@ -25,17 +25,11 @@ _MOST_QUERIES_AT_ONCE = 64
 
 @dataclasses.dataclass(frozen=True)
 class Ranking:
-    """The best documents of each query, best first.
+    """The best documents of each query, best first."""
 
-    Attributes:
-        query_rows: `[queries]` int.
-        document_rows: `[queries, depth]` int.
-        scores: `[queries, depth]` float32.
-    """
-
-    query_rows: np.ndarray
-    document_rows: np.ndarray
-    scores: np.ndarray
+    query_rows: np.ndarray  # `[queries]` int
+    document_rows: np.ndarray  # `[queries, depth]` int
+    scores: np.ndarray  # `[queries, depth]` float32
 
     @classmethod
     def joined(cls, rankings: Iterable[Ranking]) -> Ranking:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +22,8 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.words import Words, same_spelling
 from tf_smoothclir.protocols.text_search import SearchHit
-from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import copy_file, read_record, write_json
-from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 
@@ -45,6 +42,28 @@ class LexicalParts:
     text: TextSettings
     # How its scores and those of the towers are added; None where it ranks alone.
     fusion: Fusion | None = None
+
+    def save(self, path: Path) -> None:
+        """Writes a new directory; how long learning took is left out: it determines no score."""
+        dataclasses.replace(self.model, seconds=0.0).save(path / _MODEL)
+        (path / _VOCABULARY).mkdir()
+        for role in ROLES:
+            name = f"{role}.txt"
+            copy_file(self.vocabulary_dir / name, path / _VOCABULARY / name)
+        write_json(path / _TEXT, dataclasses.asdict(self.text))
+        if self.fusion is not None:
+            dataclasses.replace(self.fusion, seconds=0.0).save(path / _FUSION)
+
+    @classmethod
+    def load(cls, directory: Path) -> LexicalParts:
+        """Reads what `save` wrote."""
+        fusion = directory / _FUSION
+        return cls(
+            model=LexicalModel.load(directory / _MODEL),
+            vocabulary_dir=directory / _VOCABULARY,
+            text=read_record(directory / _TEXT, TextSettings, "Export the run again"),
+            fusion=Fusion.load(fusion) if fusion.is_file() else None,
+        )
 
     @property
     def feedback(self) -> float:
@@ -109,44 +128,3 @@ class LexicalParts:
     def spelling(self) -> sp.csr_array:
         """`[document words, query words]`, of `same_spelling`."""
         return same_spelling(*map(read_vocabulary, self._vocabularies))
-
-
-class ExportedLexical:
-    """A lexical model as a part of an export, for `publish_version`."""
-
-    def __init__(self, parts: LexicalParts):
-        self.pair_id = ""
-        fusion = parts.fusion and dataclasses.replace(parts.fusion, seconds=0.0)
-        model = dataclasses.replace(parts.model, seconds=0.0)
-        self.parts = dataclasses.replace(parts, model=model, fusion=fusion)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes everything into a directory."""
-        directory, parts = Path(path), self.parts
-        parts.model.save(directory / _MODEL)
-        (directory / _VOCABULARY).mkdir()
-        for role in ROLES:
-            name = f"{role}.txt"
-            copy_file(parts.vocabulary_dir / name, directory / _VOCABULARY / name)
-        write_json(directory / _TEXT, dataclasses.asdict(parts.text))
-        if parts.fusion is not None:
-            parts.fusion.save(directory / _FUSION)
-
-    def digest(self) -> str:
-        """A digest of everything that determines the scores."""
-        return digest_as_saved(self.save)
-
-
-def load_lexical(
-    export_dir: str | os.PathLike, version: int | None = None
-) -> tuple[LexicalParts, ExportManifest]:
-    """Loads an exported lexical model, once its files and version are checked."""
-    directory, manifest = checked_part(export_dir, "lexical", version)
-    fusion = directory / _FUSION
-    parts = LexicalParts(
-        model=LexicalModel.load(directory / _MODEL),
-        vocabulary_dir=directory / _VOCABULARY,
-        text=read_record(directory / _TEXT, TextSettings, "Export the run again"),
-        fusion=Fusion.load(fusion) if fusion.is_file() else None,
-    )
-    return parts, manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing.export_directory import (
     ExportManifest,
     check_pair,
+    checked_part,
     exported_versions,
     latest_manifest,
 )
 from tf_smoothclir.storage.folder import digest_as_saved
 from tf_smoothclir.utils.errors import input_error
 
-_PartT = TypeVar("_PartT")
 ROLE = "family"
 
 
@@ -70,17 +70,13 @@ class ExportedModels(Mapping[str, Any]):
             )
         return encoder.vectors(role, texts)
 
-    def part(
-        self,
-        role: str,
-        load: Callable[[str | os.PathLike, int | None], tuple[_PartT, ExportManifest]],
-    ) -> tuple[_PartT, ExportManifest]:
-        """Loads a part of the version, or of the newest one that has it, and its manifest."""
+    def part(self, role: str) -> tuple[Path, ExportManifest]:
+        """Directory and manifest of a part of the version, or of the newest one that has it."""
         version = self.manifest.version
         there = version in exported_versions(self.export_dir, role)
-        loaded, manifest = load(self.export_dir, version if there else None)
+        directory, manifest = checked_part(self.export_dir, role, version if there else None)
         check_pair(manifest, self.manifest)
-        return loaded, manifest
+        return directory, manifest
 
 
 def load_exported_models(
@@ -92,18 +88,18 @@ def load_exported_models(
     return models
 
 
-class ExportedState:
-    """Published models as a part of an export, for `publish_version`; no SavedModel."""
+class ExportedFiles:
+    """A part of an export that is no SavedModel, but what `save` writes into a directory."""
 
-    def __init__(self, owner: Any, model: Any, before: ExportedState | None = None):
-        self.pair_id = ""
-        self._models = [*(before._models if before else ()), (owner, model)]
+    pair_id = ""
+
+    def __init__(self, save: Callable[[Path], object]):
+        self._save = save
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes everything into a directory."""
         Path(path).mkdir(exist_ok=True)
-        for owner, model in self._models:
-            owner.save(model, Path(path, owner.name))
+        self._save(Path(path))
 
     def digest(self) -> str:
         """A digest of everything that determines the scores."""

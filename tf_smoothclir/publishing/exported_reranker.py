@@ -20,7 +20,6 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.reranker import ListScorer, Reranker
 from tf_smoothclir.protocols.text_search import CutPoints
-from tf_smoothclir.publishing.export_directory import ExportManifest, checked_part
 from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,
@@ -30,11 +29,11 @@ from tf_smoothclir.publishing.request_bounds import (
 )
 from tf_smoothclir.storage.files import copy_file, read_record, write_json
 from tf_smoothclir.storage.folder import digest_as_saved
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.tokens import TextEncoder, Tokens
+from tf_smoothclir.utils.parallel import text_batches
 
 _QUERY_WORDS = 32  # with up to that many, the vectors of the document's words take most memory
-_DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
+DIRECTORY, _MODEL, _VOCABULARY, _STAGE = "second_stage", "model", "vocabulary", "stage.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,15 +160,7 @@ class ExportedReranker(tf.Module):
     def save(self, path: str | os.PathLike) -> None:
         """Writes the SavedModel and what searches here read."""
         tf.saved_model.save(self, os.fspath(path), signatures=self.signatures)
-        self._stage.save(Path(path, _DIRECTORY))
-
-
-def load_second_stage(
-    export_dir: str | os.PathLike, version: int | None = None
-) -> tuple[SecondStage, ExportManifest]:
-    """Loads an exported re-ranker, after checking its files and that its version is complete."""
-    directory, manifest = checked_part(export_dir, "reranker", version)
-    return SecondStage.load(directory / _DIRECTORY), manifest
+        self._stage.save(Path(path, DIRECTORY))
 
 
 def _padded(tokens: Tokens) -> tf.Tensor:

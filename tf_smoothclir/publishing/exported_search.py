@@ -16,10 +16,11 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Source, Text, text_read
+from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING
 from tf_smoothclir.lexical.feedback import tf_idf
 from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.losses.grades import hit_grades
+from tf_smoothclir.losses.labels import hit_grades
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_scorers import (
@@ -31,11 +32,9 @@ from tf_smoothclir.publishing.exported_scorers import (
 )
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
-from tf_smoothclir.text.batches import text_batches
-from tf_smoothclir.text.evidence_levels import NAMES, NOTHING
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.parallel import map_in_threads
+from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 from tf_smoothclir.utils.progress import progress_bar
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a

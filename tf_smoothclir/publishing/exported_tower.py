@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_weights
 from tf_smoothclir.encoder.description import Ngrams, TowerDescription, stored_arrays
+from tf_smoothclir.encoder.word_evidence import NAMES
 from tf_smoothclir.publishing.request_bounds import (
     MAX_TOKENS,
     TEXTS_AT_ONCE,
@@ -19,12 +20,10 @@ from tf_smoothclir.publishing.request_bounds import (
     in_pieces,
 )
 from tf_smoothclir.text.evidence import Evidence, WordEvidence
-from tf_smoothclir.text.evidence_levels import NAMES
 from tf_smoothclir.text.subwords import SubwordTextEncoder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.towers.average_pooling import PACE, AveragePoolingTower
-from tf_smoothclir.towers.positions import PART_BEGINS
+from tf_smoothclir.towers.average_pooling import PACE, PART_BEGINS, AveragePoolingTower
 from tf_smoothclir.towers.word_table import WordTableTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 

@@ -62,11 +62,7 @@ def remarks(reading: QueryReading, hits: Sequence[SearchHit]) -> list[str]:
 
 
 def carrying_words(explanation: Explanation) -> list[str]:
-    """The words that carry the score, largest share first.
-
-    They are at most six, with at least two fifths of the largest share, however long the text is
-    and whatever else adds to its score. Punctuation is none of them.
-    """
+    """At most six words that carry the score, with 2/5 of the largest share or more."""
     words = [word for word in explanation.words if word.share > 0 and has_letters(word.word)]
     words = sorted(words, key=lambda word: -word.share)[:_MOST_CARRYING]
     return [word.word for word in words if word.share >= _CARRYING * words[0].share]

@@ -21,11 +21,10 @@ from tf_smoothclir.utils.errors import input_error
 
 
 class EngineRanker(HitRanker):
-    """Ranks by a lexical model, by towers, or by both.
+    """Ranks by a lexical model, by towers, or by both."""
 
-    The engine adds the weighted scores, also in the place of points for ranks. There is no
-    feedback, which needs the whole collection.
-    """
+    # The engine adds the weighted scores, also in the place of points for ranks. There is
+    # no feedback, which needs the whole collection.
 
     def __init__(
         self,
@@ -34,11 +33,7 @@ class EngineRanker(HitRanker):
         encode_queries: EncodeQueries | None = None,
         open_tower: Callable[[str], ExplainedTower] | None = None,
     ):
-        """Joins a collection and what ranks it.
-
-        Args:
-            open_tower: From a role to its tower, to explain what towers alone rank.
-        """
+        """Takes what ranks; towers that rank alone are opened, by role, to explain it."""
         self._documents, self._encode, self._lexical = documents, encode_queries, lexical
         self._open_tower = functools.lru_cache(open_tower) if open_tower else None
         if lexical is None:
@@ -67,10 +62,7 @@ class EngineRanker(HitRanker):
         return [self._documents.search_sum(of_query, depth) for of_query in parts]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
-        """Splits the score of each hit into words and towers.
-
-        Where the engine found a document by one half only, its score here is the higher one.
-        """
+        """Splits the score of each hit; one that a half alone found has a higher one."""
         if self._lexical is None:
             return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
         batch = self.read([query])

@@ -71,11 +71,7 @@ ExplainedTower = Encoder | SavedTower
 
 
 def explain(text: TokenVectors, other: np.ndarray, epsilon: float) -> Explanation:
-    """Explains the score of a text.
-
-    Args:
-        other: `[dim]`, smooth-normalised vector of the other side.
-    """
+    """Explains the score of a text and the smooth-normalised vector of the other side, `[dim]`."""
     if not text.words:
         return Explanation(0.0, (), 0.0)
     vectors, other = text.vectors.astype(np.float64), other.astype(np.float64)
@@ -114,11 +110,7 @@ def explain_by_vectors(
 def explain_by_leaving_out(
     score_texts: ScoreTexts, query: str, document: str, role: str, score: float | None = None
 ) -> Explanation:
-    """Splits a score into what it loses without each word, and a remainder.
-
-    Args:
-        score: The score in a collection; by default that of the two texts alone.
-    """
+    """Splits a score, by default of the texts alone, into what each word adds."""
     tokens = tokens_of(document if role == "document" else query)
     words = list(dict.fromkeys(filter(has_letters, tokens)))
     texts = [document if role == "document" else query]

@@ -36,11 +36,9 @@ def open_search(
     retriever: str = AUTO,
     filter: str = "",
 ) -> TextSearch:
-    """Opens the search of an export, for a filter alone; builds its index if there is none.
-
-    An existing index is used as it is, because it holds its documents. If its collection has
-    changed since, this logs a warning. Asking for another collection is an error.
-    """
+    """Opens the search of an export, for a filter alone; builds its index if there is none."""
+    # An existing index is used as it is, because it holds its documents. If its collection
+    # has changed since, this logs a warning. Asking for another collection is an error.
     index: DocumentIndex | MilvusCollection
     index_dir = Path(index_dir or Path(export_dir, "index"))
     # Imported where needed: a first answer waits for none of them.
@@ -50,8 +48,7 @@ def open_search(
         index = MilvusCollection.at(engine)
     elif not index_dir.exists():
         from tf_smoothclir.data.sources.opening import source_of
-        from tf_smoothclir.index.builder import build_index
-        from tf_smoothclir.index.halves import export_halves
+        from tf_smoothclir.index.builder import build_index, export_halves
 
         halves, manifest = export_halves(export_dir)
         data = choose_data(manifest.data)
@@ -102,10 +99,8 @@ def _opened(
 
 
 def _last_stage(manifest: IndexManifest | CollectionNote, retriever: str) -> str:
-    """The family that ranks in the end: the re-ranker, if there is one for what is indexed.
-
-    The weight and the cut points of a re-ranker belong to the whole ranking.
-    """
+    """The family that ranks in the end: the re-ranker, if there is one for what is indexed."""
+    # Its weight and its cut points belong to the whole ranking.
     if "reranker" in manifest.parts:
         return RERANKED
     if retriever == RERANKED:

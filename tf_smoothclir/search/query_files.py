@@ -32,22 +32,14 @@ _OTHER_FORMAT = re.compile(r"\s*(\[\s*([{\[\"]|$)|<(\?xml|!|top|query|quer))", r
 
 
 class Query(NamedTuple):
-    """A query of a file.
-
-    Attributes:
-        id: As in the file, or the number of the line.
-    """
+    """A query of a file; without an id there, it has the number of its line."""
 
     id: str
     text: str
 
 
 def numbered(texts: Iterable[str]) -> Iterator[Query]:
-    """Yields queries with the ids 1, 2, 3 and so on.
-
-    Bytes that are not UTF-8, which Python reads as lone surrogates, become U+FFFD. A line of a file
-    of queries is no text: it is refused.
-    """
+    """Yields queries with ids from 1 on; bytes that are not UTF-8 become U+FFFD."""
     for number, given in enumerate(texts, start=1):
         text = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if _RECORD.match(text):
@@ -57,12 +49,7 @@ def numbered(texts: Iterable[str]) -> Iterator[Query]:
 
 
 def read_queries(path: str | Path) -> Iterator[Query]:
-    """Yields the queries of a file, which is read once: it may be a pipe.
-
-    It is a table with the columns id and text, perhaps by the kind of its first line, or has a text
-    alone on each line. Texts alone are numbered from 1. What begins as another format does is
-    refused.
-    """
+    """Yields the queries of a table, or of lines of text; read once: it may be a pipe."""
     path, seen = Path(path), {}
     for line, query in _queries(path):
         if seen.setdefault(query.id, line) != line:

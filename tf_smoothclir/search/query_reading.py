@@ -8,26 +8,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.encoder.word_evidence import NAMES, NGRAMS, NOTHING, WORDS
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.evidence_levels import NAMES, NGRAMS, NOTHING, WORDS
 
 if TYPE_CHECKING:
     from tf_smoothclir.lexical.plain_reader import PlainReader
 
 
 class QueryBatch(NamedTuple):
-    """Some queries, read once.
-
-    Attributes:
-        readings: The evidence of each.
-        vectors: `[queries, dim]` float32, of a query tower; None without one.
-        words: Of each its words, `[words]` int32, as `QueryReader` numbers them; None where
-            nothing ranks by words.
-    """
+    """Some queries, read once."""
 
     texts: list[str]
-    readings: list[QueryReading]
+    readings: list[QueryReading]  # the evidence of each
+    # `[queries, dim]` float32, of a query tower; None without one.
     vectors: np.ndarray | None = None
+    # Of each its words, `[words]` int32, as `QueryReader` numbers them; None where nothing ranks
+    # by words.
     words: list[np.ndarray] | None = None
 
     def of(self, places: list[int]) -> QueryBatch:
@@ -70,10 +66,7 @@ def by_encoder(encoder: Encoder) -> EncodeQueries:
 
 
 def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
-    """Encoder of queries by several, whose vectors stand one after the other.
-
-    The evidence of a query is the first that says something.
-    """
+    """Encoder of queries by several, vector after vector; the best evidence counts."""
 
     def encoded(queries: Sequence[str]) -> QueryBatch:
         batches = [encode(queries) for encode in encoders]
@@ -88,10 +81,7 @@ def by_each(encoders: Sequence[EncodeQueries]) -> EncodeQueries:
 def read_with(
     reader: PlainReader | None, encode: EncodeQueries | None, queries: Sequence[str]
 ) -> QueryBatch:
-    """Queries by their words, if there is a reader, and by a tower, if there is an encoder.
-
-    Their evidence is that in words, and that in the tower where words know nothing.
-    """
+    """Queries by words and by a tower, whose evidence counts where words know nothing."""
     if reader is None:
         return encode(queries)
     words, readings = reader.queries(queries)

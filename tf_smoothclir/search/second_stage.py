@@ -21,11 +21,7 @@ _REMEMBERED = 100_000  # documents whose words are kept, in less than 1 kB each
 
 
 class SecondStageRanker(HitRanker):
-    """Orders the first hits of another ranker again.
-
-    The score of a hit is that of the first stage plus the weighted one of the re-ranker; documents
-    after those that are ordered again follow as the first stage has them.
-    """
+    """Adds scores of a re-ranker to those of the first hits, which stay before others."""
 
     def __init__(self, first: HitRanker, stage: SecondStage):
         self._first, self._stage = first, stage

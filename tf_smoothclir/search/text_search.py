@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +20,8 @@ from tf_smoothclir.protocols.text_search import (
 from tf_smoothclir.search.explanation import ScoreTexts, explain_hits_by_leaving_out
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 
-
-class Ranked(NamedTuple):
-    """The best documents of a query, best first; equal scores by the hash of the id.
-
-    Attributes:
-        positions: `[documents]` int64, in the index.
-        scores: `[documents]` float32.
-    """
-
-    positions: np.ndarray
-    scores: np.ndarray
+# Positions and scores of the best documents; equal scores by the hash of the id.
+Ranked = tuple[np.ndarray, np.ndarray]
 
 
 class HitRanker(abc.ABC):
@@ -55,11 +46,7 @@ class HitRanker(abc.ABC):
 
 
 class IndexRanker(HitRanker):
-    """What ranks the documents of an index.
-
-    Attributes:
-        index: The index.
-    """
+    """What ranks the documents of an index."""
 
     def __init__(self, name: str, index: DocumentIndex):
         """Takes an index for the family of this name."""
@@ -74,12 +61,7 @@ class IndexRanker(HitRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterable[Ranked]:
-        """Yields the best `depth` documents of each query.
-
-        Args:
-            mask: `[documents]` bool, which may be found; None for all. The ranking is that of all
-                documents without the others.
-        """
+        """Yields the best documents of each query; those that the mask allows."""
 
     def hits(self, batch: QueryBatch, depth: int, filter: str) -> list[list[SearchHit]]:
         mask = self.index.mask(filter)
@@ -96,15 +78,7 @@ class IndexRanker(HitRanker):
 
 
 class TextSearch:
-    """Finds documents for queries.
-
-    The commands, the local server's page and the run files know this class and nothing of how a
-    search ranks: by dense vectors, by words, or by both.
-
-    Attributes:
-        collection: What is searched.
-        ranker: What finds and explains.
-    """
+    """Finds documents for queries, whatever ranks them."""
 
     def __init__(self, collection: SearchedCollection, ranker: HitRanker):
         self.collection, self.ranker = collection, ranker
@@ -116,20 +90,7 @@ class TextSearch:
         return self.ranker.facets
 
     def search(self, queries: Sequence[str], depth: int, filter: str = "") -> list[list[SearchHit]]:
-        """Returns the best `depth` documents of each query, best first.
-
-        There are none for a query of which nothing is known, and none whose score is zero because
-        they have nothing to do with it.
-
-        Args:
-            queries: In the language of queries.
-            depth: Documents per query.
-            filter: A condition over metadata, in SQL, that holds for all that is found; "" for
-                all documents.
-
-        Raises:
-            InputError: The filter is no such condition.
-        """
+        """The best documents of each query; none if nothing is known, none of score 0."""
         batch = self._batch(queries)
         known = [place for place, one in enumerate(batch.readings) if one.says_something]
         hits_of: list[list[SearchHit]] = [[] for _ in queries]
@@ -144,19 +105,7 @@ class TextSearch:
     def explain(
         self, query: str, hits: Sequence[SearchHit], role: str = "document"
     ) -> list[Explanation]:
-        """Splits the score of each hit into the shares of words.
-
-        Args:
-            query: The query.
-            hits: Found by `search` for this query.
-            role: "document" for the words of the documents, "query" for those of the query.
-
-        Returns:
-            One explanation per hit.
-
-        Raises:
-            InputError: This search cannot say what a word adds to a score.
-        """
+        """Splits the score of each hit of a query into the shares of words of a role."""
         return self.ranker.explain(query, hits, role) if hits else []
 
     def _batch(self, queries: Sequence[str]) -> QueryBatch:
@@ -187,7 +136,7 @@ class DenseRanker(IndexRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
-        return (Ranked(*one) for one in self._half.rank(batch.vectors, depth, mask))
+        return self._half.rank(batch.vectors, depth, mask)
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return self._explain(query, hits, role)
@@ -212,7 +161,7 @@ class TextRanker(IndexRanker):
         for query in batch.texts:
             scores = np.asarray(self._score([query]), np.float32)[0, allowed]
             order = np.lexsort((self._hashes[allowed], -scores))[:depth]
-            yield Ranked(allowed[order], scores[order])
+            yield allowed[order], scores[order]
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return explain_hits_by_leaving_out(self._score_texts, query, hits, role)

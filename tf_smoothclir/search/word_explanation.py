@@ -48,13 +48,7 @@ class WordExplainer:
         parts: np.ndarray,
         role: str,
     ) -> list[Explanation]:
-        """Explains the scores of documents.
-
-        Args:
-            query: `[words]` int32, as `QueryReader` numbers them.
-            parts: `[documents, 4]`, what words, towers, a foreign encoder and feedback add to the
-                score of each.
-        """
+        """Explains sums of `[documents, 4]`: words, towers, encoder and feedback."""
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
         read = self._lexical.model.passages(self._lexical.plain_document_words(documents))
         met, places = np.unique(read.ids, return_inverse=True)
@@ -104,13 +98,9 @@ class WordExplainer:
         chances: np.ndarray,
         frequencies: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """Share of each pair of words, before a fusion: `[query words, document words]`.
-
-        Args:
-            words: `[query words]`, of the query.
-            chances: `[query words, document words]`, M(w | t); none of NO_WORD.
-            frequencies: Of each field, `[document words]`: p_f(t | d).
-        """
+        """Share of each pair of words, before a fusion: `[query words, document words]`."""
+        # `chances` are M(w | t), `[query words, document words]`; `frequencies`, of each field,
+        # p_f(t | d).
         model = self._lexical.model
         odds = model.psq.odds(model.background[words])
         shares = np.zeros(chances.shape)
@@ -161,12 +151,7 @@ def _frequencies(document: np.ndarray, weights: np.ndarray, words: int) -> np.nd
 def _word_shares(
     words: list[str], others: list[str], shares: np.ndarray, probabilities: np.ndarray
 ) -> tuple[WordShare, ...]:
-    """The words that carry the score, largest share first, each with what it met most.
-
-    Args:
-        shares: `[words, others]`, what each pair adds.
-        probabilities: `[words, others]`.
-    """
+    """The words that carry the score, largest share first, each with what it met most."""
     totals = shares.sum(axis=1)
     kept = np.count_nonzero(totals > _LEAST_SHARE * totals.sum())
     order = np.argsort(-totals, kind="stable")[:kept]

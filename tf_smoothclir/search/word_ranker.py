@@ -48,14 +48,7 @@ class _Answer(NamedTuple):
 
 
 class WordRanker(IndexRanker):
-    """Ranks the documents of an index that has impacts.
-
-    Attributes:
-        of_lexical: float32, what lexical scores are multiplied by.
-        feedback: None for none.
-        vectors: Part -> what its SCS is multiplied by, float32, and what ranks by it; of those
-            with a weight.
-    """
+    """Ranks the documents of an index that has impacts."""
 
     def __init__(
         self,
@@ -65,12 +58,7 @@ class WordRanker(IndexRanker):
         encode: EncodeQueries | None = None,
         vectors: Sequence[str] = ("dense",),
     ):
-        """Joins a model and an index; with an encoder of queries, by the fusion of the model.
-
-        Args:
-            encode: Its vectors are those of `vectors`, one after the other.
-            vectors: The parts of the fusion whose halves have vectors.
-        """
+        """Joins a model and an index; `encode` gives the vectors of all of `vectors`."""
         super().__init__(name, index)
         self.fusion = parts.ranking(with_towers=encode is not None)
         self.lexical, self.hashes = index.half("lexical"), index.documents.hashes
@@ -95,7 +83,7 @@ class WordRanker(IndexRanker):
             positions, scores = asked.rank(depth, mask)
             positions, scores = positions[scores != 0], scores[scores != 0]
             self._latest = _Answer(text, asked, positions)  # because hits are explained right after
-            yield Ranked(positions, scores)
+            yield positions, scores
 
     def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:
         if not hits:
@@ -142,19 +130,10 @@ class WordRanker(IndexRanker):
 
 
 class AskedQuery:
-    """Scores of all documents for one query: to rank them, and then to explain hits.
-
-    Attributes:
-        words: `[words]` int32, as `QueryReader` numbers them.
-        of_passages: `[passages]` float32, what words say of passages, or of documents without any.
-    """
+    """Scores of all documents for one query: to rank them, and then to explain hits."""
 
     def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
-        """Asks for all that words say.
-
-        Args:
-            vector: `[dim]` float32, of the parts with vectors; None where these have no weight.
-        """
+        """Asks for all that words say; takes all vectors, one after the other."""
         self._ranker, self.words, begin = ranker, words, 0
         self._vectors: dict[str, AskedVector] = {}
         for part, (weight, half) in ranker.vectors.items():
@@ -174,14 +153,10 @@ class AskedQuery:
         return 0.0 if self._fed is None else float(self._of_feedback(self._fed.lifted[:1])[0])
 
     def rank(self, depth: int, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The best documents, best first; equal scores by the hash of the id.
-
-        Scores do not depend on the mask: feedback and ranks are those of the whole collection.
-
-        Returns:
-            `(positions int64, scores float32)`; empty if no document has a word of the query and
-            only words rank: feedback would find what is like chance.
-        """
+        """Positions and scores, best first; equal scores by the hash of the id."""
+        # Scores do not depend on the mask: feedback and ranks are those of the whole
+        # collection. Nothing is found if no document has a word of the query and only words
+        # rank: feedback would find chance.
         allowed = len(self._lexical) if mask is None else np.count_nonzero(mask)
         depth = min(depth, allowed)
         if not depth or not (self._vectors or self._lexical.any()):
@@ -238,11 +213,9 @@ class AskedQuery:
         return similar
 
     def _fed_candidates(self, depth: int, mask: np.ndarray | None) -> np.ndarray | None:
-        """Documents that include the best `depth` by words and feedback; None if that is not known.
-
-        Who begins the ranking by words nearly always begins that with feedback, so bounds of what
-        feedback adds rule out nearly all others.
-        """
+        """Documents that include the best `depth` with feedback; None if not known."""
+        # Who begins the ranking by words nearly always begins that with feedback, so bounds of
+        # what feedback adds rule out nearly all others.
         fed = self._fed
         if fed is None or self._vectors or len(fed.lifted) > _FEW:
             return None
@@ -258,12 +231,8 @@ class AskedQuery:
     def _candidates(
         self, known: np.ndarray, depth: int, mask: np.ndarray | None = None
     ) -> np.ndarray:
-        """Documents that include the best `depth`, and all that equal the last of them.
-
-        Args:
-            known: `[documents]` float32, the scores without the part of the vectors.
-            mask: `[documents]` bool, at least `depth` that may be found; None for all.
-        """
+        """Documents that include the best `depth`, and all that equal the last one."""
+        # `known` are the scores without the part of the vectors.
         # Of an empty vector every SCS is 0.
         asked = [vector for vector in self._vectors.values() if vector.vector.any()]
         if self._ranker.fusion.by_ranks:
@@ -296,11 +265,7 @@ class AskedVector:
         self._asked, self._near = 0, None
 
     def bounds(self, number: int) -> np.ndarray:
-        """What the part adds to scores at most, `[documents]` float32.
-
-        Args:
-            number: Of nearest documents to ask for; kept, as both rankings need them.
-        """
+        """What the part adds at most, `[documents]`, by so many nearest documents."""
         if self._asked < number:
             self._near, self._asked = self.half.nearest(self.vector, number), number
         near = self._near

@@ -96,11 +96,7 @@ def kind_of(field: dataclasses.Field) -> str:
 
 
 def typed(field: dataclasses.Field, value):
-    """A value in the type of its setting; a relative path as an absolute one.
-
-    Raises:
-        TypeError, ValueError: It has another type, or is a text of a flag that cannot be read.
-    """
+    """A value in the type of its setting; a relative path as an absolute one."""
     default, path = field.default, field.metadata["is_path"]
     if isinstance(default, tuple):
         parts = filter(None, map(str.strip, value.split(","))) if isinstance(value, str) else value

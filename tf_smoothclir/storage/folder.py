@@ -27,6 +27,8 @@ from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.records import record_from_json
 
 MANIFEST = "manifest.json"
+# Names of files and what gives their content, piece by piece.
+Contents = Sequence[tuple[str, Callable[[], Iterable[bytes]]]]
 _OpenedT = TypeVar("_OpenedT")
 _RecordT = TypeVar("_RecordT")
 _WRITE_AGAIN = (
@@ -247,9 +249,14 @@ def file_digest(path: str | os.PathLike, algorithm: str = "sha256") -> str:
     return digest.hexdigest()
 
 
-def joint_digest(paths: Iterable[Path]) -> str:
+def joint_digest(paths: Iterable[Path], others: Contents = ()) -> str:
     """Digest of the names, sizes and contents of files, in this order: hex SHA-256."""
+    # `others` come first, of which the content is at hand, in pieces that are asked for twice.
     digest = hashlib.sha256()
+    for name, pieces in others:
+        digest.update(f"{name}\0{sum(map(len, pieces()))}\0".encode())
+        for piece in pieces():
+            digest.update(piece)
     for path in paths:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         _add_file(digest, path)

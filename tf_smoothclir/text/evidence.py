@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.encoder.word_evidence import LEAST_SHARE
+from tf_smoothclir.encoder.word_evidence import LEAST_SHARE, NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.batches import in_batches
-from tf_smoothclir.text.evidence_levels import NGRAMS, NOTHING, SPELLING, WORDS
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
+from tf_smoothclir.utils.parallel import in_batches
 
 _HASHES = (1 << 63) - 1  # so many that no two n-grams of a vocabulary share one
 _WORDS_AT_ONCE = 20_000

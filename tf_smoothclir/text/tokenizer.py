@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.utils import composition
+from tf_smoothclir.utils.parallel import text_batches
 
 # The classes Z and Cc and the zero-width space, but not the plain space, which stays as it is:
 # rewriting a match costs far more than skipping a character.

@@ -72,18 +72,12 @@ class CNNTower(SequenceTower):
 def largest_responses(
     stream: tf.Tensor, texts: tf.Tensor, filters: tf.Tensor, batch: tf.Tensor
 ) -> tf.Tensor:
-    """Returns `[batch, filters]`, the largest response of each text to each filter.
-
-    Its value and gradients are those of `tf.math.unsorted_segment_max` of a convolution. Of all
-    responses of a text to a filter, one has a gradient, so going back takes products with a sparse
-    matrix, which is several times as fast as with a dense one.
-
-    Args:
-        stream: `[windows + width - 1, dim]`; the window at a row is that row and those after it.
-        texts: `[windows]` int, the text of each window; -1 for none.
-        filters: `[width * dim, filters]`.
-        batch: Number of texts.
-    """
+    """The largest response of each text to each filter, `[batch, filters]`."""
+    # The window at a row of the stream, `[windows + width - 1, dim]`, is that row and those
+    # after it; `texts`, `[windows]`, is -1 for none. Value and gradients are those of
+    # `tf.math.unsorted_segment_max` of a convolution. Of all responses of a text to a filter,
+    # one has a gradient, so going back takes products with a sparse matrix, which is several
+    # times as fast as with a dense one.
     dim, number = stream.shape[1], filters.shape[1]
     width = filters.shape[0] // dim
 
@@ -116,13 +110,7 @@ def largest_responses(
 
 
 def _shares(upstream: tf.Tensor, winners: tf.Tensor, texts: tf.Tensor) -> tf.Tensor:
-    """The gradient of each largest response, `[winners]`; equal responses share it.
-
-    Args:
-        upstream: `[batch, filters]`, the gradient of the largest responses.
-        winners: `[winners, 2]` int64, their windows and filters.
-        texts: `[winners]` int, their texts.
-    """
+    """The gradient of each largest response, `[winners]`; equal responses share it."""
     cells = tf.stack([tf.cast(texts, tf.int64), winners[:, 1]], axis=1)
     ones = tf.ones(tf.shape(winners)[:1], upstream.dtype)
     equals = tf.scatter_nd(cells, ones, tf.shape(upstream, tf.int64))

@@ -16,11 +16,7 @@ from tf_smoothclir.utils.errors import input_error
 
 
 def dim_of(layer: keras.layers.Layer, name: str) -> int:
-    """Returns the length of the vectors that a layer makes of padded ids; it is called once.
-
-    Raises:
-        InputError: It does not take padded ids, or returns no `[batch, dim]`; `name` comes first.
-    """
+    """The length of the vectors that a layer makes of padded ids; it is called once."""
     if isinstance(layer, WordTableTower):
         return layer.dim
     try:

@@ -87,12 +87,9 @@ class Direction(keras.layers.Layer):
         self.built = True
 
     def call(self, vectors, texts, steps, lengths):
-        """Returns the state of each text after its last step, `[batch, 64]`.
-
-        The arguments are those of `states`. An empty text has the state after one zero vector. The
-        kernel works on one core, so the shorter and the longer half of the texts are read side by
-        side, and the shorter one takes fewer steps.
-        """
+        """The state of each text after its last step, `[batch, 64]`."""
+        # The kernel works on one core, so the shorter and the longer half of the texts are read
+        # side by side, and the shorter one takes fewer steps.
         by_length = tf.argsort(lengths, stable=True)
         rank = tf.math.invert_permutation(by_length)
         # The kernel's gradient of no text at all is whatever the memory holds: no half is empty.
@@ -112,16 +109,9 @@ class Direction(keras.layers.Layer):
         return tf.gather(tf.concat(found, axis=0), rank)
 
     def states(self, vectors, texts, steps, lengths):
-        """Returns the state after each step, `[steps, batch, 64]`; after its end a text has any.
-
-        Args:
-            vectors: `[tokens, dim]`.
-            texts: `[tokens]` int, the text of each token.
-            steps: `[tokens]` int, when it is read, from 0.
-            lengths: `[batch]` int.
-
-        There is at least one step, in which an empty text reads a zero vector.
-        """
+        """The state after each step, `[steps, batch, 64]`; after its end a text has any."""
+        # `texts` and `steps`, `[tokens]`, say of which text a token is and when it is read. There
+        # is at least one step, in which an empty text reads a zero vector.
         return self._scan(self._by_steps(vectors, texts, steps, lengths))
 
     def _by_steps(self, vectors, texts, steps, lengths):
@@ -131,10 +121,7 @@ class Direction(keras.layers.Layer):
         return tf.scatter_nd(tf.stack([steps, texts], axis=1), vectors, shape)
 
     def _scan(self, inputs):
-        """The states of `[steps, batch, dim]`; steps after the end of a text are read too.
-
-        They do not reach the states before them.
-        """
+        """The states of `[steps, batch, dim]`; after the end of a text, others follow."""
         batch = tf.shape(inputs)[1]
         start, unused = tf.zeros([batch, UNITS], inputs.dtype), tf.zeros([UNITS], inputs.dtype)
         # TensorFlow's gradient of BlockLSTMV2 is that of this version, and so is wrong there.

@@ -130,16 +130,9 @@ class SequenceTower(WordTableTower):
 
 
 def dropped_out(vectors: tf.Tensor, rate: float, seed: tf.Tensor) -> tf.Tensor:
-    """Returns vectors without a random share of their entries, the rest divided by what is left.
-
-    16 random bits decide on an entry: half as many as a float takes, and drawing them takes most
-    of the time. So the share is `rate` to 1/65536.
-
-    Args:
-        vectors: `[tokens, dim]`.
-        rate: Share of the entries that become 0.
-        seed: `[2]` int64.
-    """
+    """Vectors without a random share of their entries, the rest divided by what is left."""
+    # 16 random bits decide on an entry: half as many as a float takes, and drawing them takes
+    # most of the time. So the share is `rate` to 1/65536.
     size = tf.size(vectors)
     bits = tf.random.stateless_uniform(
         [(size + 1) // 2], seed, minval=None, maxval=None, dtype=tf.int32, alg="philox"
@@ -151,11 +144,7 @@ def dropped_out(vectors: tf.Tensor, rate: float, seed: tf.Tensor) -> tf.Tensor:
 
 
 def places(lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the text of each token and its place there, both `[tokens]` and from 0.
-
-    Args:
-        lengths: `[batch]` int, the number of tokens of each text.
-    """
+    """The text of each token and its place there, both `[tokens]` and from 0."""
     texts = tf.repeat(tf.range(tf.size(lengths, lengths.dtype)), lengths)
     begins = tf.cumsum(lengths, exclusive=True)
     return texts, tf.range(tf.size(texts, lengths.dtype)) - tf.gather(begins, texts)

@@ -8,12 +8,12 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.batches import text_batches
 from tf_smoothclir.text.new_vocabulary import TokenCounter
 from tf_smoothclir.text.subwords import SubwordTextEncoder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN
 from tf_smoothclir.towers.word_table import WordTableTower
+from tf_smoothclir.utils.parallel import text_batches
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")

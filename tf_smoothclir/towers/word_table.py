@@ -288,11 +288,7 @@ class WordTableTower(keras.layers.Layer):
 
 
 def check_precision(layer: keras.layers.Layer) -> None:
-    """Checks that a layer computes in float32 or more.
-
-    Raises:
-        ValueError: It does not, as under the policy "mixed_float16".
-    """
+    """Checks that a layer computes in float32 or more, not as under the policy "mixed_float16"."""
     if layer.compute_dtype in ("float16", "bfloat16"):
         raise ValueError(
             f"{layer.name}: it computes in {layer.compute_dtype}, but rows of a table of words are"

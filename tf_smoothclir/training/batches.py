@@ -170,14 +170,8 @@ class HardNegatives:
 
 
 def score_limits(judged: CandidateLists, scores: np.ndarray, margin: float) -> np.ndarray:
-    """The highest score that a hard negative of each query may have.
-
-    Args:
-        scores: `[pairs]` float, of these documents.
-
-    Returns:
-        `[lists]` float; lower than any score where a query has no relevant document.
-    """
+    """`[lists]`, the highest score that a hard negative of each query may have."""
+    # Lower than any score where a query has no relevant document.
     begins = judged.offsets[:-1]
     highest = np.repeat(np.maximum.reduceat(judged.grades, begins), np.diff(judged.offsets))
     is_mate = (judged.grades == highest) & (highest > 0)

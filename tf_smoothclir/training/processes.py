@@ -14,11 +14,7 @@ from tf_smoothclir.settings.training import TrainingSettings
 
 
 class ProcessLost(Exception):
-    """Another process has ended or cannot be reached, and this one cannot train any longer.
-
-    A new process with the same command joins the others again. The message says what happened and
-    what that process will do.
-    """
+    """Another process has ended; this one cannot train until it has joined again."""
 
 
 class SingleProcess:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
@@ -35,18 +36,18 @@ def begin_run(
     overwrite: bool,
     processes: SingleProcess,
     held: contextlib.ExitStack,
+    in_memory: MemorySource | None = None,
 ) -> tuple[RunDirectory, TokenizedSet | None]:
-    """Creates the run directory, or finds the run to continue, and opens the set.
-
-    The chief does this, and locks the directory until `held` is closed. Other processes get no set.
-    """
+    """Creates the run directory, or finds the run to continue, and opens the set."""
+    # The chief does this, and locks the directory until `held` is closed. Other processes
+    # get no set.
     tokenized_set = None
     with processes.together():
         check_model(settings)
         if (initial := initial_run(settings)) is not None:
             check_trained(initial)
         if processes.is_chief:
-            source = source_of(settings.data).training
+            source = source_of(settings.data, in_memory).training
             processes.check_set(source.name)
             held.enter_context(RunDirectory.only_one(output_dir))
             families = map(family, settings.retrieval.families)
@@ -57,6 +58,8 @@ def begin_run(
             kept = dataclasses.replace(settings, data=dataclasses.replace(settings.data, **told))
             run = RunDirectory.create(output_dir, kept, overwrite=overwrite, check=load)
             try:
+                if in_memory is not None:
+                    in_memory.keep(run.data, overwrite=overwrite)
                 tokenized_set = _prepared(load, settings, run, processes)
             except InputError:
                 if not run.knows_data:

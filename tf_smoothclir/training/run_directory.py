@@ -104,11 +104,9 @@ class RunDirectory:
         overwrite: bool = False,
         check: Callable[[], object] = bool,
     ) -> RunDirectory:
-        """Creates a run directory, or finds the unfinished or finished run with these settings.
-
-        A run with other settings is replaced if it has neither checkpoints nor metrics. `check` may
-        raise an error before anything is written or deleted.
-        """
+        """Creates a run directory, or finds the unfinished or finished run with these settings."""
+        # A run with other settings is replaced if it has neither checkpoints nor metrics.
+        # `check` may raise an error before anything is written or deleted.
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
             if not overwrite:  # damaged weights are replaced by those before
@@ -257,10 +255,7 @@ class RunDirectory:
 
 
 def check_run(run: Path, *, finished: bool, best: bool) -> None:
-    """Checks that the files of a run are those that training wrote.
-
-    Parts that are deleted as a whole are not missed here, except files of a finished run.
-    """
+    """Checks that files are as written; whole parts are missed only in a finished run."""
     for name, note in Folder.read(run, _RUN, remedy=_REMEDY).files.items():
         part = run / name.split("/")[0]
         is_expected = part.exists() or (finished and part.suffix)
@@ -283,10 +278,9 @@ def _flag_text(settings: RunSettings) -> str:
 
 
 def _check_free(run: RunDirectory, settings: RunSettings, overwrite: bool) -> None:
-    """Checks that a directory without a run holds nothing that a new run would overwrite.
-
-    A run that was killed before it wrote config.json may have left flags.txt and temporary files.
-    """
+    """Checks that a directory without a run holds nothing that a new run would overwrite."""
+    # A run that was killed before it wrote config.json may have left flags.txt and
+    # temporary files.
     others = names_in(run.path) - {_LOCK, _DATA}
     if run.flags.is_file() and run.flags.read_bytes() == _flag_text(settings).encode():
         others -= {run.flags.name, MANIFEST}

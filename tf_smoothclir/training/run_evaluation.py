@@ -37,18 +37,9 @@ def evaluate_run(
     output_dir: str = "",
     measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
-    """Evaluates a run; writes metrics.json and the TREC files of each split.
-
-    Args:
-        data: Names the set, whose tokens the vocabularies of the run give.
-        dim: Of the vectors, so many numbers count; 0 for all.
-        retriever: What ranks; "auto" for what the run ranks with.
-        output_dir: Empty for a directory in the run, named after all that is not the run's own.
-        measures: Further ones, by their names in `ir_measures`.
-
-    Returns:
-        The content of metrics.json, and the directory.
-    """
+    """Evaluates a run; writes metrics.json and TREC files, and returns what and where."""
+    # The vectors count with their first `dim` numbers, 0 for all. The directory is by
+    # default one in the run, named after all that is not the run's own.
     settings, source = dataclasses.replace(run.settings(), data=data), source_of(data)
     retriever = "" if retriever == "auto" else retriever
     check_cut(settings, dim)
@@ -85,19 +76,7 @@ def evaluate_encoder(
     output_dir: str = "",
     measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
-    """Evaluates an encoder; writes metrics.json and the TREC files of each split.
-
-    Args:
-        settings: Name the encoder.
-        data: Names the set.
-        splits: Of the set.
-        negatives: Sampled documents of grade 0 in each candidate list.
-        output_dir: Empty for `runs/` and the name of the encoder.
-        measures: Further ones, by their names in `ir_measures`.
-
-    Returns:
-        The content of metrics.json, and the directory.
-    """
+    """Evaluates an encoder as `evaluate_run` does a run, by default into `runs/` and its name."""
     encoder = encoder_of(settings)
     retrieval_set = set_of_other_grades(source_of(data), data.split_seed)
     name = re.sub(r"[^\w.-]+", "-", encoder.name).strip("-")

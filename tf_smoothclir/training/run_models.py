@@ -20,13 +20,10 @@ from tf_smoothclir.utils.errors import input_error
 
 
 class ModelsOverSet:
-    """Models over one set, with their retrievers; a family finds its parts here.
+    """Models over one set, with their retrievers; a family finds its parts here."""
 
-    Attributes:
-        models: Family -> its model.
-        shared: What families have made of the set and others may use, by name.
-        same_documents: Models over a set of the same documents; None for none.
-    """
+    # `shared` is what families have made of the set and others may use, by name;
+    # `same_documents` are models over a set of the same documents.
 
     def __init__(
         self,

@@ -52,11 +52,8 @@ def evaluate_and_report(
     progress: Progress,
     crossed: Evaluation | None = None,
 ) -> dict:
-    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`.
-
-    Args:
-        crossed: Of cross-validation over all judged queries, which then heads the report.
-    """
+    """Evaluates a run; writes its cut points, plots and report and, last, `metrics.json`."""
+    # Where there is cross-validation over all judged queries, it heads the report.
     tokenized_set, retrievers = over.tokenized_set, over.retrievers
     settings, retrieval_set = models.settings, over.retrieval_set
     is_judged = retrieval_set.source.is_judged

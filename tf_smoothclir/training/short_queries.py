@@ -58,14 +58,11 @@ def hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") ->
 def grades_by_length(
     over: ModelsOverSet, name: str, cut_points: CutPoints, split: str = "test"
 ) -> dict[str, dict[str, float]]:
-    """How far to trust the predicted grades of first hits: length of the queries -> figures.
-
-    In turn, queries are left as they are, cut to their first ten words, and to their rarest three.
-
-    The figures are the number of queries, the share whose first hit is relevant, the share of these
-    first hits that are predicted relevant (recall), and the share of the first hits predicted
-    relevant that are (precision).
-    """
+    """How far to trust predicted grades of first hits: length of the queries -> figures."""
+    # In turn, queries are left as they are, cut to their first ten words, and to their
+    # rarest three. The figures are the number of queries, the share whose first hit is
+    # relevant, the share of these that are predicted relevant (recall), and how many
+    # predicted ones are (precision).
     texts, by_length = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
     forms = short_forms(texts, over.settings.text.pretokenized).items()
     in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}

@@ -1,14 +1,21 @@
-"""The step loop: many training steps in one call of the graph."""
+"""Steps of training: many in one call of the graph, and what watches them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.ops.huge_pages import use_huge_pages
 from tf_smoothclir.protocols.task import PAIRS, TERMS, Exchange, Task
+from tf_smoothclir.training.checkpoints import Progress
+from tf_smoothclir.utils.progress import Bar
 
 
 class StepLoop:
@@ -54,10 +61,9 @@ def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
 
 
 def one_by_one(train_steps: Callable) -> Callable:
-    """Function with one call of the graph for each step.
-
-    In a loop of the graph, a collective would need messages of the same length at each turn.
-    """
+    """Function with one call of the graph for each step."""
+    # In a loop of the graph, a collective would need messages of the same length at each
+    # turn.
 
     def train_steps_one_by_one(batches, number):
         done = [train_steps(batches, tf.constant(1)) for _ in range(number)]
@@ -74,3 +80,81 @@ def are_finite(variables: Iterable[tf.Variable]) -> bool:
             tf.raw_ops.DisableCopyOnRead(resource=variable.handle)  # or it would copy a table
             sums.append(tf.reduce_sum(variable))
     return all(map(np.isfinite, sums))
+
+
+class StopRequest:
+    """Notes that SIGINT or SIGTERM asked the run to stop. A second signal ends it at once."""
+
+    def __init__(self):
+        self.signal: signal.Signals | None = None  # None until one arrives
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Catches the signals inside the context; outside of the main thread, none arrives."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signals = (signal.SIGINT, signal.SIGTERM)
+        previous = {number: signal.signal(number, self._note) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def _note(self, number, frame) -> None:
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number)
+
+
+class Diverged(Exception):
+    """A loss or another number of a step is not finite."""
+
+    def __init__(self, step: int, name: str):
+        self.step = step
+        self.what = name.replace("_", " ")
+        super().__init__(f"{self.what} is not finite in step {step}")
+
+
+class StepMonitor:
+    """Keeps `progress` up to date while an epoch is trained, some steps at a time."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        *,
+        losses: Sequence[str],
+        checked: Sequence[str],
+        bar: Bar,
+        save: Callable[[], None],
+        seconds_between_saves: float,
+    ):
+        """Watches the rest of an epoch from `progress.step` on, and calls `save` at intervals."""
+        self._progress = progress
+        self._losses = tuple(losses)
+        self._names = (*losses, *checked)
+        self._bar = bar
+        self._save = save
+        self._seconds_between_saves = seconds_between_saves
+        self._saved = self._clock = time.monotonic()
+
+    def after_steps(self, results: Mapping[str, Sequence[float]]) -> None:
+        """Checks, counts and shows steps by name -> `[steps]`, and saves when it is time to."""
+        progress, pairs = self._progress, results[PAIRS]
+        names = (PAIRS, TERMS, *self._names)
+        for of_step, terms, *values in zip(*(results[name] for name in names)):
+            for name, value in zip(self._names, values):
+                if not math.isfinite(value):
+                    raise Diverged(progress.step, name)
+            losses = zip(self._losses, map(float, values))
+            progress.count_step(losses, int(of_step), int(terms))
+        now = time.monotonic()
+        progress.seconds += now - self._clock
+        means = progress.mean_losses().items()
+        self._bar.note(", ".join(f"{name} {mean:.5f}" for name, mean in means))
+        self._bar.update(int(sum(pairs)))
+        if now - self._saved >= self._seconds_between_saves:
+            self._save()
+            self._saved = now = time.monotonic()
+        self._clock = now

@@ -24,7 +24,7 @@ from tf_smoothclir.two_tower.builder import (
     start_token_weights,
 )
 from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.task import TwoTowerTask
+from tf_smoothclir.two_tower.scorer import TwoTowerTask
 from tf_smoothclir.utils.errors import input_error
 
 

@@ -13,21 +13,93 @@ from tensorflow import keras
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
-from tf_smoothclir.plugins import DISTRIBUTIONS
+from tf_smoothclir.plugins import DISTRIBUTIONS, family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_record
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.evaluated_sets import folds_of_small_set, warn_near_chance
+from tf_smoothclir.training.processes import SINGLE_PROCESS, SingleProcess
 from tf_smoothclir.training.run_data import begin_run, tokenize_for_run
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.training.run_report import evaluate_and_report
+from tf_smoothclir.training.run_models import (
+    ModelsOverSet,
+    RunModels,
+    learn_models,
+    learn_what_needs_no_training,
+)
+from tf_smoothclir.training.run_report import evaluate_and_report, left_out
 from tf_smoothclir.training.saved_states import keep_best
-from tf_smoothclir.training.task_training import learn_others, train_task
+from tf_smoothclir.training.tasks import make_task
+from tf_smoothclir.training.trainer import Look, Trainer
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.memory import give_back_memory
+
+
+def trainer_of(
+    over: ModelsOverSet,
+    run: RunDirectory,
+    processes: SingleProcess = SINGLE_PROCESS,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    look: Look | None = None,
+) -> Trainer:
+    """The trainer of a new run, or of a run that has a checkpoint."""
+    settings, tokenized_set = over.settings, over.tokenized_set
+    give_back_memory()  # of what was learned before
+    keras.utils.set_random_seed(settings.training.seed)
+    training_set = tokenized_set  # None where another process is the chief
+    if processes.is_chief:
+        training_set = family(settings.retrieval.with_task).training_set(run, over)
+    task = make_task(settings, tokenized_set, run, processes, training_set)
+    retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
+    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks, look)
+
+
+def train_task(
+    over: ModelsOverSet,
+    run: RunDirectory,
+    processes: SingleProcess = SINGLE_PROCESS,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> tuple[ModelsOverSet, Progress]:
+    """Trains what is trained step by step, unless validation shows that it counts for nothing."""
+    retrieval, look = over.settings.retrieval, None
+    ranker = family(retrieval.retriever)
+    if processes.size == 1:  # else the other processes would wait for the chief
+        learn_what_needs_no_training(run, over)
+        look = ranker.look(over)
+    trainer = trainer_of(over, run, processes, callbacks, look)
+    progress = trainer.train()
+    if not processes.is_chief:
+        return over, progress
+    if trainer.ranks_alone:
+        over, _, progress = _without(over, run, progress, trainer.ranks_alone)
+    else:
+        over.add(retrieval.with_task, trainer.task.model)
+    return over, progress
+
+
+def learn_others(
+    over: ModelsOverSet, run: RunDirectory, progress: Progress
+) -> tuple[RunModels, ModelsOverSet, Progress]:
+    """Learns all other models, and leaves out those that count for nothing on validation."""
+    models = learn_models(run, over)
+    alone = family(over.settings.retrieval.retriever).ranks_alone(over)
+    return (
+        learn_others(*_without(over, run, progress, alone)) if alone else (models, over, progress)
+    )
+
+
+def _without(
+    over: ModelsOverSet, run: RunDirectory, progress: Progress, alone: str
+) -> tuple[ModelsOverSet, RunDirectory, Progress]:
+    """The run by what ranks alone; of a training that counted for nothing, nothing is left."""
+    run.rank_by(alone)
+    logging.info("%s", left_out(over.settings, run.settings()))
+    over = over.by_part(run.settings())
+    return over, run, progress if over.settings.retrieval.with_task else Progress()
 
 
 @without_retracing_warnings()  # small sets and folds have graphs of their own
@@ -38,8 +110,11 @@ def train(
     overwrite: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     folds: int | None = 0,
+    in_memory: MemorySource | None = None,
 ) -> dict | None:
     """Trains what ranks, evaluates it, and writes the run directory.
+
+    A set in memory is written into the run, at `settings.data.data_dir`.
 
     With folds, it is also measured by cross-validation over all judged queries; None is for small
     sets alone.
@@ -54,8 +129,8 @@ def train(
 
     if is_finished():
         run, data = RunDirectory.create(output_dir, settings), settings.data
-        if data != run.settings_asked_for().data:
-            run.check_data(source_of(data).fingerprint())
+        if in_memory or data != run.settings_asked_for().data:
+            run.check_data(source_of(data, in_memory).training.fingerprint())
         logging.info("The run in %s is finished; give --overwrite to train again", run.path)
         return read_record(run.metrics, dict, "Restore the file, or give --overwrite")
     choose_intraop_threads(settings)
@@ -66,7 +141,7 @@ def train(
     processes = DISTRIBUTIONS[settings.training.distribution](settings, is_finished)
     result = None
     with contextlib.ExitStack() as held:
-        run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held)
+        run, tokenized_set = begin_run(settings, output_dir, overwrite, processes, held, in_memory)
         with processes.noticing_lost_processes():
             over, progress = ModelsOverSet(run.settings(), tokenized_set), Progress()
             if folds is None and processes.size == 1:  # else others would wait for the chief
@@ -87,10 +162,9 @@ def train(
 
 
 def _cross_validated(folds: Sequence[RetrievalSet], settings: RunSettings) -> Evaluation:
-    """Measures each judged query by a model that was not trained on it; keeps no model.
-
-    `settings` are those of the finished run: towers that count for nothing are not trained again.
-    """
+    """Measures each judged query by a model that was not trained on it; keeps no model."""
+    # `settings` are those of the finished run: towers that count for nothing are not
+    # trained again.
     parts = []
     for i, fold in enumerate(folds, start=1):
         logging.info("Cross-validation: fold %d of %d", i, len(folds))

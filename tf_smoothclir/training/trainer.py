@@ -19,10 +19,9 @@ from tf_smoothclir.protocols.task import Epoch, Task
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
-from tf_smoothclir.training.monitor import Diverged, StepMonitor, StopRequest
 from tf_smoothclir.training.processes import SINGLE_PROCESS, ProcessLost, SingleProcess
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.steps import StepLoop, are_finite
+from tf_smoothclir.training.steps import Diverged, StepLoop, StepMonitor, StopRequest, are_finite
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_bar
 
@@ -74,15 +73,10 @@ class Trainer:
         callbacks: Sequence[keras.callbacks.Callback] = (),
         look: Look | None = None,
     ):
-        """Restores the last state of a run.
-
-        Args:
-            callbacks: Of Keras, called at the beginning and the end of training and of each epoch,
-                whose logs are its mean losses and the validation metrics as `val_<metric>`. Steps
-                run many at a time inside a graph, so there are no calls for batches.
-            look: What may end the training early in the first epoch, and after each, as it is of
-                no use; None for nothing.
-        """
+        """Restores the last state of a run."""
+        # `callbacks` of Keras are called at the beginning and the end of training and of each
+        # epoch, not for batches: steps run many at a time inside a graph. `look` may end the
+        # training early.
         self.task, self._look = task, look
         self.ranks_alone = ""  # what ranks without what is trained, once the look says so
         self._settings = settings

@@ -17,10 +17,12 @@ from absl import logging
 from keras_tuner.engine.base_tuner import BaseTuner
 
 from tf_smoothclir import plugins
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import check_model
 from tf_smoothclir.tuning.oracles import ORACLES, DurableOracle
 from tf_smoothclir.tuning.search_directory import (
@@ -49,8 +51,12 @@ def tune(
     *,
     num_workers: int = 1,
     overwrite: bool = False,
+    in_memory: MemorySource | None = None,
 ) -> list[TrialResult]:
-    """Searches, or continues the search in a directory, and writes its tables."""
+    """Searches, or continues the search in a directory, and writes its tables.
+
+    A set in memory is written there, at `settings.data.data_dir`.
+    """
     # In keras-tuner's environment this process is the chief, or a tuner worker, which runs trials
     # until none is left.
     _choose_threads(settings, search)
@@ -62,9 +68,11 @@ def tune(
         open_search(Path(output_dir), settings, search)
         run_worker(settings, search, Path(output_dir))
         return []
-    sets = tokenized_sets(settings, search.folds)
+    sets = tokenized_sets(settings, search.folds, in_memory)
     output_dir = make_directory(output_dir, "--output_dir")
     with only_search(output_dir):
+        if in_memory is not None:
+            in_memory.keep(RunDirectory(output_dir).data, overwrite=overwrite)
         open_search(output_dir, settings, search, overwrite)
         oracle = _oracle(settings, search, output_dir / ORACLE_STATE)
         _mention_cut_grid(oracle, search)

@@ -19,6 +19,7 @@ from tensorflow import keras
 
 from tf_smoothclir.data.folds import fold_sets
 from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.plugins import family
@@ -29,7 +30,7 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
-from tf_smoothclir.training.task_training import trainer_of
+from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import DivergedRun, Validation
 from tf_smoothclir.tuning.oracles import trial_values
 from tf_smoothclir.tuning.search_directory import LOGS, TRIALS
@@ -39,9 +40,11 @@ from tf_smoothclir.utils.errors import InputError
 _ALL_TRIALS = 1_000_000
 
 
-def tokenized_sets(settings: RunSettings, folds: int) -> list[TokenizedSet]:
+def tokenized_sets(
+    settings: RunSettings, folds: int, in_memory: MemorySource | None = None
+) -> list[TokenizedSet]:
     """Loads and tokenizes the set, once for each fold; no vocabulary sees held-out queries."""
-    source = source_of(settings.data)
+    source = source_of(settings.data, in_memory)
     retrieval_set = retrieval_set_of(source, settings, ("train", "validation"))
     sets = fold_sets(retrieval_set, folds, settings.data.split_seed)
     return [tokenize_set(fold, settings.text, settings.data.cache_dir) for fold in sets]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir._compat.keras_api import given_metrics, metrics_with_loss
+from tf_smoothclir._compat.keras_api import given_metrics, metrics_with_loss, tf_weights
 from tf_smoothclir.data.model_inputs import InBatchInputs, ListInputs, ModelInputs, PairInputs
 from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.losses.listwise import padded_lists, padded_rows
 from tf_smoothclir.optimizers.sparse_optimizer import check_replicas
+from tf_smoothclir.towers.text_tower import TextTower
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -148,10 +150,7 @@ class BatchModel(keras.Model):
 
 
 def _as_tensors(given: Any) -> Any:
-    """Data as Keras takes them on both stacks; what it takes already stays as it is.
-
-    Lists, NumPy's strings and columns of data frames become tensors or arrays, in dictionaries too.
-    """
+    """Lists, NumPy's strings and columns of data frames as tensors or arrays."""
     if isinstance(given, Mapping):
         return {name: _as_tensors(values) for name, values in given.items()}
     if hasattr(given, "to_numpy") and not hasattr(given, "columns"):
@@ -171,3 +170,40 @@ def _with_weights(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 def _holds_texts(array: np.ndarray) -> bool:
     return array.dtype == object and array.size > 0 and isinstance(array.flat[0], (str, bytes))
+
+
+class ScoringModel(tf.Module):
+    """Scores pairs of texts; holds the weights and vocabularies of a model, but nothing of Keras.
+
+    Its function `serve`, which is the signature `serving_default` too, takes `query` and
+    `document`, and returns `score`, `[batch]` float32.
+    """
+
+    def __init__(self, model: keras.Model):
+        super().__init__(name="scoring_model")
+        towers = {"query": model.query_tower, "document": model.document_tower}
+        signature = [_signature(tower, name) for name, tower in towers.items()]
+        model.check_built()
+        self.weights = tf_weights(model)
+        self.encoders = [t.encoder for t in towers.values() if isinstance(t, TextTower)]
+
+        def serve(query, document):
+            inputs = {"query": query, "document": document}
+            return {"score": model(inputs, training=False)}
+
+        self.serve = tf.function(serve, autograph=False, input_signature=signature)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the SavedModel."""
+        tf.saved_model.save(self, os.fspath(path), signatures=self.serve)
+
+
+def _signature(tower: keras.layers.Layer, name: str) -> tf.TensorSpec:
+    if isinstance(tower, TextTower):
+        return tf.TensorSpec([None], tf.string, name)
+    if getattr(tower, "ngram_buckets", 0):
+        raise ValueError(
+            f"{name} tower: it needs n-grams, which ids alone do not have. Wrap it in a TextTower,"
+            " whose export takes strings."
+        )
+    return tf.TensorSpec([None, None], tf.int32, name)

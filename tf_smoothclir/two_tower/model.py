@@ -16,14 +16,13 @@ from tf_smoothclir.data.model_inputs import (
     model_inputs,
 )
 from tf_smoothclir.losses.base import ranking_loss
-from tf_smoothclir.losses.grades import check_grades
+from tf_smoothclir.losses.labels import check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
 from tf_smoothclir.towers.text_tower import word_table
 from tf_smoothclir.towers.word_table import WordTableTower, check_precision
-from tf_smoothclir.two_tower.batches import BatchModel, listed_pairs
-from tf_smoothclir.two_tower.saved_model import ScoringModel
+from tf_smoothclir.two_tower.batches import BatchModel, ScoringModel, listed_pairs
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity, smooth_normalize
 
 # Weight of the loss of each cut, relative to that of the whole vectors. With 1, as in Kusupati et

@@ -8,18 +8,22 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.pipeline import token_batches
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.ops.top_k import DOCUMENTS_PER_CHUNK, in_chunks, top_k
+from tf_smoothclir.optimizers import learning_rate
 from tf_smoothclir.protocols.scorer import Ranking, Retriever
+from tf_smoothclir.protocols.task import LOSS, PAIRS, TERMS, Batches, Exchange, TaskVariables
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.text.batches import text_batches
+from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.text.subwords import text_encoder
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
+from tf_smoothclir.utils.parallel import text_batches
 
 _TEXTS_PER_BATCH = 1024
 _NUMBERS_PER_CHUNK = 1 << 22  # 16 MB of float32
@@ -103,11 +107,7 @@ class SetEncoder:
         }
 
     def __call__(self, documents: np.ndarray | None = None) -> DenseRetriever:
-        """Encodes every query and document with the current weights of the model.
-
-        Args:
-            documents: `[documents, dim]` float32, if they have been encoded with these weights.
-        """
+        """Encodes queries and, if they are not known, documents by the weights as they are."""
         if documents is None:
             documents = self._encode("document")
         return DenseRetriever(self._encode("query"), documents, self._tie_order)
@@ -135,3 +135,49 @@ def thresholds_of(settings: RunSettings, model: TwoTower) -> Sequence[float]:
     """The thresholds of the loss, which may have learned them, or else those of the settings."""
     of_loss = ranking_loss(model.loss).thresholds
     return settings.model.thresholds if of_loss is None else of_loss
+
+
+_GRADIENT_NORM = "gradient_norm"
+
+
+class TwoTowerTask:
+    """The `Task` of a `TwoTower`."""
+
+    losses = (LOSS,)
+    checked = (_GRADIENT_NORM,)
+    remedy = "Lower --learning_rate, or use --epsilon above 0 and --clip_norm"
+
+    def __init__(
+        self,
+        model: TwoTower,
+        settings: TrainingSettings,
+        batches: Batches,
+        tokenized_set: TokenizedSet | None = None,
+    ):
+        self.model = model
+        self.batches = batches
+        self._settings = settings
+        self.variables = TaskVariables(
+            weights=tf_weights(model),
+            optimizer=optimizer_variables(model.optimizer),
+            more=dict(batches.variables),
+        )
+        self._encoder = SetEncoder(model, tokenized_set) if tokenized_set else None
+
+    def train_step(self, batch, exchange: Exchange | None = None) -> dict[str, tf.Tensor]:
+        """Runs the model's own training step."""
+        logs = self.model.logged_step(batch, exchange)
+        return {
+            LOSS: logs["batch_loss"],
+            _GRADIENT_NORM: logs["gradient_norm"],
+            PAIRS: logs["pairs"],
+            TERMS: logs["terms"],
+        }
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Sets the learning rate of an epoch, from 0."""
+        self.model.optimizer.learning_rate = learning_rate(self._settings, epoch)
+
+    def scorer(self) -> DenseRetriever:
+        """Encodes the whole set with the present weights."""
+        return self._encoder()

@@ -19,8 +19,7 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.run_data import retrieval_set_of, tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet
-from tf_smoothclir.training.task_training import trainer_of
-from tf_smoothclir.training.train import train
+from tf_smoothclir.training.train import train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("without_plots")

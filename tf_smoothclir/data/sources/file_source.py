@@ -158,9 +158,13 @@ class FileSource(Source):
     @functools.cached_property
     def _fingerprint(self) -> str:  # takes seconds for a large collection
         digest = joint_digest(dict.fromkeys(itertools.chain(*self.files.values())))
-        if not self.columns:
-            return digest
-        return hashlib.sha256(f"{digest} {sorted(self.columns.items())}".encode()).hexdigest()
+        return digest_with_columns(digest, self.columns)
+
+
+def digest_with_columns(digest: str, columns: Mapping[str, str]) -> str:
+    """The digest of files in which columns have other names than ours."""
+    named = f"{digest} {sorted(columns.items())}"
+    return hashlib.sha256(named.encode()).hexdigest() if columns else digest
 
 
 def set_name(name: str, query_language: str, document_language: str) -> str:

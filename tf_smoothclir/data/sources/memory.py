@@ -2,51 +2,90 @@
 
 from __future__ import annotations
 
-import hashlib
+import dataclasses
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.file_source import set_name
+from tf_smoothclir.data.sources.file_source import digest_with_columns, set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.storage.files import new_directory, open_text_to_write
+from tf_smoothclir.data.sources.unjudged import ParallelSentences, sentences_of_files
+from tf_smoothclir.storage.files import new_directory, open_to_write
+from tf_smoothclir.storage.folder import Contents, joint_digest
 from tf_smoothclir.utils.errors import input_error
 
 
 class MemorySource(Source):
     """Queries, documents, judgments of a program; record i of a stream is `<stream>[i]`."""
 
-    parallel: Sequence[Sequence[str]] = ()  # pairs of sentences, of a set without judgments
-    others: Sequence[Mapping[str, Any]] = ()  # columns of each document that are not searched
+    # Name, languages and fingerprint are those of the files that `write_set` makes of it.
+
+    pairs: Iterable[tuple[int, str, str]] = ()  # `sentences` of a set without judgments
+    parallel_files: Sequence[Path] = ()  # or the files that have them
+    others: Iterable[Mapping[str, Any]] = ()  # columns of each document that are not searched
+    columns: Mapping[str, str] = {}
 
     def __init__(
         self,
-        queries: Sequence[Text],
-        documents: Sequence[Text],
-        judgments: Sequence[Judgment],
+        queries: Iterable[Text],
+        documents: Iterable[Text],
+        judgments: Iterable[Judgment],
         splits: Mapping[str, str] | None = None,
         query_language: str = "",
         document_language: str = "",
+        tokenizer: Tokenizer | None = None,
     ):
-        self.name = set_name("memory", query_language, document_language)
+        self.name = set_name("data", query_language, document_language)
         self.query_language, self.document_language = query_language, document_language
-        self._queries, self._documents, self._judgments = queries, documents, judgments
-        self._splits = None if splits is None else dict(splits)
-        self._fingerprint = _digest(self)
+        self._segmented = functools.partial(segmented, tokenizer=tokenizer)
+        self.texts = {"queries": queries, "documents": documents}
+        if tokenizer is not None:
+            for stream, texts in self.texts.items():
+                self.texts[stream] = [
+                    text._replace(
+                        title=self._segmented(text.title), text=self._segmented(text.text)
+                    )
+                    for text in texts
+                ]
+        self.judged, self._splits = judgments, None if splits is None else dict(splits)
+
+    @property
+    def training(self) -> Source:
+        return self if next(self.sentences(), None) is None else ParallelSentences(self)
 
     def queries(self) -> Iterator[Text]:
-        return iter(self._queries)
+        if self.is_judged:
+            return self._texts("queries")
+        code = self.language_of("queries")
+        return (Text(f"s{number}", "", query, code) for number, query, _ in self.sentences())
 
     def documents(self) -> Iterator[Text]:
-        return iter(self._documents)
+        return self._texts("documents")
+
+    def _texts(self, stream: str) -> Iterator[Text]:
+        code = self.language_of(stream)
+        return (
+            text if text.language else text._replace(language=code) for text in self.texts[stream]
+        )
+
+    def says_languages(self, stream: str) -> bool:
+        """Whether any text of a stream says what language it is in."""
+        return any(text.language for text in self.texts[stream])
+
+    def sentences(self) -> Iterator[tuple[int, str, str]]:
+        pairs = self.pairs
+        if self.parallel_files:
+            pairs = sentences_of_files(self.parallel_files, self.columns, self)
+        return ((number, *map(self._segmented, pair)) for number, *pair in pairs)
 
     def metadata(self) -> Iterator[Mapping[str, Any]]:
         return iter(self.others)
 
     def judgments(self) -> Iterator[Judgment]:
-        return iter(self._judgments)
+        return iter(self.judged)
 
     def splits(self) -> dict[str, str] | None:
         return self._splits if self.is_judged else {}
@@ -55,7 +94,37 @@ class MemorySource(Source):
         return f"{stream}[{index}]"
 
     def fingerprint(self) -> str:
-        return self._fingerprint
+        return digest_with_columns(self._digest, self.columns)
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        return joint_digest(self.parallel_files, set_files(self, self._splits))
+
+    def keep(self, directory: Path, *, overwrite: bool) -> None:
+        """Writes the set into the directory of a run, unless it is there."""
+        names = [name for name, _ in set_files(self, self._splits)]
+        if directory.is_dir():
+            there = sorted(path.name for path in directory.iterdir())
+            paths = *(directory / name for name in names), *self.parallel_files
+            if there == sorted(names) and joint_digest(paths) == self._digest:
+                return
+            if not overwrite:
+                raise input_error(
+                    f"output_dir={directory.parent}",
+                    "it holds a run on other data",
+                    "Choose another directory, or give overwrite=True",
+                )
+        write_set(self, directory, self._splits, replace=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Streamed:
+    """What a method of a source yields, which is called as often as somebody iterates."""
+
+    stream: Callable[[], Iterator[Any]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.stream()
 
 
 Tokenizer = Callable[[str], Iterable[str]]  # from a text to its words
@@ -72,48 +141,40 @@ def segmented(text: str, tokenizer: Tokenizer | None) -> str:
     return " ".join(filter(None, ("_".join(word.split()) for word in words)))
 
 
-def segmented_set(source: Source, tokenizer: Tokenizer) -> MemorySource:
-    """A set in memory whose texts are `segmented`."""
-
-    def texts(given: Iterable[Text]) -> list[Text]:
-        return [
-            Text(id_, segmented(title, tokenizer), segmented(text, tokenizer), language)
-            for id_, title, text, language in given
-        ]
-
-    languages = source.query_language, source.document_language
-    streams = texts(source.queries()), texts(source.documents()), list(source.judgments())
-    copy = MemorySource(*streams, source.splits(), *languages)
-    copy.is_judged, copy.others = source.is_judged, list(source.metadata())
-    copy.parallel = [
-        [segmented(text, tokenizer) for text in pair] for pair in getattr(source, "parallel", ())
-    ]
-    return copy
-
-
 def write_set(
     source: Source, directory: Path, splits: Mapping[str, str] | None, *, replace: bool = False
 ) -> None:
     """Writes `documents.jsonl` and, where there are any, the other tables of a set."""
     with new_directory(directory, replace=replace) as temporary:
-        for stream in ("documents", "queries", "judgments")[: None if source.is_judged else 1]:
-            _write_lines(temporary / f"{stream}.jsonl", _lines(source, stream))
-        if pairs := getattr(source, "parallel", ()):
-            records = (dict(zip(("query", "document"), pair)) for pair in pairs)
-            lines = (json.dumps(record, ensure_ascii=False) for record in records)
-            _write_lines(temporary / "parallel.jsonl", lines)
-        if splits is not None:
-            lines = (f"{query_id}\t{split}" for query_id, split in splits.items())
-            _write_lines(temporary / "splits.tsv", lines)
+        for name, lines in set_files(source, splits):
+            with open_to_write(temporary / name) as file:
+                file.writelines(lines())
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with open_text_to_write(path) as file:
-        file.writelines(f"{line}\n" for line in lines)
+def set_files(source: Source, splits: Mapping[str, str] | None) -> Contents:
+    """The files of a set: name -> lines, in the order in which `UserDirectory` has them."""
+
+    def parallel() -> Iterator[bytes]:
+        for _, query, document in source.sentences():
+            yield _line({"query": query, "document": document})
+
+    def of_splits() -> Iterator[bytes]:
+        return (f"{query_id}\t{split}\n".encode() for query_id, split in (splits or {}).items())
+
+    streams = ("documents", "queries", "judgments") if source.is_judged else ("documents",)
+    files = [(f"{name}.jsonl", functools.partial(_lines, source, name)) for name in streams]
+    if source.is_judged and splits is not None:
+        files.append(("splits.tsv", of_splits))
+    is_there = getattr(source, "parallel_files", ())  # they stay where they are
+    if not is_there and next(source.sentences(), None) is not None:
+        files.append(("parallel.jsonl", parallel))
+    return files
 
 
-def _lines(source: Source, stream: str) -> Iterator[str]:
+def _lines(source: Source, stream: str) -> Iterator[bytes]:
     records: Iterable[Text | Judgment] = getattr(source, stream)()
+    if isinstance(source, MemorySource) and stream in source.texts:
+        records = source.texts[stream]  # with the languages that they say, not that of the set
     others = source.metadata() if stream == "documents" else ()
     for record, more in itertools.zip_longest(records, others, fillvalue={}):
         fields = {**more, **record._asdict()}
@@ -121,18 +182,12 @@ def _lines(source: Source, stream: str) -> Iterator[str]:
             del fields["language"]
         if fields.get("weight") == 1.0 and stream == "judgments":
             del fields["weight"]
-        yield json.dumps(fields, ensure_ascii=False, default=_as_json)
+        yield _line(fields)
+
+
+def _line(fields: Mapping[str, Any]) -> bytes:
+    return f"{json.dumps(fields, ensure_ascii=False, default=_as_json)}\n".encode()
 
 
 def _as_json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
-
-
-def _digest(source: MemorySource) -> str:
-    digest = hashlib.sha256()
-    for stream in ("queries", "documents", "judgments"):
-        digest.update(f"{stream}\n".encode())
-        for line in _lines(source, stream):
-            digest.update(line.encode() + b"\n")
-    digest.update(json.dumps(source.splits()).encode())
-    return digest.hexdigest()

@@ -13,6 +13,7 @@ from tf_smoothclir.data.sources.file_source import (
 )
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
+from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
@@ -33,9 +34,9 @@ from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
 
-def source_of(settings: DataSettings) -> Source:
-    """Opens the retrieval set that the settings name, or the part of it that they ask for."""
-    source = _whole(settings)
+def source_of(settings: DataSettings, in_memory: MemorySource | None = None) -> Source:
+    """Opens the set that settings name, or what they ask of one that is in memory."""
+    source = _whole(settings) if in_memory is None else in_memory
     wanted = _wanted_languages(source, settings)
     if source.max_skipped:  # published by others, who made the judgments
         source.max_skipped = settings.max_skipped
@@ -56,16 +57,16 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
     wanted = {}
     for stream, flag in (("documents", "document_language"), ("queries", "query_language")):
         codes = codes_of(flag, getattr(settings, flag))
-        others = not isinstance(source, FileSource) or isinstance(source, WikiClirDirectory)
-        if not codes or others:  # they have the wanted languages alone
-            continue
+        others = not isinstance(source, (FileSource, MemorySource))
+        if not codes or others or isinstance(source, WikiClirDirectory):
+            continue  # they have the wanted languages alone
         if source.says_languages(stream):
             check_among(flag, codes, {t.language for t in getattr(source, stream)()}, source.name)
             wanted[stream] = frozenset(codes)
         elif len(codes) > 1:
             raise input_error(
                 f"--{flag}={','.join(codes)}",
-                f"{source.files[stream][0]} does not say what language each text is in",
+                f"{source.place(stream, 0)} does not say what language each text is in",
                 "Give it a column named language, or give one language",
             )
     if wanted and not source.is_judged:
@@ -82,10 +83,10 @@ def query_log_of(settings: DataSettings) -> Source:
     is_log = path.is_dir() and bool(tables_of(path, "queries"))
     if not is_log or tables_of(path, "judgments") or not tables_of(path, "documents"):
         return source_of(settings)
-    return QueryLog(path, *_labels(settings), columns=columns_of(settings.columns))
+    return QueryLog(path, *labels_of(settings), columns=columns_of(settings.columns))
 
 
-def _labels(settings: DataSettings) -> tuple[str, str]:
+def labels_of(settings: DataSettings) -> tuple[str, str]:
     """The languages that are given of the documents and the queries; "" for all, or unknown."""
     flags = "document_language", "query_language"
     document, query = (",".join(codes_of(flag, getattr(settings, flag))) for flag in flags)
@@ -93,7 +94,7 @@ def _labels(settings: DataSettings) -> tuple[str, str]:
 
 
 def _whole(settings: DataSettings) -> Source:
-    languages = _labels(settings)
+    languages = labels_of(settings)
     if settings.tfds_name:
         # Imported here, because only this source needs TensorFlow.
         from tf_smoothclir.data.sources.tfds_source import TfdsSource

@@ -68,6 +68,10 @@ class Source(abc.ABC):
         """Yields texts in the language of the documents that count for their vocabulary alone."""
         return iter(())
 
+    def sentences(self) -> Iterator[tuple[int, str, str]]:
+        """Yields (number, sentence, its translation) of a set without judgments."""
+        return iter(())
+
     @abc.abstractmethod
     def queries(self) -> Iterator[Text]:
         """Yields the queries, always in the same order."""

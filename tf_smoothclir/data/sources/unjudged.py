@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.cells import in_file, text_of
+from tf_smoothclir.data.sources.cells import Place, in_file, text_of
 from tf_smoothclir.data.sources.file_source import FileSource
 from tf_smoothclir.data.sources.line_files import any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
@@ -61,18 +62,8 @@ class UnjudgedDirectory(FileSource):
         return {}
 
     def sentences(self) -> Iterator[tuple[int, str, str]]:
-        """Yields (line, sentence, its translation); logs pairs of which one is blank."""
-        if not self._parallel:
-            return
-        left_out, place = 0, in_file(self._parallel[0])
-        for line, *texts in _pairs(self._parallel, self.columns, self):
-            pair = [text_of(text, "the sentence", place, line).strip() for text in texts]
-            if all(pair):
-                yield line, *pair
-            else:
-                left_out += 1
-        if left_out:
-            logging.info("%s: %d pairs have a blank sentence", self._parallel[0], left_out)
+        """Yields (line, sentence, its translation)."""
+        return sentences_of_files(self._parallel, self.columns, self)
 
 
 class ParallelSentences(Source):
@@ -82,7 +73,7 @@ class ParallelSentences(Source):
 
     is_judged = False
 
-    def __init__(self, unjudged: UnjudgedDirectory):
+    def __init__(self, unjudged: Source):
         self.name = f"{unjudged.name}-parallel"
         self.query_language = unjudged.query_language
         self.document_language = unjudged.document_language
@@ -117,6 +108,29 @@ class ParallelSentences(Source):
 
     def fingerprint(self) -> str:
         return hashlib.sha256(f"{self._of.fingerprint()} parallel".encode()).hexdigest()
+
+
+def sentences_of_files(
+    paths: Sequence[Path], columns: Mapping[str, str], languages: Source
+) -> Iterator[tuple[int, str, str]]:
+    """Yields (line, sentence, its translation) of the files of `parallel_files`."""
+    if paths:
+        yield from sentences_in(_pairs(paths, columns, languages), in_file(paths[0]), paths[0])
+
+
+def sentences_in(
+    rows: Iterable[tuple[int, Any, Any]], place: Place, where: object
+) -> Iterator[tuple[int, str, str]]:
+    """Checks sentences; logs how many pairs have a blank one, and leaves them out."""
+    left_out = 0
+    for row, *texts in rows:
+        pair = [text_of(text, "the sentence", place, row).strip() for text in texts]
+        if all(pair):
+            yield row, *pair
+        else:
+            left_out += 1
+    if left_out:
+        logging.info("%s: %d pairs have a blank sentence", where, left_out)
 
 
 def _pairs(paths: Sequence[Path], columns: Mapping[str, str], languages: Source):

@@ -27,7 +27,7 @@ from tf_smoothclir.interaction.networks.base import (
     unit_rows,
 )
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
-from tf_smoothclir.towers.positions import PART_BEGINS, part_of_position
+from tf_smoothclir.towers.average_pooling import PART_BEGINS, part_of_position
 
 KINDS = ("anywhere", "early", "in place", "with its neighbour")
 _COUNTS = (0.5, 0.5, 0.5, 1.0)  # of KINDS before learning
