@@ -37,8 +37,8 @@ _TEXTS_AT_ONCE = 4096
 class Head:
     """A head, of float32 arrays."""
 
-    # `matrix`, `[dim, dim]`; `query` and `document`, the means `[dim]`; `nearest`, `[queries, dim]`,
-    # v(q) of the training queries that r(d) is chosen from.
+    # `matrix`, `[dim, dim]`; `query` and `document`, the means `[dim]`; `nearest`, v(q) of the
+    # training queries that r(d) is chosen from, `[queries, dim]`.
     arrays: dict[str, np.ndarray]
 
     @classmethod
