@@ -66,10 +66,10 @@ class MemorySource(Source):
         return self._texts("documents")
 
     def _texts(self, stream: str) -> Iterator[Text]:
-        code = self.language_of(stream)
-        return (
-            text if text.language else text._replace(language=code) for text in self.texts[stream]
-        )
+        texts, code = self.texts[stream], self.language_of(stream)
+        if not code:
+            return iter(texts)
+        return (text if text.language else text._replace(language=code) for text in texts)
 
     def says_languages(self, stream: str) -> bool:
         """Whether any text of a stream says what language it is in."""
