@@ -28,9 +28,9 @@ from absl import flags
 
 from benchmarks import common
 from benchmarks.index import vectors
+from tf_smoothclir.data.sources.memory import MemorySource, Streamed
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.export_directory import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
@@ -42,23 +42,19 @@ _OF_WORDS = 0.05  # both scores then vary about as much
 _VOCABULARY, _WORDS_PER_DOCUMENT, _WORDS_PER_QUERY = 30_000, 300, 12
 
 
-class _Numbers(Collection):
+class _Numbers(MemorySource):
     """Documents whose text is their number."""
 
-    name = "benchmark"
-
     def __init__(self, documents: int):
-        self._documents = documents
+        super().__init__([], Streamed(self._numbers), [])
+        self._number = documents
 
-    def documents(self) -> Iterator[Text]:
-        for number in range(self._documents):
+    def _numbers(self) -> Iterator[Text]:
+        for number in range(self._number):
             yield Text(str(number), f"Title {number}", str(number))
 
-    def place(self, stream: str, index: int) -> str:
-        return f"{self.name}:{index + 1}"
-
     def fingerprint(self) -> str:
-        return str(self._documents)
+        return str(self._number)
 
 
 def words_of(texts: int, words: int, seed: int) -> sp.csr_array:

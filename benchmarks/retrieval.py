@@ -29,36 +29,34 @@ import numpy as np
 from absl import flags
 
 from benchmarks import common
+from tf_smoothclir.data.sources.memory import MemorySource, Streamed
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.document_collections import Collection
 
 _DEPTH = 10
 _WARM_UP = 20
 _PATIENCE = 60.0  # seconds
 
 
-class MixedTexts(Collection):
+class MixedTexts(MemorySource):
     """Halves of real texts, put together at random; the same ones for the same number."""
 
     def __init__(self, texts: Sequence[str], documents: int):
         """Mixes `texts`."""
+        super().__init__([], Streamed(self._mixed), [])
         self.name = f"{documents} mixed texts"
-        self._texts, self._documents = texts, documents
+        self._mixture, self._number = texts, documents
 
-    def documents(self) -> Iterator[Text]:
+    def _mixed(self) -> Iterator[Text]:
         random = np.random.default_rng(13)
-        for number in range(self._documents):
+        for number in range(self._number):
             first, second = (
-                self._texts[place].split() for place in random.integers(0, len(self._texts), 2)
+                self._mixture[place].split() for place in random.integers(0, len(self._mixture), 2)
             )
             words = first[: len(first) // 2 + 1] + second[len(second) // 2 :]
             yield Text(f"d{number}", "", " ".join(words))
 
-    def place(self, stream: str, index: int) -> str:
-        return f"{self.name}:{index + 1}"
-
     def fingerprint(self) -> str:
-        return f"{self.name} {len(self._texts)}"
+        return f"{self.name} {len(self._mixture)}"
 
 
 def build(

@@ -19,7 +19,7 @@ shipping_flags.define_export_flags()
 def main(argv) -> None:
     """Exports the run."""
     del argv
-    from tf_smoothclir.publishing.verification import export_verified
+    from tf_smoothclir.publishing.verified_export import export_verified
 
     options = shipping_flags.export_options()
     for path in export_verified(FLAGS.run_dir, FLAGS.export_dir, verify=FLAGS.verify, **options):

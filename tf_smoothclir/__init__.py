@@ -65,7 +65,7 @@ _PUBLIC = {
     "Model": "api.model",
     "MtebEncoder": "api.mteb",
     "ProportionalOdds": "losses.ordinal",
-    "RowRMSprop": "optimizers.row_rmsprop",
+    "RowRMSprop": "optimizers.sparse_rmsprop",
     "SegmentMeanSquaredError": "losses.ordinal",
     "ServingClient": "client.serving_client",
     "SmoothCosineSimilarity": "two_tower.similarity",

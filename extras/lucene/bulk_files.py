@@ -24,9 +24,8 @@ from typing import Any
 
 from absl import logging
 
-from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -98,7 +97,7 @@ class BulkFormat:
                 body["settings"] = {"index": {"knn": True}}
         return body
 
-    def documents(self, collection: Collection) -> Iterator[dict[str, Any]]:
+    def documents(self, collection: Source) -> Iterator[dict[str, Any]]:
         """Yields two lines for `_bulk` for each document."""
         for texts, impacts in _impacts_of(self.lexical, collection):
             vectors = None
@@ -157,7 +156,7 @@ class BulkFormat:
 def write_bulk_files(
     directory: Path,
     models: ExportedModels,
-    collection: Collection,
+    collection: Source,
     queries: Iterable[Text],
     engine: str,
 ) -> BulkWritten:
@@ -181,7 +180,7 @@ def write_bulk_files(
 
 
 def _impacts_of(
-    lexical: LexicalParts | None, collection: Collection
+    lexical: LexicalParts | None, collection: Source
 ) -> Iterator[tuple[list[Text], sp.csr_array | None]]:
     """Yields some documents at a time, with their impacts `[documents, query words]`."""
     documents = collection.documents()

@@ -17,6 +17,7 @@ from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.trainer import Interrupted, Trainer
 from tf_smoothclir.utils.errors import InputError
@@ -71,6 +72,7 @@ def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monke
         trained = sc.train(**parts, **table, output_dir=tmp_path)
     data = trained.settings.data
     assert data.data_dir == str(tmp_path / "data")
+    assert source_of(data).name == RunConfig.read(tmp_path / "config.json").data.name
     assert RunDirectory.load(tmp_path).was_trained_on(source_of(data).fingerprint())
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()}
     again = sc.train(**parts, **table, output_dir=tmp_path, overwrite=True)

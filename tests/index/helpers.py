@@ -7,11 +7,10 @@ import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.memory import MemorySource
-from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.document_collections import Collection
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.ops.top_k import recall
@@ -66,7 +65,7 @@ class Tower:
 
 def build(path, texts, tower=None, manifest=TOWER, kind=AUTO, *, asked=None, **arguments):
     half = DenseHalf(tower or Tower(), DIM, kind, lambda: asked)
-    collection = texts if isinstance(texts, Collection) else in_memory(texts)
+    collection = texts if isinstance(texts, Source) else in_memory(texts)
     return build_index(path, collection, [half], manifest, **arguments)
 
 

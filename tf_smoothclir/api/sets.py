@@ -11,6 +11,7 @@ import numpy as np
 
 from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
 from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
+from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
 from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
 from tf_smoothclir.data.sources.source import SPLITS, Source
@@ -82,11 +83,12 @@ def given_set(
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.others = data.is_judged, Streamed(data.metadata)
     source.pairs = Streamed(data.sentences)
-    return _cleaned(source, data.max_skipped)
+    return _as_kept(source, data.max_skipped)
 
 
-def _cleaned(source: MemorySource, max_skipped: float) -> MemorySource:
-    """The set without the judgments that may be skipped."""
+def _as_kept(source: MemorySource, max_skipped: float) -> MemorySource:
+    """The set as a run keeps it: in `data/`, and without the judgments that may be skipped."""
+    source.name = set_name("data", source.query_language, source.document_language)
     if max_skipped:
         source.max_skipped = max_skipped
         source.judged, source.max_skipped = known_judgments(source), 0.0
@@ -137,7 +139,7 @@ def set_in_memory(
         rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
         pairs = sentences_in(((row, *pair) for row, pair in rows), place, "parallel")
         source.pairs = [(line, query, text) for line, (_, query, text) in enumerate(pairs, 1)]
-    return _cleaned(source, settings.max_skipped if "clicks" in parts else 0.0)
+    return _as_kept(source, settings.max_skipped if "clicks" in parts else 0.0)
 
 
 def evaluate_on(

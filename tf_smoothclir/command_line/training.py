@@ -119,7 +119,7 @@ def teach_by_flags() -> None:
 
 def _train_and_export(given: dict[str, object]) -> None:
     from tf_smoothclir.evaluation.report import print_results
-    from tf_smoothclir.publishing.verification import export_verified
+    from tf_smoothclir.publishing.verified_export import export_verified
     from tf_smoothclir.training.evaluated_sets import with_grades_of_set
     from tf_smoothclir.training.train import train
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.engines.milvus import CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, field_values
 from tf_smoothclir.index.builder import Half
-from tf_smoothclir.index.document_collections import Collection, check_ids
+from tf_smoothclir.index.document_collections import check_ids
 from tf_smoothclir.index.index_kind import AUTO, kind_for
 from tf_smoothclir.publishing.export_directory import ExportManifest, check_pair
 from tf_smoothclir.settings.data import DataSettings
@@ -27,7 +27,7 @@ _IDS_PER_CALL = 1000
 def build_collection(
     milvus: Milvus,
     name: str,
-    collection: Collection,
+    collection: Source,
     halves: Sequence[Half],
     export: ExportManifest,
     *,
@@ -73,7 +73,7 @@ def change_collection(
     halves: Sequence[Half],
     export: ExportManifest,
     *,
-    add: Collection | None = None,
+    add: Source | None = None,
     remove: Sequence[str] = (),
 ) -> MilvusCollection:
     """Removes documents, then adds others, which replace those of the same ids."""
@@ -88,7 +88,7 @@ def change_collection(
     return target
 
 
-def _checked_size(collection: Collection) -> int:
+def _checked_size(collection: Source) -> int:
     """The number of documents; Milvus would accept an id twice."""
     ids = (document.id for document in collection.documents())
     parts = [hash_ids(batch) for batch in in_batches(ids, _IDS_PER_CALL)]

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index.document_collections import Collection, check_ids
+from tf_smoothclir.data.sources.source import Source, Text
+from tf_smoothclir.index.document_collections import check_ids
 from tf_smoothclir.index.document_index import INDEX, DocumentIndex, IndexManifest, state_of_data
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore, document_writer
 from tf_smoothclir.index.index_kind import AUTO
@@ -74,7 +74,7 @@ _TEXTS_PER_CALL = 1024
 
 def build_index(
     directory: str | os.PathLike,
-    collection: Collection,
+    collection: Source,
     halves: Sequence[Half],
     export: ExportManifest,
     data: DataSettings | None = None,
@@ -101,7 +101,7 @@ def build_index(
 
 
 def index_in_memory(
-    collection: Collection,
+    collection: Source,
     halves: Sequence[Half],
     export: ExportManifest,
     data: DataSettings | None = None,
@@ -115,7 +115,7 @@ def index_in_memory(
 
 def _written(
     directory: Path,
-    collection: Collection,
+    collection: Source,
     halves: Sequence[Half],
     export: ExportManifest,
     data: DataSettings | None,
@@ -135,7 +135,7 @@ def _written(
 
 
 def encode_collection(
-    collection: Collection,
+    collection: Source,
     halves: Sequence[Half],
     directory: Path,
     earlier: DocumentIndex | None = None,
@@ -183,7 +183,7 @@ def encode_collection(
 def _check_same(
     directory: Path,
     there: IndexManifest,
-    collection: Collection,
+    collection: Source,
     halves: Sequence[Half],
     export: ExportManifest,
     fingerprint: str,

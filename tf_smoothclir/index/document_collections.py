@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import abc
 import hashlib
-import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.data.sources.cells import id_of, in_file, texts_in
+from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, source_of
-from tf_smoothclir.data.sources.source import Source, Text
-from tf_smoothclir.data.sources.tables import SUFFIXES, TEXTS, TITLED_TEXTS, kind_of, read_table
+from tf_smoothclir.data.sources.source import Source
+from tf_smoothclir.data.sources.tables import SUFFIXES, TEXTS, TITLED_TEXTS, Role, Row, kind_of
+from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
@@ -26,69 +24,25 @@ _REMEDY = (
 )
 
 
-class Collection(abc.ABC):
-    """Documents in a fixed order."""
-
-    name: str
-
-    @abc.abstractmethod
-    def documents(self) -> Iterator[Text]:
-        """Yields the documents, always in the same order."""
-
-    def metadata(self) -> Iterator[Mapping[str, Any]]:
-        """Yields the other columns of each document, name -> value; nothing if there are none."""
-        return iter(())
-
-    @abc.abstractmethod
-    def place(self, stream: str, index: int) -> str:
-        """File and line of document `index` (from 0) of the stream "documents"."""
-
-    @abc.abstractmethod
-    def fingerprint(self) -> str:
-        """A hex digest that changes whenever the content changes."""
-
-
-Collection.register(Source)  # the documents of a retrieval set
-
-
-class FileCollection(Collection):
-    """The documents of several files, in order.
-
-    They are tables (`read_table`) with the columns id, text and perhaps title; those whose names
-    end in `.documents` have id, title and text, as in WikiCLIR.
-    """
+class FileCollection(UnjudgedDirectory):
+    """The documents of files of one kind, in order; `.documents` are those of WikiCLIR."""
 
     def __init__(self, paths: list[Path], columns: Mapping[str, str] | None = None):
-        self._columns = columns
+        super().__init__(dict.fromkeys(paths, ""), columns=columns)
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
-        self.paths = paths
+        self.role = TITLED_TEXTS if _kind(paths[0]) == ".documents" else TEXTS
 
-    def documents(self) -> Iterator[Text]:
-        return (text for path in self.paths for _, text in self._records(path))
-
-    def place(self, stream: str, index: int) -> str:
-        records = ((path, line) for path in self.paths for line, _ in self._records(path))
-        path, line = next(itertools.islice(records, index, None))
-        return f"{path}:{line}"
-
-    def metadata(self) -> Iterator[Mapping[str, Any]]:
-        for path in self.paths:
-            role = TITLED_TEXTS if _kind(path) == ".documents" else TEXTS
-            rows = read_table(path, role._replace(others=True), self._columns)
-            yield from (row[-1] for _, row in rows)
+    def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
+        rows, place = super()._rows(path, role)
+        if role is TITLED_TEXTS:
+            rows = ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
+        return rows, place
 
     def fingerprint(self) -> str:
-        if len(self.paths) == 1:
-            return joint_digest(self.paths)
-        return hashlib.sha256("".join(joint_digest([p]) for p in self.paths).encode()).hexdigest()
-
-    def _records(self, path: Path) -> Iterator[tuple[int, Text]]:
-        """Yields (line or row from 1, document)."""
-        if _kind(path) != ".documents":
-            return texts_in(read_table(path, TEXTS, self._columns), in_file(path))
-        rows = read_table(path, TITLED_TEXTS)
-        texts = ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
-        return texts_in(texts, in_file(path))
+        paths = self.files["documents"]
+        if len(paths) == 1:
+            return joint_digest(paths)
+        return hashlib.sha256("".join(joint_digest([p]) for p in paths).encode()).hexdigest()
 
 
 def open_files(path: str | Path, flag: str, columns: str = "") -> FileCollection:
@@ -111,7 +65,7 @@ def open_files(path: str | Path, flag: str, columns: str = "") -> FileCollection
     raise input_error(f"{flag}={path}", reason, _REMEDY)
 
 
-def open_collection(path: str, data: DataSettings) -> Collection | Source:
+def open_collection(path: str, data: DataSettings) -> Source:
     """Opens the files at `path` or, if it is empty, the documents of a retrieval set."""
     if path:
         return open_files(path, "--collection", data.columns)
@@ -125,7 +79,7 @@ def read_ids(path: str | Path) -> list[str]:
     return list(dict.fromkeys(id_of(line, "id", place, n) for n, line in read_lines(path)))
 
 
-def check_ids(collection: Collection, hashes: np.ndarray) -> None:
+def check_ids(collection: Source, hashes: np.ndarray) -> None:
     """Checks that there are documents, each with an id, and so a hash, of its own."""
     if not len(hashes):
         raise input_error(collection.name, "there are no documents", "Check the collection")

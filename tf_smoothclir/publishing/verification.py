@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import subprocess
@@ -17,8 +16,6 @@ import numpy as np
 
 from tf_smoothclir.encoder.description import DESCRIPTION
 from tf_smoothclir.encoder.encoder import Encoder
-from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.training.run_directory import RunDirectory
 
 TOLERANCE = 1e-6  # of the larger of 1 and the number itself
 _NUM_PROBES = 32
@@ -153,19 +150,3 @@ def _arrays(inputs: dict[str, list]) -> dict[str, np.ndarray]:
 def _array(rows: list) -> np.ndarray:
     """`[rows]`, objects of type bytes or numbers; NumPy strings would drop NUL bytes."""
     return np.array(rows, {bytes: object, int: np.int32, list: np.float32}[type(rows[0])])
-
-
-def export_verified(run_dir: str, export_dir: str, *, verify: bool = True, **options) -> list[Path]:
-    """The paths written; `options` are those of `export_run`."""
-    run = RunDirectory.load(run_dir, verify=verify)
-    with Verifier() as verifier:  # both processes import TensorFlow at the same time
-        gc.disable()  # an import makes no garbage, and looking for it takes a fifth of the time
-        from tf_smoothclir.publishing.export import export_run
-        from tf_smoothclir.publishing.export_directory import DIRECTORIES, part_dir
-        from tf_smoothclir.publishing.model_card import model_card_path
-
-        gc.enable()
-        export_dir = make_directory(export_dir or run.path, "--export_dir")
-        version = export_run(run, export_dir, verifier=verifier, **options)
-    parts = [part_dir(export_dir, role) / str(version) for role in DIRECTORIES]
-    return [*filter(Path.is_dir, parts), model_card_path(export_dir, version)]

@@ -16,7 +16,7 @@ JUDGMENTS = [Judgment("q1", "d1", 2), Judgment("q2", "d2", 1)]
 
 def records(source):
     streams = source.queries(), source.documents(), source.judgments(), source.training.queries()
-    return [*map(list, streams), source.splits(), source.name, source.fingerprint()]
+    return [*map(list, streams), source.splits(), source.fingerprint()]
 
 
 @pytest.mark.parametrize("splits", [None, {"q1": "train", "q2": "test"}])

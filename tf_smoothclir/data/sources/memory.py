@@ -21,7 +21,7 @@ from tf_smoothclir.utils.errors import input_error
 class MemorySource(Source):
     """Queries, documents, judgments of a program; record i of a stream is `<stream>[i]`."""
 
-    # Name, languages and fingerprint are those of the files that `write_set` makes of it.
+    # Its languages and fingerprint are those of the files that `write_set` makes of it.
 
     pairs: Iterable[tuple[int, str, str]] = ()  # `sentences` of a set without judgments
     parallel_files: Sequence[Path] = ()  # or the files that have them
@@ -38,7 +38,7 @@ class MemorySource(Source):
         document_language: str = "",
         tokenizer: Tokenizer | None = None,
     ):
-        self.name = set_name("data", query_language, document_language)
+        self.name = set_name("memory", query_language, document_language)
         self.query_language, self.document_language = query_language, document_language
         self._segmented = functools.partial(segmented, tokenizer=tokenizer)
         self.texts = {"queries": queries, "documents": documents}
@@ -66,10 +66,10 @@ class MemorySource(Source):
         return self._texts("documents")
 
     def _texts(self, stream: str) -> Iterator[Text]:
-        code = self.language_of(stream)
-        return (
-            text if text.language else text._replace(language=code) for text in self.texts[stream]
-        )
+        texts, code = self.texts[stream], self.language_of(stream)
+        if not code:
+            return iter(texts)
+        return (text if text.language else text._replace(language=code) for text in texts)
 
     def says_languages(self, stream: str) -> bool:
         """Whether any text of a stream says what language it is in."""
