@@ -20,6 +20,7 @@ from tf_smoothclir.publishing.export_directory import (
     DIRECTORIES,
     MODELS,
     exported_versions,
+    latest_manifest,
     load_part,
     part_dir,
 )
@@ -180,7 +181,7 @@ def pair_id(parts, path, cut_point=0.3, threshold=0.7):
     facts = {**FACTS, "thresholds": (0.2, threshold), "cut_points": cut_points}
     texts = {"query": [b"a"], "document": [b"b"]}
     version = publish_version({"lexical": ExportedFiles(parts.save)}, path, facts, texts)
-    return load_exported_models(path, version).manifest.pair_id
+    return latest_manifest(path, version).pair_id
 
 
 @pytest.mark.usefixtures("no_child_process")

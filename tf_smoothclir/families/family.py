@@ -185,9 +185,11 @@ class Family:
         """Role -> part of an export; `others` are those of families before it."""
         from tf_smoothclir.publishing.exported_models import ROLE, ExportedFiles
 
+        before = others.get(ROLE)
+
         def save(path: Path) -> None:
-            if ROLE in others:
-                others[ROLE].save(path)
+            if before is not None:
+                before.save(path)
             self.save(published, path / self.name)
 
         return {ROLE: ExportedFiles(save)}
