@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -62,6 +63,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: place.get(item.module.__name__, len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """Leaves all that is imported alone: each garbage collection of a test would go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

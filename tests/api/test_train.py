@@ -19,8 +19,6 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.trainer import Interrupted, Trainer
 from tf_smoothclir.utils.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("without_plots")
-
 
 @pytest.fixture(scope="module")
 def source(tiny_dir):
@@ -95,6 +93,7 @@ def test_pairs_and_clicks_are_sets_too(parts, table):
     assert model.evaluate(pairs=pairs).counts["MAP"] == len({query for query, _ in pairs})
 
 
+@pytest.mark.usefixtures("no_child_process")
 def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
     def words(text):  # another one than ours in case, punctuation and length
         return [f"{word} Ab." for word in text.split()]
@@ -126,6 +125,7 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
         sc.train(**parts, **own, tokenizer=str.upper)
 
 
+@pytest.mark.usefixtures("no_child_process")
 @pytest.mark.parametrize("given", ["sentences", "files", "dictionary"])
 def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
     texts = parts["queries"], parts["documents"]

@@ -74,9 +74,7 @@ def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, setting
     assert done.stdout == f"{with_values(settings, results[0].values)}\n"
 
 
-def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
-    searched, settings, tmp_path, without_plots
-):
+def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, settings, tmp_path):
     output_dir, results = searched
     result = train.train(with_values(settings, results[0].values), tmp_path / "run")
     own = read_json(output_dir / "trials" / results[0].id / "metrics.json")

@@ -23,8 +23,6 @@ from tf_smoothclir.training.task_training import trainer_of
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("without_plots")
-
 TEXT = TextSettings(vocabulary_size=30)
 
 
