@@ -23,7 +23,7 @@ from tf_smoothclir.utils.errors import InputError
 PAGE = Path(__file__).resolve().parent.parent.joinpath("docs", "plugins.md").read_text("utf-8")
 NAME, SOURCE = re.search(r'```python title="(\w+)\.py"\n(.*?)```', PAGE, re.DOTALL).groups()
 FLAGS = dict(re.findall(rf"^smoothclir-(\w+) (.*--plugin={NAME}.*)$", PAGE, re.MULTILINE))
-SMALL = {"max_queries": 100, "dim": 4, "negatives": 3, "learning_rate": 0.1}
+SMALL = {"folds": 0, "max_queries": 100, "dim": 4, "negatives": 3, "learning_rate": 0.1}
 REMEDY = f"plug-in {NAME}: the run was made with it"
 
 

@@ -102,7 +102,7 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
     assert tune.tune(settings, search, copy) == results
 
 
-@pytest.mark.parametrize("call", [1, 3])
+@pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
     write, calls = tuner.write_json, itertools.count(1)
