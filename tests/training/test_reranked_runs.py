@@ -147,7 +147,7 @@ def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch,
     assert share == (0 if refused else 10)
 
 
-def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path):
+def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, models, tmp_path):
     again = RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
     again.metrics.unlink()
     shutil.rmtree(again.reranker)
@@ -156,11 +156,17 @@ def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path):
         path.mkdir()
         raise KeyboardInterrupt
 
-    stop = mock.Mock(side_effect=KeyboardInterrupt)
-    for place in ((reranker_learning, "learn", stop), (Reranker, "save", stop_saving)):
-        with mock.patch.object(*place), pytest.raises(KeyboardInterrupt):
-            train(run.settings(), again.path)
-        assert not again.reranker.exists()
+    stop, learned = mock.Mock(side_effect=KeyboardInterrupt), lambda *_, **__: models["reranked"]
+    with mock.patch.object(reranker_learning, "learn", stop), pytest.raises(KeyboardInterrupt):
+        train(run.settings(), again.path)
+    assert not again.reranker.exists()
+    with (
+        mock.patch.object(reranker_learning, "learn_reranker", learned),
+        mock.patch.object(Reranker, "save", stop_saving),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        train(run.settings(), again.path)
+    assert not again.reranker.exists()
     with pytest.raises(InputError, match="has not learned its re-ranker yet"):
         load_models(again)
     train(run.settings(), again.path)
