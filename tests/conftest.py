@@ -26,12 +26,12 @@ pytest_plugins = ["tests.training.fixtures", "tests.published"]
 _ROOT = Path(__file__).resolve().parent.parent
 _PARTS = 4  # of the slow tests
 # Modules that take longest -> their part, so that parts take about as long as each other.
-_LONGEST = {"test_benchmarks": 0, "tuning.test_tune": 3, "extras.distributed.test_workers": 2}
-_LONGEST |= {"papers.li2018.test_training": 3, "test_hostile_cases": 1, "test_real_data": 0}
-_LONGEST |= {"papers.laboratory.test_reproduce_end_to_end": 2, "training.test_resume": 3}
-_LONGEST |= {"papers.yu2020.test_yu2020_end_to_end": 0, "extras.distributed.test_exchange": 1}
-_LONGEST |= {"test_stack_exchange": 1, "two_tower.test_model": 2, "test_choices": 1}
-_DEALT = "tests.test_examples"  # these take a third of the time, and share nothing
+_LONGEST = {"test_stack_exchange": 3, "test_benchmarks": 0, "papers.li2018.test_training": 2}
+_LONGEST |= {"extras.distributed.test_workers": 0, "tuning.test_tune": 1, "test_hostile_cases": 3}
+_LONGEST |= {"test_real_data": 2, "papers.laboratory.test_reproduce_end_to_end": 1}
+_LONGEST |= {"papers.yu2020.test_yu2020_end_to_end": 2, "training.test_resume": 3}
+_LONGEST |= {"two_tower.test_model": 0, "extras.distributed.test_exchange": 1, "test_choices": 1}
+_DEALT = "tests.test_examples"  # its tests take long, and share nothing
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
