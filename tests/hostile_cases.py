@@ -210,5 +210,5 @@ def main(_) -> None:
 if __name__ == "__main__":
     flags.DEFINE_integer("cases", 200, "How many are drawn.", lower_bound=1)
     flags.DEFINE_integer("seed", 7, "Draws other cases.")
-    flags.DEFINE_integer("every", 10, "Flips every byte (1), every tenth (10), ...", lower_bound=1)
+    flags.DEFINE_integer("every", 30, "Flips every byte (1), every tenth (10), ...", lower_bound=1)
     app.run(main)

@@ -155,7 +155,7 @@ def test_ratios_are_taken_round_by_round():
     }
 
 
-def test_reranking(tiny, tmp_path, without_plots):
+def test_reranking(tiny, tmp_path):
     train(tiny(reranker="late_interaction"), tmp_path / "run")
     sizes = {"networks": ["late_interaction", "knrm"], "candidates": 7, "queries": 3}
     (table,) = reranking.measure(run_dir=str(tmp_path / "run"), **sizes)

@@ -3,7 +3,6 @@
 import re
 import shutil
 
-import pytest
 from tensorflow import keras
 
 from tests.lexical.helpers import tokenized
@@ -44,7 +43,6 @@ def learned_files(path):
     return kept
 
 
-@pytest.mark.usefixtures("without_plots")
 def test_nothing_is_chosen_by_the_test_split(tiny, tiny_dir, tmp_path):
     """Hazard: a choice that reads the test split makes every figure too good."""
     rubbish = with_rubbish_for(TEST_QUERIES, shutil.copytree(tiny_dir, tmp_path / "data"))

@@ -14,7 +14,7 @@ from tf_smoothclir.training.train import train
 
 CASES, SEED, EVERY = (
     int(os.environ.get(f"HOSTILE_{name}", default))
-    for name, default in (("CASES", 200), ("SEED", 7), ("EVERY", 10))
+    for name, default in (("CASES", 200), ("SEED", 7), ("EVERY", 30))
 )
 
 
@@ -51,7 +51,7 @@ def test_damage_to_a_run_with_a_re_ranker_its_export_and_its_index_is_an_error(
 
 
 @pytest.mark.slow
-def test_every_tenth_byte_of_small_files(cases):
+def test_every_thirtieth_byte_of_small_files(cases):
     root, made = cases
     small = [case for case in made if not isinstance(case.input, TRAINED)]
     _, failures = run(root, itertools.islice(every_byte(small), 3 % EVERY, None, EVERY))

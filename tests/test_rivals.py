@@ -119,7 +119,7 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
 
 
 def test_a_set_gets_one_page_with_ours_and_the_rivals(
-    in_this_process, monkeypatch, tmp_path, tiny_dir, tiny, without_plots
+    in_this_process, monkeypatch, tmp_path, tiny_dir, tiny
 ):
     run = tmp_path / "run"
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)

@@ -9,7 +9,6 @@ from tensorflow import keras
 
 import tf_smoothclir as sc
 from tests.api.own_objects import PowerLoss, Recorder, SumTower
-from tests.training.fixtures import no_plots
 from tf_smoothclir.settings import given
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
@@ -34,8 +33,7 @@ def own_objects(power=1.5):
 def trained(places):
     """A model of own objects, and the callback that stopped it after two epochs of four."""
     recorder = Recorder(last=2)
-    with no_plots():
-        return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
+    return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
 
 
 def test_callbacks_can_stop_a_run_that_keeps_the_objects_and_is_refused_with_others(

@@ -6,6 +6,7 @@ A command has its own process, as on a terminal, but does not pay for the import
 from __future__ import annotations
 
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -134,4 +135,5 @@ def _run(request: dict) -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    gc.freeze()  # commands need not look through what is imported
     _serve()

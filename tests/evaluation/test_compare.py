@@ -121,6 +121,7 @@ def test_systems_that_cannot_be_compared_are_refused(systems, baseline, message)
         (["x/run.trec", "y/run.trec", "bm25"], ["x/run.trec", "y/run.trec", "bm25"]),
         (["1/x/r", "2/x/r", "2/y/r"], ["1/x/r", "2/x/r", "y/r"]),
         (["a", "a/a", "b/a/a"], ["tmp/a", "tmp/a/a", "b/a/a"]),
+        (["/a", "/b/a"], ["/a", "b/a"]),
     ],
 )
 def test_names_are_the_last_parts_that_tell_runs_apart(paths, names, tmp_path, monkeypatch):

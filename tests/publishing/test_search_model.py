@@ -275,21 +275,26 @@ def test_any_bytes_have_finite_scores(loaded):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "value"),
+    ("bounds", "common"),
     [
-        (exported_search, "_SCORES_PER_STEP", 4 * len(DOCUMENTS)),
-        (exported_search, "_MOST_QUERIES_PER_STEP", 4),
-        (exported_scorers, "_POSTINGS_PER_STEP", 1),
-        (postings, "COMMON", 0.0),
-        (postings, "COMMON", 1.0),
-        (exported_scorers, "_DOCUMENTS_PER_STEP", 50),
+        ({(exported_search, "_SCORES_PER_STEP"): 4 * len(DOCUMENTS)}, 0.0),
+        (
+            {
+                (exported_search, "_MOST_QUERIES_PER_STEP"): 4,
+                (exported_scorers, "_POSTINGS_PER_STEP"): 1,
+                (exported_scorers, "_DOCUMENTS_PER_STEP"): 50,
+            },
+            1.0,
+        ),
     ],
 )
 def test_the_scores_do_not_depend_on_how_they_are_computed(
-    build, parts, towers, monkeypatch, module, name, value
+    build, parts, towers, monkeypatch, bounds, common
 ):
     expected = house_scores(parts("lexical with feedback"), towers)
-    monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(postings, "COMMON", common)
+    for place, value in bounds.items():
+        monkeypatch.setattr(*place, value)
     model = build("lexical with feedback")
     check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
 

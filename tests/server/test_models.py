@@ -72,7 +72,9 @@ def process(export, *more):
             child.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_the_process_once_it_has_answered(two_versions, number):
     with process(two_versions, "--version=1") as (child, address):
         vector = ServingClient(address).encode(["red"])

@@ -82,7 +82,7 @@ def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, m
     assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
 
 
-def test_from_python_binary_judgments_are_enough(tmp_path, without_plots):
+def test_from_python_binary_judgments_are_enough(tmp_path):
     write_set(tmp_path / "set", 1)
     of_files = {"data": tmp_path / "set", "document_language": "fr"}
     numbers = list(map(str, range(10)))

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from tests.training.fixtures import no_plots, run_of, tokenized_by
+from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.interaction import reranker_learning
 from tf_smoothclir.interaction.learning import Learned
@@ -29,9 +29,8 @@ from tf_smoothclir.utils.errors import InputError
 
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
-    with no_plots():
-        settings = tiny(reranker="late_interaction", rerank_depth=5)
-        return run_of(settings, tmp_path_factory.mktemp("reranked") / "run")
+    settings = tiny(reranker="late_interaction", rerank_depth=5)
+    return run_of(settings, tmp_path_factory.mktemp("reranked") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +147,7 @@ def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch,
     assert share == (0 if refused else 10)
 
 
-def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path, without_plots):
+def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, models, tmp_path):
     again = RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
     again.metrics.unlink()
     shutil.rmtree(again.reranker)
@@ -157,11 +156,17 @@ def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, tmp_path, wit
         path.mkdir()
         raise KeyboardInterrupt
 
-    stop = mock.Mock(side_effect=KeyboardInterrupt)
-    for place in ((reranker_learning, "learn", stop), (Reranker, "save", stop_saving)):
-        with mock.patch.object(*place), pytest.raises(KeyboardInterrupt):
-            train(run.settings(), again.path)
-        assert not again.reranker.exists()
+    stop, learned = mock.Mock(side_effect=KeyboardInterrupt), lambda *_, **__: models["reranked"]
+    with mock.patch.object(reranker_learning, "learn", stop), pytest.raises(KeyboardInterrupt):
+        train(run.settings(), again.path)
+    assert not again.reranker.exists()
+    with (
+        mock.patch.object(reranker_learning, "learn_reranker", learned),
+        mock.patch.object(Reranker, "save", stop_saving),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        train(run.settings(), again.path)
+    assert not again.reranker.exists()
     with pytest.raises(InputError, match="has not learned its re-ranker yet"):
         load_models(again)
     train(run.settings(), again.path)

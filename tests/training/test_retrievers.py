@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.fixtures import no_plots, run_of, tokenized_by
+from tests.training.fixtures import run_of, tokenized_by
 from tests.training.test_run_directory import snapshot
 from tests.training.tiny_set import SPLITS, WORDS
 from tf_smoothclir.families import hybrid as hybrid_family
@@ -32,8 +32,7 @@ TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec", "per_query
 def runs(tiny, ranking_runs, tmp_path_factory):
     """Name of a retriever -> a finished run of one epoch with it."""
     path = tmp_path_factory.mktemp("retrievers") / "dense"
-    with no_plots():
-        return {**ranking_runs, "dense": run_of(tiny(epochs=1), path)}
+    return {**ranking_runs, "dense": run_of(tiny(epochs=1), path)}
 
 
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
@@ -90,7 +89,6 @@ stop = mock.Mock(side_effect=KeyboardInterrupt)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_plots")
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
@@ -118,7 +116,6 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     assert snapshot(path) == before
 
 
-@pytest.mark.usefixtures("without_plots")
 @pytest.mark.parametrize(
     ("early", "looks"),
     [([False], []), ([True], [False]), ([], [False]), ([], [True, False]), ([], [])],
@@ -213,7 +210,6 @@ def without_training_pairs(data):
     (data / "en2fr.rel").write_text("\n".join(kept) + "\n")
 
 
-@pytest.mark.usefixtures("without_plots")
 def test_a_dictionary_alone_is_enough(tiny, data, tmp_path):
     without_training_pairs(data)
     path = tmp_path / "en-fr.txt"

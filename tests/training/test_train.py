@@ -23,8 +23,6 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("without_plots")  # but `finished` has them
-
 FULL = {f"full/{name}" for name in COLLECTION_METRICS}
 
 

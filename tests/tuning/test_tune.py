@@ -74,9 +74,7 @@ def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, setting
     assert done.stdout == f"{with_values(settings, results[0].values)}\n"
 
 
-def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(
-    searched, settings, tmp_path, without_plots
-):
+def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, settings, tmp_path):
     output_dir, results = searched
     result = train.train(with_values(settings, results[0].values), tmp_path / "run")
     own = read_json(output_dir / "trials" / results[0].id / "metrics.json")
@@ -104,7 +102,7 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
     assert tune.tune(settings, search, copy) == results
 
 
-@pytest.mark.parametrize("call", [1, 3])
+@pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
     write, calls = tuner.write_json, itertools.count(1)

@@ -102,6 +102,7 @@ def test_invalid_epsilon_is_named(epsilon):
     for use in (SmoothCosineSimilarity, lambda epsilon: smooth_normalize(tf.ones([1, 2]), epsilon)):
         with pytest.raises(ValueError, match=r"epsilon must be .* but is .*Use 1\.0"):
             use(epsilon)
+    assert SmoothCosineSimilarity().epsilon == 1.0
 
 
 @pytest.mark.parametrize(

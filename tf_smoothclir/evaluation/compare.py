@@ -192,7 +192,7 @@ def system_names(paths: Sequence[str | os.PathLike]) -> list[str]:
     for path, parts in zip(paths, parts_of_each):
         if parts_of_each.count(parts) > 1:
             raise input_error(path, "it is given more than once", "Give each run once")
-    return ["/".join(_unique_end(parts, parts_of_each)) for parts in parts_of_each]
+    return [str(Path(*_unique_end(parts, parts_of_each))) for parts in parts_of_each]
 
 
 def _unique_end(parts: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -22,8 +22,6 @@ from tf_smoothclir.training.run_models import ModelsOverSet
 from tf_smoothclir.training.train import train, trainer_of
 from tf_smoothclir.utils.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("without_plots")
-
 TEXT = TextSettings(vocabulary_size=30)
 
 

@@ -76,7 +76,7 @@ def test_a_full_disk_ends_all_cells_and_names_the_one(tmp_path):
             cell_processes._report(QuickCell(tmp_path, "full"), code)
 
 
-def test_a_cell_continues_after_its_data_have_moved(tmp_path, without_plots):
+def test_a_cell_continues_after_its_data_have_moved(tmp_path):
     data_dir = write_tiny_set(tmp_path / "tiny")
     settings = tiny_settings(data_dir, tmp_path / "cache", epochs=1)
     cell = TrainingCell(study_in(tmp_path), settings)

@@ -12,7 +12,7 @@ from tf_smoothclir.papers.li2018.constraints import source_log_likelihood
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.utils.errors import InputError
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_plots")]
+pytestmark = pytest.mark.slow
 
 LSTM = {"tower": "max_lstm", "batching": "bucketed"}
 LINEAR = {"tower": "linear", "token_weights": "idf"}

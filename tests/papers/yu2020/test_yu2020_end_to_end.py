@@ -135,7 +135,7 @@ def test_figure_1_and_tables_1_and_2_need_no_match_pyramid(study, tmp_path):
 
 
 @pytest.mark.parametrize("network", ["knrm", "drmm", "match_pyramid"])
-def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, without_plots, monkeypatch):
+def test_every_network_can_re_rank_words_alone(tiny, tmp_path, network, monkeypatch):
     result = train(tiny(retriever="lexical", reranker=network), tmp_path / "run")
     assert result["reranker"]["network"] == network
     if network == "drmm":
