@@ -215,6 +215,7 @@ def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
     script_validation(monkeypatch, values, metric)  # other metrics stay as they are
     settings = tiny(epochs=len(values), patience=patience, select_metric=metric)
     trainer, model = start(settings, tmp_path / "run")
+    assert trainer.progress.best_epoch == 0  # none yet
     after = note_weights(trainer)
     progress = trainer.train()
     assert (progress.epoch, progress.best_epoch, len(after)) == (epochs, best, epochs)
