@@ -101,8 +101,8 @@ class WordRanker(IndexRanker):
         if not hits:
             return hits
         latest, longest = self._answer(query), self._parts.model.passage_words
-        if latest.asked.constant:
-            hits = [dataclasses.replace(hit, constant=latest.asked.constant) for hit in hits]
+        if constant := latest.asked.constant:
+            hits = [dataclasses.replace(hit, constant=constant) for hit in hits]
         positions, text = self._positions(latest, hits), self._parts.text
         numbers = self.lexical.best_passages(latest.asked.of_passages, positions)
         passages = [
