@@ -23,6 +23,7 @@ from tf_smoothclir.index.halves import export_halves
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import FlatIndex
+from tf_smoothclir.lexical.feedback import FEW_TERMS, TERMS, Similarity
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_lexical import load_lexical
@@ -280,12 +281,16 @@ def test_common_words_are_no_evidence_beside_rarer_ones(opened):
     assert explanation.remainder > 1
 
 
-def test_the_first_hits_by_words_and_feedback_need_no_similarity_of_all(hybrid, monkeypatch):
-    search = hybrid(fused(0.0, 7.0))
+def test_few_words_bound_the_similarity_to_the_first_hits(hybrid, monkeypatch):
+    search, terms = hybrid(fused(0.0, 7.0)), []
     (ranked,) = search.search(["word1 word4"], DOCUMENTS)
-    monkeypatch.setattr(word_ranker.AskedQuery, "_similar", property(pytest.fail))
-    for depth in (1, 4):
+    at_most = Similarity.at_most
+    monkeypatch.setattr(
+        Similarity, "at_most", lambda own, number: terms.append(number) or at_most(own, number)
+    )
+    for depth in (1, 4, DOCUMENTS):
         assert search.search(["word1 word4"], depth) == [ranked[:depth]]
+    assert terms == [FEW_TERMS, FEW_TERMS, TERMS]
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):

@@ -4,11 +4,11 @@ A score is as in evaluation,
 
     score(q, d) = a lexical(q, d) + Σ_v w_v SCS_v(q, d) + feedback weight · similarity(d),
 
-where v are towers, a foreign encoder, or both. Of these, the lexical score and the similarity of
-all documents cost little. Of the SCS, a half of the index tells those of the nearest documents
-nearly, and that no other one is higher than some bound. So the documents that can be among the best
-are known, which are few; only these are scored by their vectors (the threshold algorithm of Fagin,
-Lotem and Naor, PODS 2001). The ranking is exact where those of the halves are, as in flat indexes.
+where v are towers, a foreign encoder, or both. Of each part, the index knows bounds for all
+documents: from bytes instead of numbers, from the heaviest words of feedback, from the score of the
+last of the nearest vectors. So the documents that can be among the best are known, which are few;
+only these are scored (the threshold algorithm of Fagin, Lotem and Naor, PODS 2001). The ranking is
+exact where those of the halves are, as in flat indexes.
 Where ranks are fused, only the best 1,000 documents by their vectors have points for them; a flat
 index finds these exactly.
 """
@@ -26,8 +26,14 @@ from tf_smoothclir.encoder.tokenizer import passage_text
 from tf_smoothclir.hybrid.fusion import DEPTH, Fusion
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.lexical.feedback import Feedback, Similarity, with_feedback
-from tf_smoothclir.lexical.postings import highest
+from tf_smoothclir.lexical.feedback import (
+    FEW_TERMS,
+    TERMS,
+    Feedback,
+    Similarity,
+    with_feedback,
+)
+from tf_smoothclir.lexical.posting_bounds import may_be_best
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
@@ -35,7 +41,6 @@ from tf_smoothclir.search.text_search import IndexRanker, Ranked
 from tf_smoothclir.search.word_explanation import WordExplainer
 
 _FIRST = 100  # documents, the best by words, that show which others can be among the best
-_FEW = 2000  # documents that are scored one by one
 _NEAREST = 1000, 8000  # asked of the dense half; more, where the bound rules out too few others
 
 
@@ -104,7 +109,7 @@ class WordRanker(IndexRanker):
         if constant := latest.asked.constant:
             hits = [dataclasses.replace(hit, constant=constant) for hit in hits]
         positions, text = self._positions(latest, hits), self._parts.text
-        numbers = self.lexical.best_passages(latest.asked.of_passages, positions)
+        numbers = self.lexical.best_passages(latest.asked.words, positions)
         passages = [
             hit.text
             if passage_number is None
@@ -142,11 +147,10 @@ class WordRanker(IndexRanker):
 
 
 class AskedQuery:
-    """Scores of all documents for one query: to rank them, and then to explain hits.
+    """What the index knows of all documents for one query: to rank them, then to explain hits.
 
     Attributes:
         words: `[words]` int32, as `QueryReader` numbers them.
-        of_passages: `[passages]` float32, what words say of passages, or of documents without any.
     """
 
     def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
@@ -161,11 +165,10 @@ class AskedQuery:
             end = begin + half.vectors.shape[1]
             self._vectors[part] = AskedVector(half, weight, vector[begin:end], ranker.fusion)
             begin = end
-        self.of_passages = ranker.lexical.of_passages(self.words)
-        self._lexical = self._of_words()
+        self._lexical = self._bounds_of_words()
         self._fed: Similarity | None = None
         if ranker.feedback is not None:
-            best = self._candidates(self._lexical, ranker.feedback.depth)
+            best = self._candidates(ranker.feedback.depth)
             self._fed = ranker.feedback.similarity(best, _sum(*self.parts(best)))
 
     @property
@@ -186,12 +189,7 @@ class AskedQuery:
         depth = min(depth, allowed)
         if not depth or not (self._vectors or self._lexical.any()):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        positions = self._fed_candidates(depth, mask)
-        if positions is None:
-            known = self._lexical
-            if self._fed is not None:
-                known = with_feedback(known, self._similar, 1.0)
-            positions = self._candidates(known, depth, mask)
+        positions = self._candidates(depth, mask)
         scores = _sum(*self.parts(positions))
         order = np.lexsort((self._ranker.hashes[positions], -scores))[:depth]
         return positions[order], scores[order]
@@ -204,14 +202,24 @@ class AskedQuery:
             for part in ("dense", "encoder")
         ]
         fed = nothing if self._fed is None else self._of_feedback(positions)
-        return self._lexical[positions], *by_vectors, fed
+        return self._of_words(positions), *by_vectors, fed
 
-    def _of_words(self) -> np.ndarray:
-        """Share of words in the score of each document, `[documents]` float32."""
-        scores = self._ranker.lexical.postings.best(self.of_passages)
+    def _bounds_of_words(self) -> np.ndarray:
+        """Bounds of the share of words in scores, `[documents]` float32; by ranks, the share."""
+        ranker, bounds = self._ranker, self._ranker.lexical.bounds(self.words)
+        if ranker.fusion.by_ranks:
+            scores = functools.partial(ranker.lexical.scores, self.words)
+            first, _ = may_be_best(bounds, scores, min(DEPTH, len(bounds)))
+            of_first, bounds[:] = scores(first), 0
+            bounds[first] = of_first
+            bounds = ranker.fusion.points(bounds[np.newaxis])[0]
+        return ranker.of_lexical * bounds
+
+    def _of_words(self, positions: np.ndarray) -> np.ndarray:
+        """Share of words in the scores of some documents, `[positions]` float32."""
         if self._ranker.fusion.by_ranks:
-            scores = self._ranker.fusion.points(scores[np.newaxis])[0]
-        return self._ranker.of_lexical * scores
+            return self._lexical[positions]
+        return self._ranker.of_lexical * self._ranker.lexical.scores(self.words, positions)
 
     def _of_vectors(self, own: AskedVector, positions: np.ndarray) -> np.ndarray:
         """Share of vectors in the scores of some documents, `[positions]` float32."""
@@ -221,71 +229,49 @@ class AskedQuery:
 
     def _of_feedback(self, positions: np.ndarray) -> np.ndarray:
         """Share of feedback in the scores of some documents, `[positions]` float32."""
-        if "_similar" in vars(self) or len(self._fed.lifted) > _FEW:
-            return self._similar[positions]
-        return self._fed.of(positions) * self._weight
+        return self._fed.of(positions) * np.float32(self._ranker.feedback.weight)
 
-    @property
-    def _weight(self) -> np.float32:
-        return np.float32(self._ranker.feedback.weight)
+    def _without_vectors(self, positions: np.ndarray) -> np.ndarray:
+        """Shares of words and feedback in the scores of some documents, `[positions]` float32."""
+        words = self._of_words(positions)
+        return words if self._fed is None else words + self._of_feedback(positions)
 
-    @functools.cached_property
-    def _similar(self) -> np.ndarray:
-        """Share of feedback in the score of each document, `[documents]` float32."""
-        similar = np.zeros(len(self._lexical), np.float32)
-        self._fed.add_to(similar)
-        similar *= self._weight
-        return similar
-
-    def _fed_candidates(self, depth: int, mask: np.ndarray | None) -> np.ndarray | None:
-        """Documents that include the best `depth` by words and feedback; None if that is not known.
-
-        Who begins the ranking by words nearly always begins that with feedback, so bounds of what
-        feedback adds rule out nearly all others.
-        """
-        fed = self._fed
-        if fed is None or self._vectors or len(fed.lifted) > _FEW:
-            return None
-        lifted = fed.lifted if mask is None else fed.lifted[mask[fed.lifted]]
-        if len(lifted) < depth:
-            return None
-        least = np.partition(self._lexical[lifted], -depth)[-depth] + self._weight * fed.highest
-        bounds = with_feedback(self._lexical, fed.at_most(), self._weight)
-        candidates = np.flatnonzero(bounds >= least)
-        candidates = candidates if mask is None else candidates[mask[candidates]]
-        return candidates if len(candidates) <= _FEW else None
-
-    def _candidates(
-        self, known: np.ndarray, depth: int, mask: np.ndarray | None = None
-    ) -> np.ndarray:
+    def _candidates(self, depth: int, mask: np.ndarray | None = None) -> np.ndarray:
         """Documents that include the best `depth`, and all that equal the last of them.
 
         Args:
-            known: `[documents]` float32, the scores without the part of the vectors.
             mask: `[documents]` bool, at least `depth` that may be found; None for all.
         """
+        known, first = self._lexical, np.zeros(0, np.int64)
+        if (fed := self._fed) is not None:
+            first = fed.lifted if mask is None else fed.lifted[mask[fed.lifted]]
+            # Who begins the ranking without feedback nearly always begins that with feedback.
+            similarities = fed.at_most(FEW_TERMS if len(first) >= depth else TERMS)
+            known = with_feedback(known, similarities, self._ranker.feedback.weight)
         # Of an empty vector every SCS is 0.
         asked = [vector for vector in self._vectors.values() if vector.vector.any()]
-        if self._ranker.fusion.by_ranks:
-            points = (vector.weight * vector.points for vector in asked)
-            return _highest(sum(points, known), depth, mask)
-        if not asked:
-            return _highest(known, depth, mask)
         # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
         products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
-        lost = 2.0**-22 * (products + float(np.abs(known).max()))
-        allowed = len(known) if mask is None else np.count_nonzero(mask)
+        lost = 2.0**-22 * (products + float(known.max(initial=0)))
+        if not asked:
+            return may_be_best(known, self._without_vectors, depth, mask, first, lost)[0]
+        if self._ranker.fusion.by_ranks:
+            points = sum(vector.weight * vector.points for vector in asked)
+            return may_be_best(
+                known + points,
+                lambda positions: self._without_vectors(positions) + points[positions],
+                *(depth, mask, first, lost),
+            )[0]
         for nearest in _NEAREST:
-            bounds = sum((vector.bounds(nearest) for vector in asked), known)  # no score is higher
-            best = _highest(bounds, min(max(depth, _FIRST), allowed), mask)
-            least = np.partition(_about(asked, known, best), -depth)[-depth] - lost
-            may_be_among = bounds >= least - lost
-            others = np.flatnonzero(may_be_among if mask is None else may_be_among & mask)
-            if len(others) <= nearest:
+            positions, least = may_be_best(
+                sum((vector.bounds(nearest) for vector in asked), known),
+                lambda positions: _about(asked, self._without_vectors(positions), positions),
+                *(depth, mask, first, lost),
+                looked_at=_FIRST,
+            )
+            if len(positions) <= nearest:
                 break
-        positions = np.unique(np.concatenate([best, others]))
-        sums = _about(asked, known, positions)
-        return positions[sums >= np.partition(sums, -depth)[-depth] - lost]
+        return positions[_about(asked, known[positions], positions) >= least]
 
 
 class AskedVector:
@@ -318,17 +304,10 @@ class AskedVector:
 
 
 def _about(asked: Sequence[AskedVector], known: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The whole scores of some documents, nearly: in float32."""
-    products = (vector.weight * vector.half.about(vector.vector, positions) for vector in asked)
-    return sum(products, known[positions])
-
-
-def _highest(scores: np.ndarray, depth: int, mask: np.ndarray | None) -> np.ndarray:
-    """The places of the highest scores of those that may be found; see `highest`."""
-    if mask is None:
-        return highest(scores, depth)
-    allowed = np.flatnonzero(mask)
-    return allowed[highest(scores[allowed], depth)]
+    """What is known of some documents, with their scores by vectors, nearly: in float32."""
+    return sum(
+        (vector.weight * vector.half.about(vector.vector, positions) for vector in asked), known
+    )
 
 
 def _sum(lexical: np.ndarray, dense: np.ndarray, encoder: np.ndarray, fed: np.ndarray):
