@@ -141,9 +141,13 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)
-    for first, nearest in ((1, (1, 2)), (100, (1000, 8000)), (1, (3, 30))):
+    for first, *bounding in (
+        (1, (1, 1), (2, 2)),
+        (100, (8, 1000), (64, 8000)),
+        (1, (8, 3), (9, 30)),
+    ):
         monkeypatch.setattr(word_ranker, "_FIRST", first)
-        monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
+        monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
         check_ranks(hybrid(fusion), *expected)
 
 
@@ -153,7 +157,7 @@ def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypa
 )
 def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, share):
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
-    monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
+    monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
     search = hybrid(fusion)
     queries = ["word1 word4", "word8", "mot3 word0 word0"]
     mask = np.random.default_rng(7).random(DOCUMENTS) < share
@@ -198,7 +202,7 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
 
         monkeypatch.setattr(Ranker, method.__name__, counted)
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
-    monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
+    monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
     assert search.search(["word1 word4"], 3) == [expected]
     assert 3 <= len(read) < DOCUMENTS / 2
 

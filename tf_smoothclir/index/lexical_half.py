@@ -198,8 +198,12 @@ class LexicalIndex:
     def best_passages(self, words: np.ndarray, documents: np.ndarray) -> list[int | None]:
         """The best passage of some documents by its number from 0; None where there is but one."""
         passages, rows = self.passages_of(documents)
-        of_each = np.split(self._scores_of(words, rows), np.cumsum(passages)[:-1])
-        return [int(scores.argmax()) if len(scores) > 1 else None for scores in of_each]
+        rows = rows[np.repeat(passages > 1, passages)]
+        scores, numbers, begin = self._scores_of(words, rows), [None] * len(documents), 0
+        for place in np.flatnonzero(passages > 1):
+            end = begin + passages[place]
+            numbers[place], begin = int(scores[begin:end].argmax()), end
+        return numbers
 
     def passages_of(self, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How many passages some documents have, and the rows of all of these."""

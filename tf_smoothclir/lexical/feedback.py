@@ -151,13 +151,22 @@ class Similarity:
     @functools.cached_property
     def highest(self) -> np.float32:
         """The similarity of the first documents."""
-        return self._of(self.lifted).max()
+        return self._sums(self.lifted).max()
 
     def of(self, documents: np.ndarray) -> np.ndarray:
         """The similarity of some documents, `[documents]` float32: the numbers of `add_to`."""
-        return np.where(np.isin(documents, self.lifted), self.highest, self._of(documents))
+        new = documents[self._known[documents] == 0]
+        self._known[new] = self._sums(new)
+        return self._known[documents]
 
-    def _of(self, documents: np.ndarray) -> np.ndarray:
+    @functools.cached_property
+    def _known(self) -> np.ndarray:
+        """Similarities that were asked for, `[documents]` float32; 0 for others."""
+        known = np.zeros(self.feedback.postings.rows, np.float32)
+        known[self.lifted] = self.highest
+        return known
+
+    def _sums(self, documents: np.ndarray) -> np.ndarray:
         vectors, common = self.feedback.vectors, self.feedback.postings.common
         return vectors.sums(documents, self.words, self.weights, common)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from tf_smoothclir.lexical.postings import Postings, SparseRows, are_common, highest
+from tf_smoothclir.lexical.postings import Postings, SparseRows, are_common, highest, places_among
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
@@ -56,8 +56,8 @@ class PostingBounds(Postings):
     def _add_levels(self, sums: np.ndarray, words: Sequence[int], weights: np.ndarray) -> None:
         words = np.asarray(words, np.int64)
         try:
-            places = np.searchsorted(self.common, words)
-            is_common = np.append(self.common, -1)[places] == words
+            places = places_among(self.common, words)
+            is_common = places >= 0
             for place, weight in zip(places[is_common], weights.astype(sums.dtype)[is_common]):
                 row = self.common_values[place]
                 sums += row if weight == 1 else np.multiply(row, weight, dtype=sums.dtype)
@@ -130,7 +130,7 @@ def may_be_best(
     scores: Callable[[np.ndarray], np.ndarray],
     depth: int,
     mask: np.ndarray | None = None,
-    first: np.ndarray | tuple = (),
+    first: np.ndarray | Sequence[int] = (),
     lost: float = 0.0,
     looked_at: int = 0,
 ) -> tuple[np.ndarray, float]:
@@ -148,7 +148,8 @@ def may_be_best(
     """
     allowed = len(bounds) if mask is None else np.count_nonzero(mask)
     best = _highest(bounds, min(max(depth, looked_at), allowed), mask)
-    best = np.union1d(best, np.asarray(first, np.int64))
+    if len(first):
+        best = np.union1d(best, first)
     least = np.partition(scores(best), -depth)[-depth] - 2 * lost
     may_be_among = bounds >= least
     return np.flatnonzero(may_be_among if mask is None else may_be_among & mask), least

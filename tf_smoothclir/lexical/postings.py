@@ -54,10 +54,12 @@ class SparseRows:
             weights: `[words]` float32.
             common: The common words of the postings, which they add up first.
         """
+        if not len(rows):
+            return np.zeros(0, np.float32)
         # Words by their place, from 1; 0 for all others.
         places = np.zeros(words[-1] + 2 if len(words) else 1, np.int32)
         places[words] = np.arange(1, len(words) + 1)
-        sums, is_rare = np.zeros((2, len(rows)), np.float32), ~np.isin(words, common)
+        sums, is_rare = np.zeros((2, len(rows)), np.float32), places_among(common, words) < 0
         for first in range(0, len(rows), _ROWS):
             begins, ends = (
                 self.ends[rows[first : first + _ROWS]],
@@ -169,9 +171,8 @@ class Postings:
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
         try:
-            places = np.searchsorted(self.common, words)
-            # -1, which is no word, stands after the last one for words beyond it.
-            is_common = np.append(self.common, -1)[places] == words
+            places = places_among(self.common, words)
+            is_common = places >= 0
             common = list(zip(places[is_common].tolist(), weights[is_common]))
             for begin in range(0, self.rows if common else 0, _BLOCK):
                 block = slice(begin, begin + _BLOCK)
@@ -205,6 +206,13 @@ def lexical_rows(
     """
     postings = Postings.of(impacts, firsts)
     return lambda query_rows: postings.sums(queries[query_rows])
+
+
+def places_among(common: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The places of words among the common ones, `[words]` int; -1 for others."""
+    places = np.searchsorted(common, words)
+    # -1, which is no word, stands after the last one for words beyond it.
+    return np.where(np.append(common, -1)[places] == words, places, -1)
 
 
 def are_common(lengths: np.ndarray, rows: int) -> np.ndarray:

@@ -40,8 +40,10 @@ from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_w
 from tf_smoothclir.search.text_search import IndexRanker, Ranked
 from tf_smoothclir.search.word_explanation import WordExplainer
 
-_FIRST = 100  # documents, the best by words, that show which others can be among the best
-_NEAREST = 1000, 8000  # asked of the dense half; more, where the bound rules out too few others
+_FIRST = 100  # documents, the best by bounds, that show which others can be among the best
+# Words of feedback, and nearest documents of each half with vectors, that bound the scores of
+# others; more, where they leave more documents than the second number.
+_BOUNDING = (FEW_TERMS, 1000), (TERMS, 8000)
 
 
 class _Answer(NamedTuple):
@@ -166,6 +168,7 @@ class AskedQuery:
             self._vectors[part] = AskedVector(half, weight, vector[begin:end], ranker.fusion)
             begin = end
         self._lexical = self._bounds_of_words()
+        self._known = np.zeros_like(self._lexical)  # scores by words; 0 where nobody asked
         self._fed: Similarity | None = None
         if ranker.feedback is not None:
             best = self._candidates(ranker.feedback.depth)
@@ -219,7 +222,9 @@ class AskedQuery:
         """Share of words in the scores of some documents, `[positions]` float32."""
         if self._ranker.fusion.by_ranks:
             return self._lexical[positions]
-        return self._ranker.of_lexical * self._ranker.lexical.scores(self.words, positions)
+        new = positions[self._known[positions] == 0]
+        self._known[new] = self._ranker.of_lexical * self._ranker.lexical.scores(self.words, new)
+        return self._known[positions]
 
     def _of_vectors(self, own: AskedVector, positions: np.ndarray) -> np.ndarray:
         """Share of vectors in the scores of some documents, `[positions]` float32."""
@@ -231,47 +236,44 @@ class AskedQuery:
         """Share of feedback in the scores of some documents, `[positions]` float32."""
         return self._fed.of(positions) * np.float32(self._ranker.feedback.weight)
 
-    def _without_vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Shares of words and feedback in the scores of some documents, `[positions]` float32."""
-        words = self._of_words(positions)
-        return words if self._fed is None else words + self._of_feedback(positions)
-
     def _candidates(self, depth: int, mask: np.ndarray | None = None) -> np.ndarray:
         """Documents that include the best `depth`, and all that equal the last of them.
 
         Args:
             mask: `[documents]` bool, at least `depth` that may be found; None for all.
         """
-        known, first = self._lexical, np.zeros(0, np.int64)
-        if (fed := self._fed) is not None:
+        fed, first = self._fed, np.zeros(0, np.int64)
+        if fed is not None:  # who begins the ranking without feedback begins that with feedback
             first = fed.lifted if mask is None else fed.lifted[mask[fed.lifted]]
-            # Who begins the ranking without feedback nearly always begins that with feedback.
-            similarities = fed.at_most(FEW_TERMS if len(first) >= depth else TERMS)
-            known = with_feedback(known, similarities, self._ranker.feedback.weight)
         # Of an empty vector every SCS is 0.
         asked = [vector for vector in self._vectors.values() if vector.vector.any()]
-        # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
-        products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
-        lost = 2.0**-22 * (products + float(known.max(initial=0)))
-        if not asked:
-            return may_be_best(known, self._without_vectors, depth, mask, first, lost)[0]
-        if self._ranker.fusion.by_ranks:
-            points = sum(vector.weight * vector.points for vector in asked)
-            return may_be_best(
-                known + points,
-                lambda positions: self._without_vectors(positions) + points[positions],
-                *(depth, mask, first, lost),
-            )[0]
-        for nearest in _NEAREST:
+        for terms, nearest in _BOUNDING if len(first) >= depth or not fed else _BOUNDING[1:]:
+            bounds = sum((vector.bounds(nearest) for vector in asked), self._lexical)
+            if fed is not None:
+                weight = self._ranker.feedback.weight
+                bounds = with_feedback(bounds, fed.at_most(terms), weight)
+            # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
+            products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
+            lost = 2.0**-22 * (products + float(bounds.max(initial=0)))
             positions, least = may_be_best(
-                sum((vector.bounds(nearest) for vector in asked), known),
-                lambda positions: _about(asked, self._without_vectors(positions), positions),
+                bounds,
+                lambda positions: self._about(asked, self._of_words(positions), positions),
                 *(depth, mask, first, lost),
-                looked_at=_FIRST,
+                looked_at=_FIRST if asked else 0,
             )
             if len(positions) <= nearest:
                 break
-        return positions[_about(asked, known[positions], positions) >= least]
+        if not (asked or fed):
+            return positions
+        return positions[self._about(asked, self._lexical[positions], positions) >= least]
+
+    def _about(
+        self, asked: Sequence[AskedVector], of_words: np.ndarray, positions: np.ndarray
+    ) -> np.ndarray:
+        """Scores of some documents, nearly, with this share of words; `[positions]` float32."""
+        of_vectors = (vector.weight * vector.about(positions) for vector in asked)
+        scores = sum(of_vectors, of_words)
+        return scores if self._fed is None else scores + self._of_feedback(positions)
 
 
 class AskedVector:
@@ -287,12 +289,20 @@ class AskedVector:
         Args:
             number: Of nearest documents to ask for; kept, as both rankings need them.
         """
+        if self._fusion.by_ranks:
+            return self.weight * self.points
         if self._asked < number:
             self._near, self._asked = self.half.nearest(self.vector, number), number
         near = self._near
         bounds = np.full(self.half.documents, max(near.others, -1.0), np.float32)
         bounds[near.positions] = near.scores + near.error
         return self.weight * bounds
+
+    def about(self, positions: np.ndarray) -> np.ndarray:
+        """What the part says of some documents, nearly: in float32."""
+        if self._fusion.by_ranks:
+            return self.points[positions]
+        return self.half.about(self.vector, positions)
 
     @functools.cached_property
     def points(self) -> np.ndarray:
@@ -301,13 +311,6 @@ class AskedVector:
         ((best, scores),) = self.half.rank(self.vector[np.newaxis], DEPTH)
         points[best] = self._fusion.points(scores[np.newaxis])[0]
         return points
-
-
-def _about(asked: Sequence[AskedVector], known: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """What is known of some documents, with their scores by vectors, nearly: in float32."""
-    return sum(
-        (vector.weight * vector.half.about(vector.vector, positions) for vector in asked), known
-    )
 
 
 def _sum(lexical: np.ndarray, dense: np.ndarray, encoder: np.ndarray, fed: np.ndarray):
