@@ -286,7 +286,7 @@ def test_bounds_are_the_next_higher_byte_in_lists_of_blocks(size, block, monkeyp
     assert bounds.rare.values.tolist() == [1, 1, 18]  # 0.5, 0.25 and 9, in steps of 0.5
     for asked in np.vstack([np.diag([0, 2, 3, 1, 1]), [0, 2, 1, 1, 3], [0, 400, 0, 0, 9]]):
         words = np.flatnonzero(asked)
-        assert bounds.of_rows(words, asked[words]).tolist() == (levels @ asked / 2).tolist()
+        assert bounds.of_documents(words, asked[words]).tolist() == (levels @ asked / 2).tolist()
         scores = np.ones(8, np.float32)
         bounds.add_to(scores, words, asked[words] / 4)
         assert scores.tolist() == (1 + levels @ asked / 8).tolist()

@@ -185,7 +185,7 @@ class LexicalIndex:
         Args:
             words: `[words]` int, of a query, as `QueryReader` numbers them.
         """
-        return self._bounds.best(self._bounds.of_rows(*_counted(words)))
+        return self._bounds.of_documents(*_counted(words))
 
     def scores(self, words: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """The scores of some documents, each that of its best passage, `[documents]` float32."""

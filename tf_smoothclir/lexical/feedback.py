@@ -177,9 +177,9 @@ class Similarity:
         """
         heaviest = np.argsort(-self.weights, kind="stable")
         some = np.sort(heaviest[:terms])
-        bounds = np.zeros(self.feedback.postings.rows, np.float32)
+        others = np.linalg.norm(self.weights[heaviest[terms:]]) + _ROUNDING
+        bounds = np.full(self.feedback.postings.rows, others, np.float32)
         self.feedback.postings.add_to(bounds, self.words[some], self.weights[some])
-        bounds += np.float32(np.linalg.norm(self.weights[heaviest[terms:]]) + _ROUNDING)
         bounds[self.lifted] = self.highest + _ROUNDING
         return bounds
 

@@ -19,6 +19,7 @@ from tf_smoothclir.utils.errors import input_error
 BLOCK = 1 << 16  # rows, whose numbers within the block take two bytes
 _LEVELS = 255
 _ROUNDING = 2.0**-12  # more than a sum of 4,096 float32 loses
+_ROUNDING_OF_SUMS = 2.0**-22  # more than a sum of the few parts of a score loses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +42,13 @@ class PostingBounds(Postings):
         """Number of words."""
         return len(self.rare) // self.blocks
 
-    def of_rows(self, words: Sequence[int], weights: Sequence[float]) -> np.ndarray:
-        """Bounds of Σ_w n(w, q) impact(w, d) of all rows, `[rows]` float32; counts are whole."""
+    def of_documents(self, words: Sequence[int], weights: Sequence[float]) -> np.ndarray:
+        """Bounds of Σ_w n(w, q) impact(w, d), `[documents]` float32; counts are whole."""
         weights = np.asarray(weights, np.int64)
         small = weights.sum() * _LEVELS <= np.iinfo(np.uint16).max
         levels = np.zeros(self.rows, np.uint16 if small else np.uint32)
         self._add_levels(levels, words, weights)
-        return np.multiply(levels, np.float32(self.step), dtype=np.float32)
+        return np.multiply(self.best(levels), np.float32(self.step), dtype=np.float32)
 
     def add_to(self, scores: np.ndarray, words: Sequence[int], weights: Sequence[float]) -> None:
         """Adds bounds of the words of one query to `[rows]` float32, each times its weight."""
@@ -138,7 +139,7 @@ def may_be_best(
 
     Args:
         bounds: `[documents]` float32, which no score exceeds.
-        scores: Positions -> scores, off by no more than `lost`, as are the bounds.
+        scores: Positions -> scores, off by no more than `lost` and rounding, as are the bounds.
         mask: `[documents]` bool, at least `depth` that may be found; None for all.
         first: Positions of some that are likely to be among the best.
         looked_at: How many have their scores computed to rule out others, at least `depth`.
@@ -150,6 +151,7 @@ def may_be_best(
     best = _highest(bounds, min(max(depth, looked_at), allowed), mask)
     if len(first):
         best = np.union1d(best, first)
+    lost += _ROUNDING_OF_SUMS * float(np.abs(bounds[best]).max(initial=0))
     least = np.partition(scores(best), -depth)[-depth] - 2 * lost
     may_be_among = bounds >= least
     return np.flatnonzero(may_be_among if mask is None else may_be_among & mask), least

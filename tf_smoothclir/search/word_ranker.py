@@ -190,7 +190,7 @@ class AskedQuery:
         """
         allowed = len(self._lexical) if mask is None else np.count_nonzero(mask)
         depth = min(depth, allowed)
-        if not depth or not (self._vectors or self._lexical.any()):
+        if not depth or not (self._vectors or self._lexical.max() > 0):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         positions = self._candidates(depth, mask)
         scores = _sum(*self.parts(positions))
@@ -222,7 +222,7 @@ class AskedQuery:
         """Share of words in the scores of some documents, `[positions]` float32."""
         if self._ranker.fusion.by_ranks:
             return self._lexical[positions]
-        new = positions[self._known[positions] == 0]
+        new = positions[(self._known[positions] == 0) & (self._lexical[positions] != 0)]
         self._known[new] = self._ranker.of_lexical * self._ranker.lexical.scores(self.words, new)
         return self._known[positions]
 
@@ -252,13 +252,12 @@ class AskedQuery:
             if fed is not None:
                 weight = self._ranker.feedback.weight
                 bounds = with_feedback(bounds, fed.at_most(terms), weight)
-            # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
+            # What products of vectors no longer than 1 may lose in float32.
             products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
-            lost = 2.0**-22 * (products + float(bounds.max(initial=0)))
             positions, least = may_be_best(
                 bounds,
                 lambda positions: self._about(asked, self._of_words(positions), positions),
-                *(depth, mask, first, lost),
+                *(depth, mask, first, 2.0**-22 * products),
                 looked_at=_FIRST if asked else 0,
             )
             if len(positions) <= nearest:
