@@ -100,7 +100,9 @@ def write_postings(directory: Path, name: str, rows: SparseRows, lengths: np.nda
 
 def open_postings(directory: Path, name: str, rows: int) -> PostingBounds:
     """Opens what `write_postings` wrote."""
-    (step,) = map_array(directory / f"{name}.step", "<f4", (1,))
+    if not (of_step := directory / f"{name}.step").is_file():
+        raise unfit(of_step)  # an index of before there were bounds
+    (step,) = map_array(of_step, "<f4", (1,))
     ends = np.fromfile(directory / f"{name}.ends", "<i8")
     common = np.fromfile(directory / f"{name}.common", "<i4")
     path = directory / f"{name}.ids"
