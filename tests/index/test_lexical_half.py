@@ -12,18 +12,12 @@ from tf_smoothclir.index import builder, sparse_files
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.index.lexical_half import LexicalHalf
-from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
-
-
-def arrays(postings):
-    rare = postings.rare
-    parts = rare.ends, rare.ids, rare.values, postings.common, postings.common_values
-    return *parts, postings.firsts
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +36,14 @@ def index(ranking_exports, tmp_path_factory):
 @pytest.mark.parametrize(
     "file",
     [
-        *("impacts.ids", "impacts.common", "impacts.ends", "vectors.values", "vectors.offsets"),
-        *("passages", "terms.ids", "../documents/text.offsets", "../documents/hashes"),
+        *("impacts.ids", "impacts.common", "impacts.ends", "impact_rows.offsets"),
+        *(
+            "vectors.offsets",
+            "passages",
+            "terms.ids",
+            "../documents/text.offsets",
+            "../documents/hashes",
+        ),
     ],
 )
 def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, file, value):
@@ -64,10 +64,11 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
 
 
 def search(index):
-    for words in np.arange(1, len(index.half("lexical").postings.rare))[:, np.newaxis]:
-        half = index.half("lexical")
-        scores = half.postings.best(half.of_passages(words))
-        half.feedback(5.0).added_to(scores[np.newaxis])
+    half = index.half("lexical")
+    for words in np.arange(1, half.impacts.shape[1])[:, np.newaxis]:
+        bounds = half.bounds(words)
+        similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + bounds)
+        similarity.at_most(TERMS)
     return [index.documents[place] for place in range(len(index))]
 
 
@@ -85,19 +86,34 @@ def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, mo
     texts = [text.text for text in collection.documents()]
     words = parts.document_reader.batch(texts)
     passages = model.passages(words)
-    expected = Postings.of(model.impacts(passages, parts.spelling), passages.firsts)
+    impacts, half_of_index = model.impacts(passages, parts.spelling), index.half("lexical")
+    expected = Postings.of(impacts, passages.firsts)
     assert expected.rows > 2 * expected.documents - 2  # documents of three words
-    for found, own in zip(arrays(index.half("lexical").postings), arrays(expected)):
-        np.testing.assert_array_equal(found, own)
-    scores = np.random.default_rng(1).random((3, len(texts)), np.float32)
-    expected = Feedback.of(tf_idf(words.matrix()), 5.0).added_to(scores)
-    np.testing.assert_array_equal(index.half("lexical").feedback(5.0).added_to(scores), expected)
+    assert (half_of_index.impacts != impacts).nnz == 0
+    for asked in np.random.default_rng(2).integers(0, impacts.shape[1], (20, 3)):
+        of_rows = expected.of_rows(*np.unique(asked[asked > 0], return_counts=True))
+        scores = half_of_index.scores(asked, np.arange(len(texts)))
+        np.testing.assert_array_equal(scores, expected.best(of_rows))
+        bounds = half_of_index.bounds(asked)
+        assert (scores <= bounds).all()
+        assert (bounds - scores <= 3.01 * impacts.max() / 255).all()
+        assert ((bounds == 0) == (scores == 0)).all()
+        firsts = np.split(of_rows, passages.firsts[1:-1])
+        best = [int(own.argmax()) if len(own) > 1 else None for own in firsts]
+        assert half_of_index.best_passages(asked, np.arange(len(texts))) == best
+    feedback, scores = Feedback.of(tf_idf(words.matrix()), 5.0), np.arange(len(texts), dtype="f4")
+    expected = feedback.similarity(np.arange(len(texts)), scores)
+    of_index = half_of_index.feedback(5.0).similarity(np.arange(len(texts)), scores)
+    similarities = expected.of(np.arange(len(texts)))
+    np.testing.assert_array_equal(of_index.of(np.arange(len(texts))), similarities)
+    for terms in (1, TERMS):
+        assert (similarities <= of_index.at_most(terms)).all()
     assert index.half("dense") is None
     assert list(index.manifest.halves) == ["lexical"]
     assert f"{index.manifest.halves['lexical']['impacts']} impacts of query words" in str(
         index.manifest
     )
-    assert not list((tmp_path / "index").rglob("*_rows.*"))  # of the time of building
+    assert not list((tmp_path / "index").rglob("count_rows.*"))  # of the time of building
 
     # What an update takes from there is what a new index would have.
     documents = list(collection.documents())

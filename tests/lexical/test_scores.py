@@ -17,11 +17,13 @@ from tests.lexical.helpers import counts, words
 from tests.small_world import random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.encoder.word_evidence import NAMES
+from tf_smoothclir.lexical import posting_bounds
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.postings import Postings, filled_postings, highest, lexical_rows
+from tf_smoothclir.lexical.posting_bounds import filled_bounds, may_be_best
+from tf_smoothclir.lexical.postings import Postings, SparseRows, highest, lexical_rows
 from tf_smoothclir.lexical.psq import PsqSettings, impacts
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
@@ -253,23 +255,69 @@ IMPACTS[[2, 7], 2] = [0.5, 0.25]
 IMPACTS[5, 4] = 9
 
 
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product(size):
-    chunks = [sp.csr_array(IMPACTS[begin : begin + size]) for begin in range(0, 8, size)]
-    lengths = np.count_nonzero(IMPACTS, axis=0)
-    in_chunks = filled_postings(chunks, lengths, 8, lambda name, kind, shape: np.zeros(shape, kind))
+def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product():
     queries = np.vstack([np.diag([0, 2, 3, 1, 1]), [0, 2, 1, 1, 3]]).astype(np.float32)
-    for postings in (in_chunks, Postings.of(sp.csr_array(IMPACTS))):
-        assert postings.common.tolist() == [1, 3]
-        assert postings.common_values.tolist() == IMPACTS[:, [1, 3]].T.tolist()
-        assert np.diff(postings.rare.ends).tolist() == [0, 0, 2, 0, 1]
-        assert postings.rare.ids.tolist() == [2, 7, 5]
-        assert postings.rare.values.tolist() == [0.5, 0.25, 9]
-        found = postings.sums(sp.csr_array(queries))
-        assert found.dtype == np.float32
-        assert found.tolist() == (queries @ IMPACTS.T).tolist()  # quarters: every sum is exact
+    postings = Postings.of(sp.csr_array(IMPACTS))
+    assert postings.common.tolist() == [1, 3]
+    assert postings.common_values.tolist() == IMPACTS[:, [1, 3]].T.tolist()
+    assert np.diff(postings.rare.ends).tolist() == [0, 0, 2, 0, 1]
+    assert postings.rare.ids.tolist() == [2, 7, 5]
+    assert postings.rare.values.tolist() == [0.5, 0.25, 9]
+    found = postings.sums(sp.csr_array(queries))
+    assert found.dtype == np.float32
+    assert found.tolist() == (queries @ IMPACTS.T).tolist()  # quarters: every sum is exact
     impacts = np.array([[1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]], np.float32).T
     assert Postings.of(sp.csr_array(impacts)).common.tolist() == [0]  # 3 / 8, and 2 / 8
+
+
+@pytest.mark.parametrize("block", [3, 8, 1 << 16])
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_bounds_are_the_next_higher_byte_in_lists_of_blocks(size, block, monkeypatch):
+    monkeypatch.setattr(posting_bounds, "BLOCK", block)
+    chunks = [sp.csr_array(IMPACTS[begin : begin + size]) for begin in range(0, 8, size)]
+    parts = np.split(IMPACTS, range(block, 8, block))
+    lengths = np.stack([np.count_nonzero(part, axis=0) for part in parts], axis=1)
+    levels = np.ceil(2 * IMPACTS)
+    bounds = filled_bounds(chunks, lengths, 8, 0.5, lambda name, kind, shape: np.zeros(shape, kind))
+    assert (bounds.blocks, bounds.words) == (len(parts), 5)
+    assert bounds.common.tolist() == [1, 3]
+    assert bounds.common_values.tolist() == levels[:, [1, 3]].T.tolist()
+    assert bounds.rare.ids.tolist() == [2, 7 % block, 5 % block]
+    assert bounds.rare.values.tolist() == [1, 1, 18]  # 0.5, 0.25 and 9, in steps of 0.5
+    for asked in np.vstack([np.diag([0, 2, 3, 1, 1]), [0, 2, 1, 1, 3], [0, 400, 0, 0, 9]]):
+        words = np.flatnonzero(asked)
+        assert bounds.of_documents(words, asked[words]).tolist() == (levels @ asked / 2).tolist()
+        scores = np.ones(8, np.float32)
+        bounds.add_to(scores, words, asked[words] / 4)
+        assert scores.tolist() == (1 + levels @ asked / 8).tolist()
+
+
+@given(st.integers(1, 60), st.integers(0, 2**32 - 1))
+def test_the_best_by_bounds_are_the_best_with_all_ties(number, seed):
+    random = np.random.default_rng(seed)
+    scores = random.integers(0, 9, number).astype(np.float32)
+    bounds = scores + random.integers(0, 3, number).astype(np.float32)
+    mask = random.random(number) < 0.7
+    for allowed in (None, mask) if mask.any() else (None,):
+        expected = np.where(True if allowed is None else allowed, scores, -1)
+        for depth in (1, np.count_nonzero(expected >= 0)):
+            first, looked_at = random.integers(0, 2, 2)
+            likely = np.flatnonzero(expected >= 0)[:first]
+            found, _ = may_be_best(
+                bounds, scores.__getitem__, depth, allowed, likely, looked_at=looked_at
+            )
+            assert set(found) >= set(np.flatnonzero(expected >= np.sort(expected)[-depth]))
+            assert (expected[found] >= 0).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_sums_of_some_rows_are_those_of_the_postings(seed):
+    random = np.random.default_rng(seed)
+    matrix = sp.csr_array(random.random((30, 9), np.float32) * (random.random((30, 9)) < 0.3))
+    words, rows = np.flatnonzero(random.random(9) < 0.6), random.integers(0, 30, 12)
+    weights, postings = random.random(len(words), np.float32), Postings.of(matrix)
+    found = SparseRows.of(matrix).sums(rows, words, weights, postings.common)
+    assert found.tolist() == postings.of_rows(words, weights)[rows].tolist()
 
 
 @pytest.mark.parametrize("longest", [2, 5, 6])

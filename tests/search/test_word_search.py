@@ -22,6 +22,7 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import FlatIndex
+from tf_smoothclir.lexical.feedback import FEW_TERMS, TERMS, Similarity
 from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
@@ -140,9 +141,13 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)
-    for first, nearest in ((1, (1, 2)), (100, (1000, 8000)), (1, (3, 30))):
+    for first, *bounding in (
+        (1, (1, 1), (2, 2)),
+        (100, (8, 1000), (64, 8000)),
+        (1, (8, 3), (9, 30)),
+    ):
         monkeypatch.setattr(word_ranker, "_FIRST", first)
-        monkeypatch.setattr(word_ranker, "_NEAREST", nearest)
+        monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
         check_ranks(hybrid(fusion), *expected)
 
 
@@ -152,7 +157,7 @@ def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypa
 )
 def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, share):
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
-    monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
+    monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
     search = hybrid(fusion)
     queries = ["word1 word4", "word8", "mot3 word0 word0"]
     mask = np.random.default_rng(7).random(DOCUMENTS) < share
@@ -197,7 +202,7 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
 
         monkeypatch.setattr(Ranker, method.__name__, counted)
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
-    monkeypatch.setattr(word_ranker, "_NEAREST", (4, 4))
+    monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
     assert search.search(["word1 word4"], 3) == [expected]
     assert 3 <= len(read) < DOCUMENTS / 2
 
@@ -280,12 +285,16 @@ def test_common_words_are_no_evidence_beside_rarer_ones(opened):
     assert explanation.remainder > 1
 
 
-def test_the_first_hits_by_words_and_feedback_need_no_similarity_of_all(hybrid, monkeypatch):
-    search = hybrid(fused(0.0, 7.0))
+def test_few_words_bound_the_similarity_to_the_first_hits(hybrid, monkeypatch):
+    search, terms = hybrid(fused(0.0, 7.0)), []
     (ranked,) = search.search(["word1 word4"], DOCUMENTS)
-    monkeypatch.setattr(word_ranker.AskedQuery, "_similar", property(pytest.fail))
-    for depth in (1, 4):
+    at_most = Similarity.at_most
+    monkeypatch.setattr(
+        Similarity, "at_most", lambda own, number: terms.append(number) or at_most(own, number)
+    )
+    for depth in (1, 4, DOCUMENTS):
         assert search.search(["word1 word4"], depth) == [ranked[:depth]]
+    assert terms == [FEW_TERMS, FEW_TERMS, TERMS]
 
 
 def test_what_towers_and_feedback_add_is_told_apart(hybrid):

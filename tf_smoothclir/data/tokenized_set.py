@@ -47,7 +47,7 @@ class RaggedStore:
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:
     if not path.stat().st_size:  # an empty file cannot be mapped
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype, mode="r")
+    return np.asarray(np.memmap(path, dtype, mode="r"))  # slices of a memmap take long
 
 
 class RaggedWriter:

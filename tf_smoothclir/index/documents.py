@@ -58,7 +58,7 @@ class DocumentStore:
         return len(self.hashes)
 
     def __getitem__(self, position: int) -> Text:
-        return Text(*(bytes(field[position]).decode("utf-8", "replace") for field in self._fields))
+        return Text(*(_text(field[position]) for field in self._fields))
 
     def same_as(self, documents: Sequence[Text]) -> np.ndarray:
         """Positions of documents that are here with the same content; -1 for all others."""
@@ -79,5 +79,10 @@ class DocumentStore:
         for id_, hashed in zip(ids, hash_ids(ids)):
             same = among[self.hashes[among] == hashed]
             same = same if len(same) else np.flatnonzero(self.hashes == hashed)
-            positions.append(next(place for place in same if self[place].id == id_))
+            of_id = self._fields[0]
+            positions.append(next(place for place in same if _text(of_id[place]) == id_))
         return np.array(positions, np.int64)
+
+
+def _text(values: np.ndarray) -> str:
+    return values.tobytes().decode("utf-8", "replace")

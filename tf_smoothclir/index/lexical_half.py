@@ -1,7 +1,8 @@
 """The lexical half of an index: impacts of query words on the scores of documents.
 
-A directory with the postings `impacts` and, if anything ranks with feedback, the TF-IDF vectors of
-the documents, as rows `vectors` and as postings `terms`. Where the model searches passages, and any
+A directory with the impacts of each document as a row of `impact_rows`, and with the postings
+`impacts` that bound them; if anything ranks with feedback, also with the TF-IDF vectors of the
+documents, as rows `vectors` and as postings `terms`. Where the model searches passages, and any
 document has several, `passages` (int32) says how many each has; the impacts are those of passages.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +31,8 @@ from tf_smoothclir.index.sparse_files import (
     write_postings,
 )
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
-from tf_smoothclir.lexical.postings import Postings, SparseRows
+from tf_smoothclir.lexical.posting_bounds import PostingBounds
+from tf_smoothclir.lexical.postings import SparseRows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.utils import sparse as sp
@@ -39,7 +40,8 @@ from tf_smoothclir.utils.records import record_from_json
 
 _PASSAGES = "passages"
 _IMPACTS, _VECTORS, _TERMS = "impacts", "vectors", "terms"
-_IMPACT_ROWS, _COUNT_ROWS = "impact_rows", "count_rows"  # while an index is built
+_IMPACT_ROWS = "impact_rows"
+_COUNT_ROWS = "count_rows"  # while an index is built
 
 
 class LexicalRows(NamedTuple):
@@ -68,7 +70,6 @@ class LexicalHalf:
     def __init__(self, parts: LexicalParts):
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
-        self._opening = threading.Lock()
 
     def encode(self, documents: Sequence[Text]) -> LexicalRows:
         """Impacts of the words of documents on scores."""
@@ -81,15 +82,9 @@ class LexicalHalf:
         self, half: LexicalIndex, positions: np.ndarray, documents: Sequence[Text]
     ) -> LexicalRows:
         """Impacts of documents as they are; words are only counted again."""
-        with self._opening:  # once, whichever thread is first
-            impacts = half.impacts
-        firsts = half.postings.firsts
-        rows, passages = positions, np.ones(len(positions), np.int64)
-        if firsts is not None:
-            passages = firsts[positions + 1] - firsts[positions]
-            rows = np.concatenate([np.arange(*firsts[at : at + 2]) for at in positions])
+        passages, rows = half.passages_of(positions)
         counts = self._parts.document_words(documents).matrix() if self._feedback else None
-        return LexicalRows(impacts[rows], counts, passages)
+        return LexicalRows(half.impacts[rows], counts, passages)
 
     @contextlib.contextmanager
     def writer(self, directory: Path) -> Iterator[Callable[[LexicalRows], None]]:
@@ -122,28 +117,25 @@ class LexicalHalf:
             len(impacts),
             lengths.sum(),
         )
-        chunks = matrices(impacts, words)
-        write_postings(directory, _IMPACTS, chunks, lengths, len(impacts))
+        write_postings(directory, _IMPACTS, impacts, lengths)
         has_passages = len(impacts) > len(documents)
         if not has_passages:
             (directory / _PASSAGES).unlink()
         if self._feedback:
             self._write_vectors(directory, documents)
-        for name in (_IMPACT_ROWS, _COUNT_ROWS):
-            delete_rows(directory, name)
+        delete_rows(directory, _COUNT_ROWS)
         passages, total = len(impacts) if has_passages else 0, int(lengths.sum())
         summary = f"{total} impacts of query words"
         return dataclasses.asdict(LexicalNote(summary, total, self._feedback, passages))
 
     def _write_vectors(self, directory: Path, documents: DocumentStore) -> None:
         words, counts = self._parts.document_reader.size, open_rows(directory, _COUNT_ROWS)
-        frequency = column_lengths(counts, words)
-        of_words = rarity(frequency, len(documents))
+        lengths = column_lengths(counts, words)
+        of_words = rarity(lengths.sum(axis=1), len(documents))
         with sparse_writer(directory, _VECTORS) as write:
             for chunk in matrices(counts, words):
                 write(tf_idf(chunk, of_words))
-        chunks = matrices(open_rows(directory, _VECTORS), words)
-        write_postings(directory, _TERMS, chunks, frequency, len(documents))
+        write_postings(directory, _TERMS, open_rows(directory, _VECTORS), lengths)
 
     def differences(self, there: dict) -> str:
         """None: a table has one way to be indexed."""
@@ -166,34 +158,60 @@ class LexicalIndex:
             if wrong or firsts[-1] != note.passages:
                 raise unfit(directory / _PASSAGES)
         postings = open_postings(directory, _IMPACTS, note.passages or documents)
-        self.postings: Postings = dataclasses.replace(postings, firsts=firsts)
-        self._vectors: tuple[SparseRows, Postings] | None = None
+        self._bounds: PostingBounds = dataclasses.replace(postings, firsts=firsts)
+        self._rows = open_rows(directory, _IMPACT_ROWS)
+        if len(self._rows) != postings.rows:
+            raise unfit(directory / _IMPACT_ROWS)
+        self._vectors: tuple[SparseRows, PostingBounds] | None = None
         if note.feedback:
             terms = open_postings(directory, _TERMS, documents)
             self._vectors = open_rows(directory, _VECTORS), terms
 
-    def of_passages(self, words: np.ndarray) -> np.ndarray:
-        """Scores `[passages]` float32, or of documents without any, for the words of a query."""
-        return self.postings.of_rows(*np.unique(words[words > 0], return_counts=True))
+    def bounds(self, words: np.ndarray) -> np.ndarray:
+        """What no score of a document exceeds, `[documents]` float32; 0 where the score is."""
+        return self._bounds.of_documents(*_counted(words))
+
+    def scores(self, words: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """The scores of some documents, each that of its best passage, `[documents]` float32."""
+        passages, rows = self.passages_of(documents)
+        scores = self._scores_of(words, rows)
+        if self._bounds.firsts is None or not len(rows):
+            return scores
+        return np.maximum.reduceat(scores, np.cumsum(passages) - passages)
+
+    def best_passages(self, words: np.ndarray, documents: np.ndarray) -> list[int | None]:
+        """The best passage of some documents by its number from 0; None where there is but one."""
+        passages, rows = self.passages_of(documents)
+        rows = rows[np.repeat(passages > 1, passages)]
+        scores, numbers, begin = self._scores_of(words, rows), [None] * len(documents), 0
+        for place in np.flatnonzero(passages > 1):
+            end = begin + passages[place]
+            numbers[place], begin = int(scores[begin:end].argmax()), end
+        return numbers
+
+    def passages_of(self, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many passages some documents have, and the rows of all of these."""
+        if (firsts := self._bounds.firsts) is None:
+            return np.ones(len(documents), np.int64), documents
+        passages = firsts[documents + 1] - firsts[documents]
+        before = np.cumsum(passages) - passages
+        return passages, np.arange(passages.sum()) + np.repeat(firsts[documents] - before, passages)
+
+    def _scores_of(self, words: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        words, counts = _counted(words)
+        return self._rows.sums(rows, words, counts.astype(np.float32), self._bounds.common)
 
     @functools.cached_property
     def impacts(self) -> sp.csr_array:
-        """The impacts as one matrix, `[passages, query words]`, in memory."""
-        rare, common = self.postings.rare, self.postings.common
-        shape = self.postings.rows, len(rare)
-        words, rows = np.nonzero(self.postings.common_values)
-        whole = self.postings.common_values[words, rows], (rows, common[words])
-        of_rare = sp.csc_array((rare.values, rare.ids, rare.ends), shape=shape)
-        return sp.csr_array(of_rare.tocsr() + sp.coo_array(whole, shape=shape).tocsr())
-
-    def best_passages(self, of_passages: np.ndarray, documents: np.ndarray) -> list[int | None]:
-        """The best passage of some documents by its number from 0; None where there is but one."""
-        if (firsts := self.postings.firsts) is None:
-            return [None] * len(documents)
-        numbers = self.postings.best_rows(of_passages, documents) - firsts[documents]
-        several = firsts[documents + 1] - firsts[documents] > 1
-        return np.where(several, numbers, None).tolist()
+        """The impacts as one matrix, `[passages, query words]`, memory-mapped."""
+        parts = self._rows.values, self._rows.ids, self._rows.ends
+        return sp.csr_array(parts, shape=(len(self._rows), self._bounds.words))
 
     def feedback(self, weight: float) -> Feedback | None:
         """Feedback over the documents; None for weight 0."""
         return Feedback(*self._vectors, weight, self._hashes) if weight else None
+
+
+def _counted(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The known words of a query, ascending, and how often each stands there."""
+    return np.unique(words[words > 0], return_counts=True)

@@ -1,4 +1,4 @@
-"""Sparse rows and postings on disk, memory-mapped."""
+"""Sparse rows, and postings that bound their values, on disk and memory-mapped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
-from tf_smoothclir.lexical.postings import Postings, SparseRows, filled_postings
+from tf_smoothclir.lexical.posting_bounds import (
+    BLOCK,
+    PostingBounds,
+    blocks_of,
+    filled_bounds,
+    step_of,
+)
+from tf_smoothclir.lexical.postings import SparseRows
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -59,53 +66,56 @@ def matrices(rows: SparseRows, columns: int) -> Iterator[sp.csr_array]:
 
 
 def column_lengths(rows: SparseRows, columns: int) -> np.ndarray:
-    """Number of rows that have each column, `[columns]` int64."""
-    lengths = np.zeros(columns, np.int64)
+    """Number of rows that have each column, `[columns, blocks of rows]` int64."""
+    blocks, first = blocks_of(len(rows)), 0
+    lengths = np.zeros(columns * blocks, np.int64)
     for some in matrices(rows, columns):
-        lengths += np.bincount(some.indices, minlength=columns)
-    return lengths
+        block_numbers = np.arange(first, first + some.shape[0]) // BLOCK
+        lists = some.indices * blocks + np.repeat(block_numbers, np.diff(some.indptr))
+        lengths += np.bincount(lists, minlength=len(lengths))
+        first += some.shape[0]
+    return lengths.reshape(columns, blocks)
 
 
-def write_postings(
-    directory: Path,
-    name: str,
-    chunks: Iterator[sp.csr_array],
-    lengths: np.ndarray,
-    documents: int,
-) -> Postings:
-    """Writes the postings of documents into a directory; see `filled_postings`."""
+def write_postings(directory: Path, name: str, rows: SparseRows, lengths: np.ndarray) -> None:
+    """Writes the postings of rows into a directory; `lengths` are those of `column_lengths`."""
 
     def allocate(field: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
         return map_array(directory / f"{name}.{field}", dtype, shape, mode="w+")
 
-    postings = filled_postings(chunks, lengths, documents, allocate)
+    largest = max((some.data.max(initial=0) for some in matrices(rows, len(lengths))), default=0)
+    chunks = matrices(rows, len(lengths))
+    postings = filled_bounds(chunks, lengths, len(rows), step_of(largest), allocate)
     for field, array, dtype in (
         ("ends", postings.rare.ends, "<i8"),
         ("common", postings.common, "<i4"),
+        ("step", np.array([postings.step]), "<f4"),
     ):
         with open_to_write(directory / f"{name}.{field}") as file:
             write_array(file, array, dtype)
     for array in (postings.rare.ids, postings.rare.values, postings.common_values):
         if isinstance(array, np.memmap):
             array.flush()
-    return postings
 
 
-def open_postings(directory: Path, name: str, documents: int) -> Postings:
+def open_postings(directory: Path, name: str, rows: int) -> PostingBounds:
     """Opens what `write_postings` wrote."""
+    if not (of_step := directory / f"{name}.step").is_file():
+        raise unfit(of_step)  # an index of before there were bounds
+    (step,) = map_array(of_step, "<f4", (1,))
     ends = np.fromfile(directory / f"{name}.ends", "<i8")
     common = np.fromfile(directory / f"{name}.common", "<i4")
     path = directory / f"{name}.ids"
-    check_ends(path, ends, path.stat().st_size // 4)
-    if (np.diff(common, prepend=-1, append=len(ends) - 1) <= 0).any():
+    check_ends(path, ends, path.stat().st_size // 2)
+    words, unused = divmod(len(ends) - 1, blocks_of(rows))
+    if unused or (np.diff(common, prepend=-1, append=words) <= 0).any():
         raise unfit(directory / f"{name}.common")
-    ids, values = (
+    ids, bounds = (
         map_array(directory / f"{name}.{field}", dtype, (ends[-1],))
-        for field, dtype in (("ids", "<i4"), ("values", "<f4"))
+        for field, dtype in (("ids", "<u2"), ("bounds", "u1"))
     )
-    shape = len(common), documents
-    common_values = map_array(directory / f"{name}.common_values", "<f4", shape)
-    return Postings(SparseRows(ends, ids, values), common, common_values)
+    common_bounds = map_array(directory / f"{name}.common_bounds", "u1", (len(common), rows))
+    return PostingBounds(SparseRows(ends, ids, bounds), common, common_bounds, step=float(step))
 
 
 def check_ends(path: Path, ends: np.ndarray, values: int) -> None:

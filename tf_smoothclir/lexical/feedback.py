@@ -24,7 +24,7 @@ from tf_smoothclir.utils import sparse as sp
 
 DEPTH = 10
 TERMS = 64  # of the mixture; more change no ranking worth the time
-_FEW_TERMS = 8  # the heaviest, which tell most documents from the first ones
+FEW_TERMS = 8  # the heaviest, which tell most documents from the first ones
 _ROUNDING = 1e-5  # more than sums of 64 terms lose
 
 
@@ -52,7 +52,10 @@ def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_a
 
 @dataclasses.dataclass(frozen=True)
 class Feedback:
-    """Adds feedback to the scores of a collection."""
+    """Adds feedback to the scores of a collection.
+
+    Postings that are bounds, as those of an index, rule documents out; vectors score the others.
+    """
 
     vectors: SparseRows
     postings: Postings
@@ -148,36 +151,35 @@ class Similarity:
     @functools.cached_property
     def highest(self) -> np.float32:
         """The similarity of the first documents."""
-        return self._of(self.lifted).max()
+        return self._sums(self.lifted).max()
 
     def of(self, documents: np.ndarray) -> np.ndarray:
         """The similarity of some documents, `[documents]` float32: the numbers of `add_to`."""
-        return np.where(np.isin(documents, self.lifted), self.highest, self._of(documents))
+        new = documents[self._known[documents] == 0]
+        self._known[new] = self._sums(new)
+        return self._known[documents]
 
-    def _of(self, documents: np.ndarray) -> np.ndarray:
-        vectors = self.feedback.vectors
-        rows = [vectors.row(document) for document in documents]
-        ids = np.concatenate([vectors.ids[row] for row in rows])
-        values = np.concatenate([vectors.values[row] for row in rows])
-        owners = np.repeat(np.arange(len(rows)), [row.stop - row.start for row in rows])
-        places = np.minimum(np.searchsorted(self.words, ids), len(self.words) - 1)
-        known = np.flatnonzero(self.words[places] == ids)
-        known = known[np.argsort(places[known], kind="stable")]  # words are added up in order
-        values = values[known] * self.weights[places[known]]
-        is_common = np.isin(ids[known], self.feedback.postings.common)
-        sums = np.zeros((2, len(rows)), np.float32)  # of common words, and of others
-        np.add.at(sums, (np.where(is_common, 0, 1), owners[known]), values)
-        return sums[0] + sums[1]
+    @functools.cached_property
+    def _known(self) -> np.ndarray:
+        """Similarities that were asked for, `[documents]` float32; 0 for others."""
+        known = np.zeros(self.feedback.postings.rows, np.float32)
+        known[self.lifted] = self.highest
+        return known
 
-    def at_most(self) -> np.ndarray:
-        """Bounds of the similarity of all documents, `[documents]` float32, from few terms.
+    def _sums(self, documents: np.ndarray) -> np.ndarray:
+        vectors, common = self.feedback.vectors, self.feedback.postings.common
+        return vectors.sums(documents, self.words, self.weights, common)
+
+    def at_most(self, terms: int = FEW_TERMS) -> np.ndarray:
+        """Bounds of the similarity of all documents, `[documents]` float32, from some terms.
 
         The vectors have a length of 1. So other terms add no more than the length of their weights.
         """
-        few = np.sort(np.argsort(-self.weights, kind="stable")[:_FEW_TERMS])
-        bounds = np.zeros(self.feedback.postings.rows, np.float32)
-        self.feedback.postings.add_to(bounds, self.words[few], self.weights[few])
-        bounds += np.float32(np.linalg.norm(np.delete(self.weights, few)) + _ROUNDING)
+        heaviest = np.argsort(-self.weights, kind="stable")
+        some = np.sort(heaviest[:terms])
+        others = np.linalg.norm(self.weights[heaviest[terms:]]) + _ROUNDING
+        bounds = np.full(self.feedback.postings.rows, others, np.float32)
+        self.feedback.postings.add_to(bounds, self.words[some], self.weights[some])
         bounds[self.lifted] = self.highest + _ROUNDING
         return bounds
 

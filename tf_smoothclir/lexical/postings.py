@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tf_smoothclir.utils.errors import input_error
 COMMON = 0.25
 _BLOCK = 1 << 14  # rows whose sums stay in the cache while all common words are added
 _POSTINGS = 1 << 16  # that are in the cache, too, while the sums of few long lists are
+_ROWS = 1 << 12  # whose sums are computed at once
 _GROUP = 64  # scores of which one may be among the highest
 
 
@@ -42,6 +43,39 @@ class SparseRows:
         """Slice of a row in `ids` and `values`."""
         return slice(self.ends[number], self.ends[number + 1])
 
+    def sums(
+        self, rows: np.ndarray, words: np.ndarray, weights: np.ndarray, common: np.ndarray
+    ) -> np.ndarray:
+        """Σ_w weight_w row[w] of some rows: the float32 numbers of the `Postings` of all rows.
+
+        Args:
+            rows: `[rows]` int.
+            words: `[words]` int, ascending: columns.
+            weights: `[words]` float32.
+            common: The common words of the postings, which they add up first.
+        """
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        # Words by their place, from 1; 0 for all others.
+        places = np.zeros(words[-1] + 2 if len(words) else 1, np.int32)
+        places[words] = np.arange(1, len(words) + 1)
+        sums, is_rare = np.zeros((2, len(rows)), np.float32), places_among(common, words) < 0
+        for first in range(0, len(rows), _ROWS):
+            begins, ends = (
+                self.ends[rows[first : first + _ROWS]],
+                self.ends[1:][rows[first : first + _ROWS]],
+            )
+            lengths = ends - begins
+            values = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+            places_of = places[np.minimum(self.ids[values], len(places) - 1)]
+            known = np.flatnonzero(places_of)
+            known = known[np.argsort(places_of[known], kind="stable")]  # added up in order
+            word = places_of[known] - 1
+            row = first + np.repeat(np.arange(len(lengths)), lengths)[known]
+            added = self.values[values[known]] * weights[word]
+            np.add.at(sums, (is_rare[word].astype(np.intp), row), added)
+        return sums[0] + sums[1]
+
 
 @dataclasses.dataclass(frozen=True)
 class Postings:
@@ -65,7 +99,7 @@ class Postings:
         """Takes `[rows, words]` float32, what a word adds to the score of a row."""
         by_word = impacts.tocsc()
         lengths = np.diff(by_word.indptr)
-        is_common = _are_common(lengths, impacts.shape[0])
+        is_common = are_common(lengths, impacts.shape[0])
         in_rare = np.repeat(~is_common, lengths)
         ends = np.append(0, np.cumsum(np.where(is_common, 0, lengths)))
         ids = by_word.indices[in_rare].astype(np.int32, copy=False)
@@ -137,9 +171,8 @@ class Postings:
         """
         words, weights = np.asarray(words), np.asarray(weights, np.float32)
         try:
-            places = np.searchsorted(self.common, words)
-            # -1, which is no word, stands after the last one for words beyond it.
-            is_common = np.append(self.common, -1)[places] == words
+            places = places_among(self.common, words)
+            is_common = places >= 0
             common = list(zip(places[is_common].tolist(), weights[is_common]))
             for begin in range(0, self.rows if common else 0, _BLOCK):
                 block = slice(begin, begin + _BLOCK)
@@ -175,42 +208,16 @@ def lexical_rows(
     return lambda query_rows: postings.sums(queries[query_rows])
 
 
-def _are_common(lengths: np.ndarray, rows: int) -> np.ndarray:
+def places_among(common: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The places of words among the common ones, `[words]` int; -1 for others."""
+    places = np.searchsorted(common, words)
+    # -1, which is no word, stands after the last one for words beyond it.
+    return np.where(np.append(common, -1)[places] == words, places, -1)
+
+
+def are_common(lengths: np.ndarray, rows: int) -> np.ndarray:
+    """Whether words are common by the lengths of their lists, `[words]` bool."""
     return lengths > COMMON * rows
-
-
-def filled_postings(
-    chunks: Iterable[sp.csr_array],
-    lengths: np.ndarray,
-    documents: int,
-    allocate: Callable[[str, str, tuple[int, ...]], np.ndarray],
-) -> Postings:
-    """Words by their documents, of chunks of documents by words; `lengths` are by words."""
-    places = np.full(len(lengths), -1)  # the row of each common word; -1 for rare ones
-    common = np.flatnonzero(_are_common(lengths, documents)).astype(np.int32)
-    places[common] = np.arange(len(common))
-    ends = np.cumsum([0, *np.where(places < 0, lengths, 0)])
-    rare = SparseRows(
-        ends, allocate("ids", "<i4", (ends[-1],)), allocate("values", "<f4", (ends[-1],))
-    )
-    common_values = allocate("common_values", "<f4", (len(common), documents))
-    # Chunk by chunk, the list of each word grows from its begin: memory holds one chunk at a time.
-    next_free, first = ends[:-1].copy(), 0
-    for chunk in chunks:
-        by_word = chunk.tocsc()
-        counts = np.diff(by_word.indptr)  # documents of each word in this chunk
-        rows, in_common = first + by_word.indices, np.repeat(places, counts)
-        whole = in_common >= 0
-        common_values[in_common[whole], rows[whole]] = by_word.data[whole]
-        counts[common] = 0
-        # Word by word, as many places from the next free one on as the chunk has documents.
-        targets = np.arange(counts.sum()) + np.repeat(
-            next_free - np.cumsum(counts) + counts, counts
-        )
-        rare.ids[targets], rare.values[targets] = rows[~whole], by_word.data[~whole]
-        next_free += counts
-        first += chunk.shape[0]
-    return Postings(rare, common, common_values)
 
 
 def highest(scores: np.ndarray, depth: int) -> np.ndarray:

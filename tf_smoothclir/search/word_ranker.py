@@ -4,11 +4,11 @@ A score is as in evaluation,
 
     score(q, d) = a lexical(q, d) + Σ_v w_v SCS_v(q, d) + feedback weight · similarity(d),
 
-where v are towers, a foreign encoder, or both. Of these, the lexical score and the similarity of
-all documents cost little. Of the SCS, a half of the index tells those of the nearest documents
-nearly, and that no other one is higher than some bound. So the documents that can be among the best
-are known, which are few; only these are scored by their vectors (the threshold algorithm of Fagin,
-Lotem and Naor, PODS 2001). The ranking is exact where those of the halves are, as in flat indexes.
+where v are towers, a foreign encoder, or both. Of each part, the index knows bounds for all
+documents: from bytes instead of numbers, from the heaviest words of feedback, from the score of the
+last of the nearest vectors. So the documents that can be among the best are known, which are few;
+only these are scored (the threshold algorithm of Fagin, Lotem and Naor, PODS 2001). The ranking is
+exact where those of the halves are, as in flat indexes.
 Where ranks are fused, only the best 1,000 documents by their vectors have points for them; a flat
 index finds these exactly.
 """
@@ -26,17 +26,24 @@ from tf_smoothclir.encoder.tokenizer import passage_text
 from tf_smoothclir.hybrid.fusion import DEPTH, Fusion
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.lexical.feedback import Feedback, Similarity, with_feedback
-from tf_smoothclir.lexical.postings import highest
+from tf_smoothclir.lexical.feedback import (
+    FEW_TERMS,
+    TERMS,
+    Feedback,
+    Similarity,
+    with_feedback,
+)
+from tf_smoothclir.lexical.posting_bounds import may_be_best
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
 from tf_smoothclir.search.text_search import IndexRanker, Ranked
 from tf_smoothclir.search.word_explanation import WordExplainer
 
-_FIRST = 100  # documents, the best by words, that show which others can be among the best
-_FEW = 2000  # documents that are scored one by one
-_NEAREST = 1000, 8000  # asked of the dense half; more, where the bound rules out too few others
+_FIRST = 100  # documents, the best by bounds, that show which others can be among the best
+# Words of feedback, and nearest documents of each half with vectors, that bound the scores of
+# others; more, where they leave more documents than the second number.
+_BOUNDING = (FEW_TERMS, 1000), (TERMS, 8000)
 
 
 class _Answer(NamedTuple):
@@ -89,10 +96,10 @@ class WordRanker(IndexRanker):
         if not hits:
             return hits
         latest, longest = self._answer(query), self._parts.model.passage_words
-        if latest.asked.constant:
-            hits = [dataclasses.replace(hit, constant=latest.asked.constant) for hit in hits]
+        if constant := latest.asked.constant:
+            hits = [dataclasses.replace(hit, constant=constant) for hit in hits]
         positions, text = self._positions(latest, hits), self._parts.text
-        numbers = self.lexical.best_passages(latest.asked.of_passages, positions)
+        numbers = self.lexical.best_passages(latest.asked.words, positions)
         passages = [
             hit.text
             if passage_number is None
@@ -130,7 +137,7 @@ class WordRanker(IndexRanker):
 
 
 class AskedQuery:
-    """Scores of all documents for one query: to rank them, and then to explain hits."""
+    """What the index knows of all documents for one query: to rank them, then to explain hits."""
 
     def __init__(self, ranker: WordRanker, words: np.ndarray, vector: np.ndarray | None):
         """Asks for all that words say; takes all vectors, one after the other."""
@@ -140,11 +147,11 @@ class AskedQuery:
             end = begin + half.vectors.shape[1]
             self._vectors[part] = AskedVector(half, weight, vector[begin:end], ranker.fusion)
             begin = end
-        self.of_passages = ranker.lexical.of_passages(self.words)
-        self._lexical = self._of_words()
+        self._lexical = self._bounds_of_words()
+        self._known = np.zeros_like(self._lexical)  # scores by words; 0 where nobody asked
         self._fed: Similarity | None = None
         if ranker.feedback is not None:
-            best = self._candidates(self._lexical, ranker.feedback.depth)
+            best = self._candidates(ranker.feedback.depth)
             self._fed = ranker.feedback.similarity(best, _sum(*self.parts(best)))
 
     @property
@@ -159,14 +166,9 @@ class AskedQuery:
         # rank: feedback would find chance.
         allowed = len(self._lexical) if mask is None else np.count_nonzero(mask)
         depth = min(depth, allowed)
-        if not depth or not (self._vectors or self._lexical.any()):
+        if not depth or not (self._vectors or self._lexical.max() > 0):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        positions = self._fed_candidates(depth, mask)
-        if positions is None:
-            known = self._lexical
-            if self._fed is not None:
-                known = with_feedback(known, self._similar, 1.0)
-            positions = self._candidates(known, depth, mask)
+        positions = self._candidates(depth, mask)
         scores = _sum(*self.parts(positions))
         order = np.lexsort((self._ranker.hashes[positions], -scores))[:depth]
         return positions[order], scores[order]
@@ -179,14 +181,26 @@ class AskedQuery:
             for part in ("dense", "encoder")
         ]
         fed = nothing if self._fed is None else self._of_feedback(positions)
-        return self._lexical[positions], *by_vectors, fed
+        return self._of_words(positions), *by_vectors, fed
 
-    def _of_words(self) -> np.ndarray:
-        """Share of words in the score of each document, `[documents]` float32."""
-        scores = self._ranker.lexical.postings.best(self.of_passages)
+    def _bounds_of_words(self) -> np.ndarray:
+        """Bounds of the share of words in scores, `[documents]` float32; by ranks, the share."""
+        ranker, bounds = self._ranker, self._ranker.lexical.bounds(self.words)
+        if ranker.fusion.by_ranks:
+            scores = functools.partial(ranker.lexical.scores, self.words)
+            first, _ = may_be_best(bounds, scores, min(DEPTH, len(bounds)))
+            of_first, bounds[:] = scores(first), 0
+            bounds[first] = of_first
+            bounds = ranker.fusion.points(bounds[np.newaxis])[0]
+        return ranker.of_lexical * bounds
+
+    def _of_words(self, positions: np.ndarray) -> np.ndarray:
+        """Share of words in the scores of some documents, `[positions]` float32."""
         if self._ranker.fusion.by_ranks:
-            scores = self._ranker.fusion.points(scores[np.newaxis])[0]
-        return self._ranker.of_lexical * scores
+            return self._lexical[positions]
+        new = positions[(self._known[positions] == 0) & (self._lexical[positions] != 0)]
+        self._known[new] = self._ranker.of_lexical * self._ranker.lexical.scores(self.words, new)
+        return self._known[positions]
 
     def _of_vectors(self, own: AskedVector, positions: np.ndarray) -> np.ndarray:
         """Share of vectors in the scores of some documents, `[positions]` float32."""
@@ -196,65 +210,41 @@ class AskedQuery:
 
     def _of_feedback(self, positions: np.ndarray) -> np.ndarray:
         """Share of feedback in the scores of some documents, `[positions]` float32."""
-        if "_similar" in vars(self) or len(self._fed.lifted) > _FEW:
-            return self._similar[positions]
-        return self._fed.of(positions) * self._weight
+        return self._fed.of(positions) * np.float32(self._ranker.feedback.weight)
 
-    @property
-    def _weight(self) -> np.float32:
-        return np.float32(self._ranker.feedback.weight)
-
-    @functools.cached_property
-    def _similar(self) -> np.ndarray:
-        """Share of feedback in the score of each document, `[documents]` float32."""
-        similar = np.zeros(len(self._lexical), np.float32)
-        self._fed.add_to(similar)
-        similar *= self._weight
-        return similar
-
-    def _fed_candidates(self, depth: int, mask: np.ndarray | None) -> np.ndarray | None:
-        """Documents that include the best `depth` with feedback; None if not known."""
-        # Who begins the ranking by words nearly always begins that with feedback, so bounds of
-        # what feedback adds rule out nearly all others.
-        fed = self._fed
-        if fed is None or self._vectors or len(fed.lifted) > _FEW:
-            return None
-        lifted = fed.lifted if mask is None else fed.lifted[mask[fed.lifted]]
-        if len(lifted) < depth:
-            return None
-        least = np.partition(self._lexical[lifted], -depth)[-depth] + self._weight * fed.highest
-        bounds = with_feedback(self._lexical, fed.at_most(), self._weight)
-        candidates = np.flatnonzero(bounds >= least)
-        candidates = candidates if mask is None else candidates[mask[candidates]]
-        return candidates if len(candidates) <= _FEW else None
-
-    def _candidates(
-        self, known: np.ndarray, depth: int, mask: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Documents that include the best `depth`, and all that equal the last one."""
-        # `known` are the scores without the part of the vectors.
+    def _candidates(self, depth: int, mask: np.ndarray | None = None) -> np.ndarray:
+        """Documents that include the best `depth`, and all that equal the last of them."""
+        fed, first = self._fed, np.zeros(0, np.int64)
+        if fed is not None:  # who begins the ranking without feedback begins that with feedback
+            first = fed.lifted if mask is None else fed.lifted[mask[fed.lifted]]
         # Of an empty vector every SCS is 0.
         asked = [vector for vector in self._vectors.values() if vector.vector.any()]
-        if self._ranker.fusion.by_ranks:
-            points = (vector.weight * vector.points for vector in asked)
-            return _highest(sum(points, known), depth, mask)
-        if not asked:
-            return _highest(known, depth, mask)
-        # What float32 may lose: in a product of vectors no longer than 1, and in a sum.
-        products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
-        lost = 2.0**-22 * (products + float(np.abs(known).max()))
-        allowed = len(known) if mask is None else np.count_nonzero(mask)
-        for nearest in _NEAREST:
-            bounds = sum((vector.bounds(nearest) for vector in asked), known)  # no score is higher
-            best = _highest(bounds, min(max(depth, _FIRST), allowed), mask)
-            least = np.partition(_about(asked, known, best), -depth)[-depth] - lost
-            may_be_among = bounds >= least - lost
-            others = np.flatnonzero(may_be_among if mask is None else may_be_among & mask)
-            if len(others) <= nearest:
+        for terms, nearest in _BOUNDING if len(first) >= depth or not fed else _BOUNDING[1:]:
+            bounds = sum((vector.bounds(nearest) for vector in asked), self._lexical)
+            if fed is not None:
+                weight = self._ranker.feedback.weight
+                bounds = with_feedback(bounds, fed.at_most(terms), weight)
+            # What products of vectors no longer than 1 may lose in float32.
+            products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
+            positions, least = may_be_best(
+                bounds,
+                lambda positions: self._about(asked, self._of_words(positions), positions),
+                *(depth, mask, first, 2.0**-22 * products),
+                looked_at=_FIRST if asked else 0,
+            )
+            if len(positions) <= nearest:
                 break
-        positions = np.unique(np.concatenate([best, others]))
-        sums = _about(asked, known, positions)
-        return positions[sums >= np.partition(sums, -depth)[-depth] - lost]
+        if not (asked or fed):
+            return positions
+        return positions[self._about(asked, self._lexical[positions], positions) >= least]
+
+    def _about(
+        self, asked: Sequence[AskedVector], of_words: np.ndarray, positions: np.ndarray
+    ) -> np.ndarray:
+        """Scores of some documents, nearly, with this share of words; `[positions]` float32."""
+        of_vectors = (vector.weight * vector.about(positions) for vector in asked)
+        scores = sum(of_vectors, of_words)
+        return scores if self._fed is None else scores + self._of_feedback(positions)
 
 
 class AskedVector:
@@ -266,12 +256,20 @@ class AskedVector:
 
     def bounds(self, number: int) -> np.ndarray:
         """What the part adds at most, `[documents]`, by so many nearest documents."""
+        if self._fusion.by_ranks:
+            return self.weight * self.points
         if self._asked < number:
             self._near, self._asked = self.half.nearest(self.vector, number), number
         near = self._near
         bounds = np.full(self.half.documents, max(near.others, -1.0), np.float32)
         bounds[near.positions] = near.scores + near.error
         return self.weight * bounds
+
+    def about(self, positions: np.ndarray) -> np.ndarray:
+        """What the part says of some documents, nearly: in float32."""
+        if self._fusion.by_ranks:
+            return self.points[positions]
+        return self.half.about(self.vector, positions)
 
     @functools.cached_property
     def points(self) -> np.ndarray:
@@ -280,20 +278,6 @@ class AskedVector:
         ((best, scores),) = self.half.rank(self.vector[np.newaxis], DEPTH)
         points[best] = self._fusion.points(scores[np.newaxis])[0]
         return points
-
-
-def _about(asked: Sequence[AskedVector], known: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The whole scores of some documents, nearly: in float32."""
-    products = (vector.weight * vector.half.about(vector.vector, positions) for vector in asked)
-    return sum(products, known[positions])
-
-
-def _highest(scores: np.ndarray, depth: int, mask: np.ndarray | None) -> np.ndarray:
-    """The places of the highest scores of those that may be found; see `highest`."""
-    if mask is None:
-        return highest(scores, depth)
-    allowed = np.flatnonzero(mask)
-    return allowed[highest(scores[allowed], depth)]
 
 
 def _sum(lexical: np.ndarray, dense: np.ndarray, encoder: np.ndarray, fed: np.ndarray):

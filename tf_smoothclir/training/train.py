@@ -71,9 +71,11 @@ def train_task(
         learn_what_needs_no_training(run, over)
         look = ranker.look(over)
     trainer = trainer_of(over, run, processes, callbacks, look)
+    give_back_memory()  # of what built the model
     progress = trainer.train()
     if not processes.is_chief:
         return over, progress
+    give_back_memory()  # before evaluation, which takes most
     if trainer.ranks_alone:
         over, _, progress = _without(over, run, progress, trainer.ranks_alone)
     else:
