@@ -199,8 +199,10 @@ def test_a_finished_run_is_returned_and_other_data_are_refused(parts, table, tmp
         sc.train(**other, **table, output_dir=tmp_path)
     with pytest.raises(InputError, match="it holds a run with other settings"):
         sc.train(**parts, **table, seed=2, output_dir=tmp_path)
+    (tmp_path / "report.md").write_text("of the first run")
     sc.train(**other, **table, output_dir=tmp_path, overwrite=True)
-    assert (tmp_path / "metrics.json").stat().st_mtime_ns > written
+    assert "of the first run" not in (tmp_path / "report.md").read_text()
+    assert '"autre"' in (tmp_path / "data" / "documents.jsonl").read_text("utf-8")
 
 
 def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, towers, monkeypatch):

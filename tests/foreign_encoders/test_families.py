@@ -79,7 +79,8 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in hits], rel=1e-4)
     if parts:
         monkeypatch.setattr(word_ranker, "_FIRST", 1)
-        monkeypatch.setattr(word_ranker, "_NEAREST", (2, 4))  # and yet it ranks as evaluation does
+        bounding = (8, 2), (64, 4)  # few, and yet it ranks as evaluation does
+        monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
         check_ranks(search, *ranked_by_evaluation(RunDirectory(run), model.retriever))
     explanations = search.explain(query, found)
     of_hits = [explanation.score for explanation in explanations]
