@@ -12,6 +12,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.memory import MemorySource, write_set
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.toy_world import ToyWorld
+from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.foreign_encoders.teaching import taught
 from tf_smoothclir.lexical.learning import learn_lexical_model
@@ -58,7 +59,8 @@ def teacher_of(world):
 
 
 def test_a_table_that_learned_from_the_teacher_is_right_where_the_teacher_is_not(world, tmp_path):
-    found = taught(Log(), teacher_of(world), SEED)
+    found, number = taught(Log(), teacher_of(world), SEED)
+    assert number == 300
     labels = {j.query_id: j.document_id for j in found.judgments()}
     assert labels.keys() == {text.id for text in world.queries()}
     share = np.mean([labels[query] == document for query, document in mates(world).items()])
@@ -78,7 +80,7 @@ def test_a_table_that_learned_from_the_teacher_is_right_where_the_teacher_is_not
 
 def test_what_people_judged_stays_and_alone_is_tested(world):
     source = Log(frozenset(text.id for text in list(world.queries())[:10]))
-    found = taught(source, teacher_of(world), SEED)
+    found, _ = taught(source, teacher_of(world), SEED)
     judgments = list(found.judgments())
     real = list(source.judgments())
     assert judgments[: len(real)] == real
@@ -93,13 +95,26 @@ def test_a_label_weighs_more_the_further_its_first_hit_is_ahead():
     queries = [Text(f"q{n}", "", f"query {n}") for n in range(4)]
     scores = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.0], [0.0, 0.25, 0.5], [0.0, 0.5, 0.75]]
     encoded = EncodedSet("teacher", np.array(scores, np.float32), np.eye(3, dtype=np.float32))
-    found = list(taught(MemorySource(queries, documents, []), encoded, SEED).judgments())
+    judged, _ = taught(MemorySource(queries, documents, []), encoded, SEED)
+    found = list(judged.judgments())
     assert [judgment.document_id for judgment in found] == ["d0", "d1", "d2", "d2"]
     # Margins of 0.5 and three times 0.25: ranks of 3.5 and, in the middle of three, 1.5 of 4.
     assert [judgment.weight for judgment in found] == [0.5 + 3.5 / 4, *[0.5 + 1.5 / 4] * 3]
     one_document = EncodedSet("teacher", np.ones((4, 1), np.float32), np.ones((1, 1), np.float32))
-    found = taught(MemorySource(queries, documents[:1], []), one_document, SEED).judgments()
-    assert [judgment.weight for judgment in found] == [1.0] * 4  # there is no second hit
+    judged, _ = taught(MemorySource(queries, documents[:1], []), one_document, SEED)
+    assert [judgment.weight for judgment in judged.judgments()] == [
+        1.0
+    ] * 4  # there is no second hit
+
+
+def test_a_taught_set_keeps_what_documents_have_besides_text(tmp_path):
+    texts = [Text(f"x{n}", "", f"text {n}") for n in range(3)]
+    log = MemorySource(texts, texts, [])
+    log.others = [{"year": 2000 + n} for n in range(3)]
+    encoded = EncodedSet("teacher", *[np.eye(3, dtype=np.float32)] * 2)
+    judged, _ = taught(log, encoded, SEED)
+    write_set(judged, tmp_path / "set", judged.splits())
+    assert list(UserDirectory(tmp_path / "set").metadata()) == log.others
 
 
 def test_a_set_without_unjudged_queries_has_nothing_to_teach(world):

@@ -195,7 +195,7 @@ def teach(
     else:
         opened = PythonEncoder(encoder, query_prefix=query_prefix, document_prefix=document_prefix)
     with progress_shown(progress):
-        judged = taught(
+        judged, _ = taught(
             source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen.data.split_seed
         )
     return {

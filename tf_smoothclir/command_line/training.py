@@ -105,12 +105,12 @@ def teach_by_flags() -> None:
     from tf_smoothclir.foreign_encoders.teaching import taught
 
     encoder = encoder_of(group_from_flags(EncoderSettings))
-    judged = taught(
+    judged, labelled = taught(
         source, EncodedSet.of(encoder, source, settings.data.cache_dir), settings.data.split_seed
     )
     write_set(judged, path, judged.splits(), replace=FLAGS.overwrite)
     then = f" Train with smoothclir-train --data_dir={path}" if not FLAGS.run_dir else ""
-    print(f"{path}: {encoder.name} judged {judged.labelled:,} queries.{then}")
+    print(f"{path}: {encoder.name} judged {labelled:,} queries.{then}")
     if FLAGS.run_dir:
         beside = {name: of_data[name] for name in (*LANGUAGES, "cache_dir") if name in of_data}
         given = {n: value for n, value in given.items() if n not in EncoderSettings().values()}

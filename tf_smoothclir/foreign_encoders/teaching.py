@@ -7,13 +7,13 @@ gets wrong does not repeat, translations do.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.memory import MemorySource, Streamed
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.splits import drawn_splits
 from tf_smoothclir.encoder.tokenizer import tokens_of
@@ -28,44 +28,8 @@ _VALIDATION_SHARE = 0.2  # of the queries of the teacher
 _LEAST_WEIGHT = 0.5  # of the least certain hit; that of the most certain one is 1 larger
 
 
-class TaughtSource(Source):
-    """Another source whose judgments are joined by those of a teacher."""
-
-    def __init__(self, source: Source, labels: Sequence[Judgment], splits: dict[str, str]):
-        """Joins the judgments of a teacher; `splits`: query id -> split, of all judged queries."""
-        self.name = f"{source.name}-taught"
-        self.query_language = source.query_language
-        self.document_language = source.document_language
-        self._source, self._labels, self._splits = source, labels, splits
-
-    @property
-    def labelled(self) -> int:
-        """How many queries the teacher judged."""
-        return len(self._labels)
-
-    def queries(self) -> Iterator[Text]:
-        return self._source.queries()
-
-    def documents(self) -> Iterator[Text]:
-        return self._source.documents()
-
-    def judgments(self) -> Iterator[Judgment]:
-        return itertools.chain(self._source.judgments(), self._labels)
-
-    def splits(self) -> dict[str, str]:
-        return self._splits
-
-    def place(self, stream: str, index: int) -> str:
-        return self._source.place(stream, index)
-
-    def fingerprint(self) -> str:
-        labels = [f"{query} {document} {w}" for query, document, _, w in sorted(self._labels)]
-        parts = [self._source.fingerprint(), *labels, *map(" ".join, self._splits.items())]
-        return f"{hash_ids([chr(10).join(parts)])[0]:016x}"
-
-
-def taught(source: Source, encoded: EncodedSet, split_seed: int) -> TaughtSource:
-    """A set all of whose queries have judgments: those that people made, and those of a teacher."""
+def taught(source: Source, encoded: EncodedSet, split_seed: int) -> tuple[MemorySource, int]:
+    """The set with judgments of a teacher for the queries without any, and how many these are."""
     # Queries that people judged stay as they are, in their splits. The others are for
     # training and validation alone, so a test means what people judged.
     queries, judgments = list(source.queries()), list(source.judgments())
@@ -99,7 +63,12 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> TaughtSource
         for query, hit, weight in zip(rows, first_hits, _weights(margins).tolist())
     ]
     ids = [label.query_id for label in labels]
-    return TaughtSource(source, labels, _splits(source, judged, ids, split_seed))
+    splits = _splits(source, judged, ids, split_seed)
+    languages = source.query_language, source.document_language
+    documents = Streamed(source.documents)
+    taught_set = MemorySource(queries, documents, [*judgments, *labels], splits, *languages)
+    taught_set.name, taught_set.others = f"{source.name}-taught", Streamed(source.metadata)
+    return taught_set, len(labels)
 
 
 def _first_hits(encoded: EncodedSet, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
