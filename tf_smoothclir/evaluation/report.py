@@ -68,7 +68,7 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
     sentences = []
     for split in splits:
         if not content["counts"][split]:
-            sentences.append("There are no judgments, so nothing was measured.")
+            sentences.append(f"No {split} query has a judgment, so nothing was measured.")
         missing = [name for name, count in content["counts"][split].items() if not count]
         if missing:
             sentences.append(
