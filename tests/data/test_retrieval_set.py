@@ -43,6 +43,9 @@ def test_known_judgments_name_the_queries_and_documents_that_are_there():
     world = SmallWorld(judgments=(*JUDGMENTS, ("q1", "gone", 1), ("gone", "d1", 2)))
     world.max_skipped = 0.2
     assert sorted(judgment[:3] for judgment in known_judgments(world)) == sorted(JUDGMENTS)
+    world = SmallWorld(judgments=(("q1", "d2", 2, 0.5), ("q1", "gone", 1, 2.0)))
+    world.max_skipped = 0.5
+    assert known_judgments(world) == [("q1", "d2", 2, 0.5)]
 
 
 def test_weights_stay_with_their_judgments():

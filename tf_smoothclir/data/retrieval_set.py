@@ -208,8 +208,11 @@ def known_judgments(source: Source) -> list[Judgment]:
     """The judgments of queries and documents that are there; others are skipped as above."""
     ids = [[text.id for text in stream()] for stream in (source.queries, source.documents)]
     rows = ({id_: row for row, id_ in enumerate(of_role)} for of_role in ids)
-    judged, _ = checked_judgments(source, *rows, num_grades=1 << 31)
-    return [Judgment(ids[0][q], ids[1][d], grade) for q, d, grade in judged.tolist()]
+    judged, weights = checked_judgments(source, *rows, num_grades=1 << 31)
+    return [
+        Judgment(ids[0][query], ids[1][document], grade, weight)
+        for (query, document, grade), weight in zip(judged.tolist(), weights.tolist())
+    ]
 
 
 def _read(
