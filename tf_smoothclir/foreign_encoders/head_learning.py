@@ -49,8 +49,10 @@ def learn_head(
         (plain, measured(plain)),
         key=lambda measured_head: quality(measured_head[1]),
     )
-    trainer = _Trainer(encoded, retrieval_set, loss, seed, plain)
-    if min(len(trainer.rows), len(validation.query_rows)) >= FEWEST_QUERIES:
+    relevant = retrieval_set.query_rows[retrieval_set.grades > 0]
+    trained = np.intersect1d(retrieval_set.queries_in("train"), relevant)
+    if min(len(trained), len(validation.query_rows)) >= FEWEST_QUERIES:
+        trainer = _Trainer(encoded, retrieval_set, trained, loss, seed, plain)
         matrix = _learned_matrix(trainer, encoded, retrieval_set)
         learned = Head.of(encoded.queries[asked], encoded.documents, seed, matrix)
         if is_better(by_learned := measured(learned), by_chosen):
@@ -78,16 +80,21 @@ def _learned_matrix(
 
 
 class _Trainer:
-    """Trains a matrix on the training queries of a set that have a relevant document, `rows`."""
+    """Trains a matrix on some queries of a set, each of which has a relevant document."""
 
     def __init__(
-        self, encoded: EncodedSet, retrieval_set: RetrievalSet, loss: Any, seed: int, begin: Head
+        self,
+        encoded: EncodedSet,
+        retrieval_set: RetrievalSet,
+        query_rows: np.ndarray,
+        loss: Any,
+        seed: int,
+        begin: Head,
     ):
         of, dim = retrieval_set, encoded.documents.shape[1]
         shape = len(of.query_ids), len(of.document_ids)
         self._grades = sp.csr_array((of.grades, (of.query_rows, of.document_rows)), shape=shape)
-        train = of.queries_in("train")
-        self.rows = train[(self._grades.max(axis=1).toarray().ravel() > 0)[train]]
+        self._query_rows = query_rows
         self._queries = encoded.queries - begin.arrays["query"]
         self._documents = encoded.documents - begin.arrays["document"]
         self._layer = keras.layers.Dense(dim, use_bias=False)
@@ -110,9 +117,9 @@ class _Trainer:
 
     def train(self) -> None:
         """Trains on some queries, each with the documents that they are judged with, and others."""
-        of_step, number = min(_QUERIES, len(self.rows)), self._grades.shape[1]
+        of_step, number = min(_QUERIES, len(self._query_rows)), self._grades.shape[1]
         for _ in range(_STEPS):
-            queries = self._random.choice(self.rows, of_step, replace=False)
+            queries = self._random.choice(self._query_rows, of_step, replace=False)
             documents = np.arange(number)
             if number > _DOCUMENTS:
                 others = self._random.integers(number, size=_DOCUMENTS)

@@ -83,7 +83,7 @@ def store_of(encoder: ForeignEncoder | VectorFile, cache_dir: str = "") -> Vecto
 
 @dataclasses.dataclass(frozen=True)
 class EncodedSet:
-    """The vectors of a set by a foreign encoder: `[texts, dim]` float32, of length 1, by row."""
+    """The vectors of a set, `[texts, dim]` float32, by row; of length 1, unless by a head."""
 
     name: str
     queries: np.ndarray

@@ -224,7 +224,7 @@ class AskedQuery:
             if fed is not None:
                 weight = self._ranker.feedback.weight
                 bounds = with_feedback(bounds, fed.at_most(terms), weight)
-            # What products of vectors no longer than 1 may lose in float32.
+            # What products of vectors may lose in float32: none is longer than 1, by heads 1.5.
             products = sum(len(vector.vector) * float(vector.weight) for vector in asked)
             positions, least = may_be_best(
                 bounds,
