@@ -161,8 +161,8 @@ def teach(
 
     The encoder ranks the documents for each query; its first hit counts as the best document, with
     a weight from 0.5 to 1.5 by its lead over the second one. From these, `train` learns to rank
-    better than the encoder. What people judged stays, and alone is for
-    test queries; without that, a run has no test figures.
+    better than the encoder. What people judged stays, and alone is for test queries; without that,
+    a run has no test figures.
 
     Args:
         queries: As for `train`; those without judgments are what is taught.

@@ -34,7 +34,7 @@ class IndexManifest(VersionFacts):
     documents: int
     halves: dict[str, dict]  # family -> what it says of its half; `summary` is for people
     state: str = ""  # `state_of_files` of the set; "" where it has no files
-    role: ClassVar[str] = INDEX  # "index"
+    role: ClassVar[str] = INDEX
 
     @classmethod
     def read(cls, directory: Path) -> IndexManifest:
