@@ -31,7 +31,7 @@ SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
 # letters whose lower case is special.
 _TRAPS = (
     "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
-    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K"
+    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
 )
 # Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
 _BYTES = (
@@ -104,6 +104,7 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(characters):
 
 
 BUCKETS = 2**63 - 1  # almost the whole hash
+INVISIBLE = _class("invisible")
 
 
 def test_hashes_are_those_of_the_graph():
@@ -113,8 +114,12 @@ def test_hashes_are_those_of_the_graph():
     np.testing.assert_array_equal(fingerprints(texts) % np.uint64(BUCKETS), expected)
 
 
+# Of what tokens have: of other code points, releases of TensorFlow have other n-grams.
+VISIBLE = st.characters(codec="utf-8").filter(lambda character: ord(character) not in INVISIBLE)
+
+
 @given(
-    st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=70), max_size=20),
+    st.lists(st.text(VISIBLE, min_size=1, max_size=70), max_size=20),
     st.integers(1, 5),
     st.integers(0, 11),
     st.integers(1, 1 << 31 - 1),

@@ -91,7 +91,7 @@ def test_all_readers_have_one_table_of_scripts(text, expected, read):
 
 
 SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
-INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000"
+INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
 
 
 def test_white_space_separates_and_invisible_characters_vanish():

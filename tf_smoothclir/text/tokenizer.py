@@ -37,7 +37,14 @@ _OPTIONAL = (
     r"\x{610}-\x{61A}\x{640}\x{64B}-\x{652}\x{656}-\x{65F}\x{670}\x{6D6}-\x{6DC}\x{6DF}-\x{6E4}"
     r"\x{6E7}\x{6E8}\x{6EA}-\x{6ED}"
 )
-_INVISIBLE = rf"\p{{Cf}}\p{{Co}}\p{{Cs}}\x{{FE00}}-\x{{FE0F}}\x{{E0100}}-\x{{E01EF}}{_OPTIONAL}"
+# Unicode gives these to no character; releases of TensorFlow differ in what n-grams they have.
+_NONCHARACTERS = r"\x{FDD0}-\x{FDEF}" + "".join(
+    rf"\x{{{plane << 16 | 0xFFFE:X}}}\x{{{plane << 16 | 0xFFFF:X}}}" for plane in range(17)
+)
+_INVISIBLE = (
+    rf"\p{{Cf}}\p{{Co}}\p{{Cs}}\x{{FE00}}-\x{{FE0F}}\x{{E0100}}-\x{{E01EF}}"
+    rf"{_OPTIONAL}{_NONCHARACTERS}"
+)
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\x{30FC}"
 _UNSPACED += r"\x{AC00}-\x{D7A3}"  # syllables of Hangul
 # A character of an unspaced script with its marks, or one that is not part of a word. Without a
