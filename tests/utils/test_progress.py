@@ -4,6 +4,7 @@ import contextlib
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 from concurrent import futures
@@ -38,10 +39,10 @@ def on_terminal(verbosity=0):
     os.close(theirs)
     written = b""
     with contextlib.suppress(OSError):  # how Linux reports the end of a terminal
-        while part := os.read(ours, 65536):
-            written += part
+        while select.select([ours], [], [], 60)[0]:
+            written += os.read(ours, 65536)
     os.close(ours)
-    assert process.wait() == 0
+    assert process.wait(60) == 0
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
 
 
