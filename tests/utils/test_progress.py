@@ -58,7 +58,8 @@ def test_a_terminal_shows_numbers_loss_and_whole_log_lines():
 def test_quiet_by_verbosity_and_without_a_terminal_where_rich_is_not_even_loaded():
     assert "pairs" not in on_terminal(verbosity=-1)
     code = WORK.format(verbosity=0) + "import sys; assert 'rich' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "pairs" not in done.stderr
 
 
