@@ -1,10 +1,11 @@
 """A foreign encoder that ranks, alone or as a part of a hybrid: trained, served, opened."""
 
+import json
+import math
 from unittest import mock
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
@@ -20,6 +21,7 @@ from tf_smoothclir.plugins import with_parts
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.server import served_models
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.storage.files import read_json
@@ -94,13 +96,19 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         assert one.score == pytest.approx(of_words + others, rel=1e-4)
     assert model.score([query], [text]) == pytest.approx([explained.score], abs=1e-5)
     if model.retriever == "encoder":
-        signatures = tf.saved_model.load(str(export / "encoder_head" / "1")).signatures
+        served = served_models.load_models(export)["encoder_head"]
         head, vectors = a_head()[0], []
         for role, one in (("query", query), ("document", text)):
             encoded = stand_in.encode([one])
-            served = signatures[role](tf.constant(3 * encoded, tf.float32))  # of whichever length
             vectors.append(head.vectors(role, unit_vectors(encoded)))
-            np.testing.assert_allclose(served["vector"], vectors[-1], atol=1e-6)
+            rows = (3 * encoded).tolist()  # of whichever length
+            body = json.dumps({"signature_name": role, "instances": rows}).encode()
+            predicted = json.loads(served.answer(body))["predictions"]
+            np.testing.assert_allclose(predicted, vectors[-1], atol=1e-6)
+        for rows in ([[1.0]], ["a"], [[None] * 8], [[True] * 8], [[10**400] * 8], [[math.nan] * 8]):
+            body = json.dumps({"signature_name": "query", "inputs": rows}).encode()
+            with pytest.raises(InputError, match="vector: a row is no vector"):
+                served.answer(body)
         np.testing.assert_allclose(model.encode_queries([query]), vectors[0], atol=1e-6)
         assert explained.score == pytest.approx(np.vdot(*vectors), abs=1e-6)
     assert (export / "encoder_head").exists() == (model.retriever != "lexical+encoder")

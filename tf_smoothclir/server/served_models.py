@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -33,7 +35,7 @@ class Signature:
 
     def __init__(self, function):
         self._function = function
-        # Name -> `tf.TensorSpec`, each of one dimension.
+        # Name -> `tf.TensorSpec`: texts or numbers, one for each row, or a vector for each row.
         self.inputs: dict[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.takes_texts = all(spec.dtype == tf.string for spec in self.inputs.values())
         outputs = function.structured_outputs.values()
@@ -139,7 +141,7 @@ def inputs_of(document: dict, specs: Mapping[str, tf.TensorSpec]) -> dict[str, n
     if not _is_object(columns):
         columns = {_only_name(specs): columns}
     _check_names(COLUMNS, columns, specs)
-    return {name: _array(name, columns[name], spec.dtype) for name, spec in specs.items()}
+    return {name: _array(name, columns[name], spec) for name, spec in specs.items()}
 
 
 def _columns(rows, specs: Mapping[str, tf.TensorSpec]) -> dict[str, list]:
@@ -174,14 +176,29 @@ def _wrong_names(where: str, reason: str, specs: Mapping[str, tf.TensorSpec]) ->
     return input_error(where, reason, f"The signature needs an object with {sorted(specs)}")
 
 
-def _array(name: str, values, dtype: tf.DType) -> np.ndarray:
+def _array(name: str, values, spec: tf.TensorSpec) -> np.ndarray:
+    dtype = spec.dtype
     if not isinstance(values, list):
         raise input_error(name, "it is no list", "Give a list with one value per row")
+    if spec.shape.rank == 2:
+        return _vectors(name, values, spec.shape[1])
     if dtype == tf.string:
         return np.array([_text(name, value) for value in values], object)
     if any(type(value) is not int or not dtype.min <= value <= dtype.max for value in values):
         raise input_error(name, f"a value is no {dtype.name}", "Give integers")
     return np.array(values, dtype.as_numpy_dtype)
+
+
+def _vectors(name: str, rows: list, dim: int) -> np.ndarray:
+    is_numbers = [
+        isinstance(row, list) and len(row) == dim and {*map(type, row)} <= {int, float}
+        for row in rows
+    ]
+    with contextlib.suppress(OverflowError):  # an integer that no float holds
+        vectors = np.array(rows if all(is_numbers) else math.nan, np.float32)
+        if np.isfinite(vectors).all():
+            return vectors
+    raise input_error(name, "a row is no vector", f"Give lists of {dim} finite numbers")
 
 
 def _text(name: str, value) -> bytes:
