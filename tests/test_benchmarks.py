@@ -15,6 +15,7 @@ import tensorflow as tf
 from benchmarks import (
     common,
     encoding,
+    growth,
     preparation,
     profile,
     reranking,
@@ -66,6 +67,8 @@ INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["hnsw"]}
 ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
 RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
 RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
+GROWN = {"pairs": (40, 80), "languages": (1, 2), "documents": (50, 60), "dimensions": (4, 8)}
+GROWING = [["CPU s", "MRR@10"]] * 2 + [["CPU p50 ms", "build CPU s"], ["ms/step"]]
 OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
 
 
@@ -74,6 +77,7 @@ OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99
     [
         ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
         ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
+        ("growth", [[*GROWN], GROWN], {"rounds": 1}, GROWING),
         ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
         ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
         ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
@@ -153,6 +157,17 @@ def test_ratios_are_taken_round_by_round():
         "x": {"median": 8.0, "min": 2.0, "max": 9.0},
         "times b": {"median": 3.0, "min": 2.0, "max": 4.0},
     }
+
+
+def test_the_power_is_the_slope_at_the_largest_sizes_and_is_drawn(tmp_path):
+    sizes = {"documents": (1, 10, 1000)}
+    measured = {str(n): [{"s": 3 * n**1.5 + (n == 1)}] for n in sizes["documents"]}
+    assert growth.power_of(sizes["documents"], [of[0]["s"] for of in measured.values()]) == (
+        pytest.approx(1.5)
+    )
+    table = common.table("a query, by documents: power 1.50", measured, ratio_of="s", references=[])
+    growth.draw(str(tmp_path / "growth.png"), [table], sizes)
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_reranking(tiny, tmp_path):
