@@ -148,19 +148,24 @@ def power_of(sizes: Sequence[float], costs: Sequence[float]) -> float:
 
 
 def draw(path: str, tables: Sequence[Mapping], sizes: Mapping[str, Sequence[int]]) -> None:
-    """Draws a plot for each table."""
+    """Draws a plot for each table, with a line for costs that are proportional."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-    figure = Figure(figsize=(3.2 * len(tables), 3.2), layout="constrained")
+    figure = Figure(figsize=(3 * len(tables), 3.2), layout="constrained")
     for axes, table in zip(np.atleast_1d(figure.subplots(1, len(tables))), tables):
         work, rest = table["title"].split(", by ")
         name, power = rest.split(": power ")
         costs = [row[table["ratio_of"]]["median"] for row in table["rows"]]
+        first, last = sizes[name][0], sizes[name][-1]
+        axes.loglog([first, last], [costs[0], costs[0] * last / first], ":", color="grey")
         axes.loglog(sizes[name], costs, marker="o")
-        axes.set_title(f"{work}\npower {power} in the end", fontsize=9)
-        axes.set(xlabel=name, ylabel=table["ratio_of"])
+        axes.set_title(f"{work}\nat the end: power {power}", fontsize=9)
+        axes.set(xlabel=name, ylabel=table["ratio_of"], ylim=(costs[0] / 2, costs[0] * 500))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=110)
 
 
 def _define_flags() -> None:

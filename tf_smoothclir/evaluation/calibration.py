@@ -5,8 +5,8 @@ lists, and of hits by their share of the first score, the cut points are those o
 macro-averaged accuracy: the mean, over the grades, of the share of the documents of a grade that
 are predicted right. Each grade counts alike, so the number of sampled documents does not matter.
 
-By the score of a hit, a grade is predicted where it is probable: a logistic regression over the
-first hits of shortened queries gives the probability of at least that grade.
+By the score of a hit, a grade is predicted where at least that grade is more probable than not: a
+logistic regression over the first hits of shortened queries gives its probability.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from scipy import optimize
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
 from tf_smoothclir.protocols.text_search import CutPoints
-
-PROBABLE = 0.55  # so that about four of five first hits of three words called relevant are
 
 
 def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoints:
@@ -37,13 +35,13 @@ def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoint
 def probable_cut_points(
     scores: np.ndarray, grades: np.ndarray, num_grades: int
 ) -> tuple[float, ...]:
-    """From grade 1 on, the score of `[hits]` first hits from which on it is probable."""
+    """From grade 1 on, the score of `[hits]` first hits from which on the grade is probable."""
     points = [_probable(scores, grades >= grade) for grade in range(1, num_grades)]
     return tuple(np.maximum.accumulate(points).tolist())
 
 
 def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
-    """The score at which the probability that a first hit is right is `PROBABLE`."""
+    """The score at which a first hit is as probably right as wrong."""
     mean, deviation = float(np.mean(scores)), float(np.std(scores)) or 1.0
     standard = (scores.astype(np.float64) - mean) / deviation
     signs = np.where(is_right, 1.0, -1.0)
@@ -53,11 +51,8 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
         return np.logaddexp(0, -signs * (slope * standard + bias)).sum() + slope**2 / 2
 
     slope, bias = optimize.minimize(loss, np.zeros(2)).x
-    logit = np.log(PROBABLE / (1 - PROBABLE))
-    if slope > 0:
-        even = mean + deviation * (logit - bias) / slope
-    else:  # scores say nothing: all are as probable
-        even = -np.inf if bias >= logit else np.inf
+    # Where scores say nothing, all are as probable.
+    even = mean - deviation * bias / slope if slope > 0 else -np.copysign(np.inf, bias)
     # No score that was not seen decides: beyond them, a line says nothing.
     lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
     return float(np.float32(np.clip(even, lowest, np.max(scores))))
