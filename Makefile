@@ -13,8 +13,9 @@ COMMA := ,
 # The tests that run on the second stack, after the whole suite has run on the first.
 SUBSET := tests/test_golden.py tests/ops tests/losses tests/optimizers tests/evaluation/test_metrics.py \
 	tests/two_tower/test_similarity.py tests/training/test_checkpoints.py tests/test_plugins.py
-# Each module in one process, in the order of tests/conftest.py.
-AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder
+# Each module in one process, in the order of tests/conftest.py. A process that dies ends the run:
+# pytest-xdist 3.8 would start another one, and then wait for tests that it gives to none.
+AT_ONCE := -n 2 --dist=loadscope --no-loadscope-reorder --max-worker-restart=0
 # The libraries' own start-up messages; 0 shows them.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 # Two processes of tests keep two cores busy: BLAS threads would wait for each other.
