@@ -18,6 +18,7 @@ import dataclasses
 import numpy as np
 
 from tf_smoothclir.lexical.sparse_tables import kept_entries
+from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
 _UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
@@ -42,16 +43,20 @@ class PsqSettings:
 DEFAULT = PsqSettings()  # those of the public code's experiments, near enough
 
 
-def background(queries: sp.csr_array) -> np.ndarray:
+def background(queries: sp.csr_array, former: np.ndarray | None = None) -> np.ndarray:
     """P(w), `[query words]` float32, by `[queries, query words]` counts.
 
     Each word counts a little more than it occurs, so that words that never occurred have a share.
+
+    Args:
+        former: What this returned for earlier queries, in which no word of these occurred.
     """
     counts = np.asarray(queries.sum(axis=0)).ravel() + _UNSEEN
     occurring = np.count_nonzero(counts > _UNSEEN)
-    return (counts / (counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring))).astype(
-        np.float32
-    )
+    total = counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring)
+    if former is not None:
+        total += _UNSEEN / former[PADDING_ID]
+    return (counts / total).astype(np.float32)
 
 
 def impacts(

@@ -1,0 +1,118 @@
+"""A lexical model goes on from another one: it learns new words, and forgets nothing."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tf_smoothclir as sc
+from tests.lexical.helpers import counts
+from tf_smoothclir.lexical.initial_model import InitialModel
+from tf_smoothclir.lexical.model import LexicalModel
+from tf_smoothclir.lexical.positions import FLAT
+from tf_smoothclir.lexical.psq import background
+from tf_smoothclir.lexical.word_weights import learn_word_weights
+
+# Vocabularies of [PAD], [UNK] and a word of queries; of [PAD], [UNK] and two words of documents.
+# Query words 3 to 6 are document words. Later there are two more words of each.
+FORMER, SHAPE = (4, 3 + 4), (6, 5 + 6)
+ASKED = counts([2, 2, 2, 6], size=FORMER[1])
+
+
+def matrix(cells, shape):
+    values, places = list(cells.values()), tuple(np.array(list(cells)).T)
+    return sp.csr_array((np.array(values, np.float32), places), shape=shape)
+
+
+@pytest.fixture
+def initial():
+    model = LexicalModel(
+        table=matrix({(2, 2): 1.0, (3, 2): 0.5}, FORMER),
+        lookalikes=matrix({(3, 2): 0.25}, FORMER),
+        background=background(ASKED),
+        fields=(FLAT,),
+        weights=np.array([[0.3, 0.3, 0.7, 0.3, 0.3, 0.3, 0.1]], np.float32),
+        evidence=np.array([0, 0, 3, 0], np.float32),
+    )
+    return InitialModel(model, SHAPE)
+
+
+def test_a_word_of_both_has_the_translations_of_both_by_their_counts(initial):
+    learned = {(2, 3): 1.0, (3, 3): 0.8, (4, 2): 0.2, (4, 3): 0.8, (5, 4): 1.0}
+    evidence = np.array([0, 0, 1, 0, 2, 0], np.float32)
+    table, counted = initial.table(matrix(learned, SHAPE), evidence)
+    expected = {
+        **{(2, 2): 3 / 4, (2, 3): 1 / 4},
+        (3, 2): 0.5,  # no pair has it now, and words like it do not count
+        **{(4, 2): 0.2, (4, 3): 0.8, (5, 4): 1.0},  # new ones, the last by words like it
+    }
+    np.testing.assert_array_equal(table.toarray(), matrix(expected, SHAPE).toarray())
+    assert counted.tolist() == [0, 0, 4, 0, 2, 0]
+    # What came from a dictionary counts as if it had occurred once.
+    table, _ = initial.table(matrix(learned, SHAPE), np.array([0, 0, 0, 4, 0, 0], np.float32))
+    assert table[3, 2] == pytest.approx(0.5 / 5)
+    assert table[3, 3] == pytest.approx(0.8 * 4 / 5)
+
+
+def test_words_that_only_documents_had_move_behind_the_new_ones(initial):
+    assert initial.words.tolist() == [0, 1, 2, 5, 6, 7, 8]
+    assert np.flatnonzero(~initial.is_new).tolist() == [2, 8]  # of `ASKED`
+    found = matrix({(3, 2): 1.0, (3, 3): 0.5, (4, 2): 0.4, (2, 8): 1.0}, SHAPE)
+    expected = {(3, 2): 0.25, (3, 3): 0.5, (4, 2): 0.4}
+    found = initial.lookalikes(found).toarray()
+    np.testing.assert_array_equal(found, matrix(expected, SHAPE).toarray())
+
+
+def test_a_new_word_has_its_share_of_all_words_and_others_keep_theirs(initial):
+    # Of 0.1 more than each word was counted, and of 0.1 for each word: 4 + 4 * 0.1, 3 + 4 * 0.1.
+    former, total = 4 + 4 * 0.1, 4 + 4 * 0.1 + 3 + 4 * 0.1
+    found = initial.background(counts([2, 3, 3], size=SHAPE[1]))
+    expected = np.full(SHAPE[1], 0.1 / former)
+    expected[[2, 3, 8]] = 3.1 / former, 2.1 / total, 1.1 / former
+    assert found == pytest.approx(expected)
+    assert found[[2, 8]].tolist() == initial.model.background[[2, 6]].tolist()
+
+
+def test_weights_are_learned_for_new_words_alone():
+    former = np.array([[0.3, 0.3, 0.7, 0.3]], np.float32)
+    # Word 2 is for the wrong document in each query, word 3 for the mate.
+    features = [np.tile(np.eye(2, dtype=np.float32)[::-1], (20, 1))]
+    queries = counts(*[[2, 3]] * 20, size=4)
+    is_new = np.arange(4) == 3
+    found = learn_word_weights(queries, features, former=former, is_new=is_new).astype(np.float32)
+    assert found[0, :3].tolist() == former[0, :3].tolist()
+    assert found[0, 3] > 0.4
+
+
+def language(letters, seed):
+    """A set of English queries of 40 words, and of documents whose words have other letters."""
+    random = np.random.default_rng(seed)
+    english = ["".join(word) for word in np.random.default_rng(0).choice(list("bcdfaeio"), (40, 6))]
+    foreign = ["".join(word) for word in random.choice(list(letters), (40, 6))]
+    said = [random.choice(40, 6, replace=False) for _ in range(90)]
+    queries = {f"q{n}": " ".join(english[one] for one in words) for n, words in enumerate(said)}
+    documents = {f"d{n}": " ".join(foreign[one] for one in words) for n, words in enumerate(said)}
+    return {
+        "queries": queries,
+        "documents": documents,
+        "judgments": [(f"q{n}", f"d{n}", 1) for n in range(90)],
+        "splits": {f"q{n}": ("train", "train", "validation", "test")[n % 4] for n in range(90)},
+    }
+
+
+@pytest.mark.parametrize("shared_vocabulary", [True, False])
+def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabulary):
+    first, second = language("klmnuöü", 1), language("pqrstwy", 2)
+    settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,)}
+    form = {"preset": "lexical", "shared_vocabulary": shared_vocabulary}
+    before = sc.train(**first, **form, **settings, output_dir=tmp_path / "first")
+    after = sc.train(
+        **second, **settings, init_from=tmp_path / "first", output_dir=tmp_path / "both"
+    )
+    asked = np.repeat(list(first["queries"].values()), 3)
+    documents = np.tile(list(first["documents"].values()), 3)
+    scores = before.score(asked, documents)
+    assert len(set(scores.tolist())) > 50
+    np.testing.assert_array_equal(after.score(asked, documents), scores)
+    assert after.metrics["full/MRR@10"] > 0.8
+    of_second = list(second["queries"].values()), list(second["documents"].values())
+    assert before.score(*of_second).max() == 0 < after.score(*of_second).min()
