@@ -6,7 +6,8 @@ knows of them stays as it is where the new pairs say nothing. A document word t 
     T(w | t) = (n_t T_0(w | t) + m_t T_1(w | t)) / (n_t + m_t),
 
 where n_t and m_t are the counts that the former and the new translations come from: about what all
-pairs together would teach. P(w) and the weights of query words are learned for new words alone.
+pairs together would teach. P(w) and the weight of a query word are learned where no former query
+has it: those of others decide how documents of languages rank that the new data do not have.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import functools
 import numpy as np
 
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.psq import background
+from tf_smoothclir.lexical.psq import background, counts_of
 from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries
 from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
@@ -29,6 +30,7 @@ class InitialModel:
 
     model: LexicalModel
     shape: tuple[int, int]  # document words, query words
+    asked: np.ndarray  # `[query words]`, how often each stands in the new training queries
 
     @property
     def has_choices(self) -> bool:
@@ -50,14 +52,16 @@ class InitialModel:
 
     @functools.cached_property
     def is_new(self) -> np.ndarray:
-        """`[query words]` bool, those that no query had from which it learned."""
-        return self._of_words(self.model.background) == self.model.background[PADDING_ID]
-
-    def background(self, queries: sp.csr_array) -> np.ndarray:
-        """P(w), `[query words]` float32; that of new words by `[queries, query words]`."""
+        """`[query words]` bool, those that the new queries have and no former one had."""
         former = self._of_words(self.model.background)
-        is_asked = np.bincount(queries.indices, minlength=queries.shape[1]) > 0
-        return np.where(self.is_new & is_asked, background(queries, former), former)
+        return (self.asked > 0) & (former == former[PADDING_ID])
+
+    @property
+    def background(self) -> np.ndarray:
+        """P(w), `[query words]` float32, that of new words by all queries."""
+        former = self._of_words(self.model.background)
+        both = background(sp.csr_array((counts_of(former) + self.asked)[np.newaxis]))
+        return np.where(self.is_new, both, former)
 
     def _of_words(self, former: np.ndarray) -> np.ndarray:
         """Numbers of all query words by those of its own; new ones have those of padding."""

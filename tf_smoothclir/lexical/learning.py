@@ -57,8 +57,7 @@ def learn_lexical_model(
         initial: A model of vocabularies with which those of the set begin, to go on from.
     """
     begin = time.monotonic()
-    beginning = None if initial is None else InitialModel(initial, texts.spelling.shape)
-    learner = _Learner(texts, seed, dictionary, psq, passage_words, beginning)
+    learner = _Learner(texts, seed, dictionary, psq, passage_words, initial)
     model = learner.model()
     seconds, entries = time.monotonic() - begin, model.table.nnz
     logging.info("Translation table: %d entries, %s (%.1f s)", entries, model.fields[0], seconds)
@@ -100,10 +99,9 @@ class _Learner:
         dictionary: Dictionary | None,
         psq: PsqSettings = DEFAULT,
         passage_words: Sequence[int] = (),
-        initial: InitialModel | None = None,
+        initial: LexicalModel | None = None,
     ):
         self._texts = texts
-        self._initial = initial
         self._psq = psq
         self._seed = seed
         self._documents = ScoredDocuments(texts, psq)
@@ -125,14 +123,16 @@ class _Learner:
                 self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades, self._passage_words = 0.0, 0
+        self._initial: InitialModel | None = None
         if initial is not None:
-            self._documents.background = initial.background(texts.queries[self._training])
-            texts.lookalikes = initial.lookalikes(texts.lookalikes)
+            asked = texts.queries[self._training].sum(axis=0)
+            self._initial = InitialModel(initial, texts.spelling.shape, asked)
+            self._documents.background = self._initial.background
+            texts.lookalikes = self._initial.lookalikes(texts.lookalikes)
         if passage_words:
             can_choose = learnable and texts.retrieval_set.source.is_judged
             if self.keeps_choices:
-                can_choose, former = False, initial.model.passage_words
-                passage_words = (former or passage_words[0],)
+                can_choose, passage_words = False, (initial.passage_words or passage_words[0],)
             self._choose_passages(passage_words if can_choose else passage_words[:1])
 
     @property
@@ -277,10 +277,9 @@ class _Learner:
             return model.weights
         former = {}
         if self.keeps_choices:
-            is_new = self._initial.is_new
-            if not is_new[self._texts.queries[self._training].indices].any():
+            if not self._initial.is_new.any():
                 return model.weights
-            former = {"former": model.weights, "is_new": is_new}
+            former = {"former": model.weights, "is_new": self._initial.is_new}
         ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
         hashes = hash_ids(ids, f"folds {self._seed}")
         fold = (hashes % np.uint64(_FOLDS)).astype(int)

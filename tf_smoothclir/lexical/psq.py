@@ -43,20 +43,21 @@ class PsqSettings:
 DEFAULT = PsqSettings()  # those of the public code's experiments, near enough
 
 
-def background(queries: sp.csr_array, former: np.ndarray | None = None) -> np.ndarray:
+def background(queries: sp.csr_array) -> np.ndarray:
     """P(w), `[query words]` float32, by `[queries, query words]` counts.
 
     Each word counts a little more than it occurs, so that words that never occurred have a share.
-
-    Args:
-        former: What this returned for earlier queries, in which no word of these occurred.
     """
     counts = np.asarray(queries.sum(axis=0)).ravel() + _UNSEEN
     occurring = np.count_nonzero(counts > _UNSEEN)
-    total = counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring)
-    if former is not None:
-        total += _UNSEEN / former[PADDING_ID]
-    return (counts / total).astype(np.float32)
+    return (counts / (counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring))).astype(
+        np.float32
+    )
+
+
+def counts_of(background: np.ndarray) -> np.ndarray:
+    """The counts of words that a background was made of, `[query words]`; padding never occurs."""
+    return _UNSEEN * np.maximum(0, background / background[PADDING_ID] - 1)
 
 
 def impacts(

@@ -68,17 +68,17 @@ def learn_word_weights(
         queries: `[queries, words]`, those of training.
         features: Of each field, what `candidate_features` returns; the relevant document is first.
         former: `[fields, words]`, earlier weights, at which new words begin and others stay.
-        is_new: `[words]` bool; None for all, and for no earlier weights.
+        is_new: `[words]` bool, beside `former`.
     """
     fields, (used, words) = len(features), np.unique(queries.indices, return_inverse=True)
     rows, ones = entry_rows(queries), np.ones(len(words), np.float32)
     of_queries = sp.csr_array((ones, np.arange(len(words)), queries.indptr))  # sums over words
     if former is None:
         starts = np.log([[_FIRST_SCALE * 0.1**field] for field in range(fields)])
-        starts, is_learned = np.repeat(starts, queries.shape[1], axis=1), 1
+        starts, moves = np.repeat(starts, queries.shape[1], axis=1), 1
     else:
         starts = np.log(former.astype(float))
-        is_learned = np.append(np.zeros(fields), np.tile(is_new[used], fields))
+        moves = np.append(np.zeros(fields), np.tile(is_new[used], fields))
 
     def weights_of(parameters: np.ndarray) -> np.ndarray:
         scales, of_words = parameters[:fields], parameters[fields:].reshape(fields, len(used))
@@ -99,7 +99,7 @@ def learn_word_weights(
         of_words = (np.einsum("wc,wc->w", field, errors) for field in features)
         slopes = weights * [np.bincount(words, of_field, len(used)) for of_field in of_words]
         slope = np.concatenate([slopes.sum(axis=1), slopes.ravel()])
-        return value, (slope + penalty * parameters) * is_learned
+        return value, (slope + penalty * parameters) * moves
 
     best = scipy.optimize.minimize(
         loss,
