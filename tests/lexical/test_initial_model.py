@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import tf_smoothclir as sc
 from tests.lexical.helpers import counts
 from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.model import LexicalModel
@@ -79,38 +78,3 @@ def test_weights_are_learned_for_new_words_alone():
     found = learn_word_weights(queries, features, former=former, is_new=is_new)
     assert found.astype(np.float32)[0, :3].tolist() == former[0, :3].tolist()
     assert found[0, 3] > 0.4
-
-
-def language(letters, seed):
-    """A set of English queries of 40 words, and of documents whose words have other letters."""
-    random = np.random.default_rng(seed)
-    english = ["".join(word) for word in np.random.default_rng(0).choice(list("bcdfaeio"), (40, 6))]
-    foreign = ["".join(word) for word in random.choice(list(letters), (40, 6))]
-    said = [random.choice(40, 6, replace=False) for _ in range(90)]
-    queries = {f"q{n}": " ".join(english[one] for one in words) for n, words in enumerate(said)}
-    documents = {f"d{n}": " ".join(foreign[one] for one in words) for n, words in enumerate(said)}
-    return {
-        "queries": queries,
-        "documents": documents,
-        "judgments": [(f"q{n}", f"d{n}", 1) for n in range(90)],
-        "splits": {f"q{n}": ("train", "train", "validation", "test")[n % 4] for n in range(90)},
-    }
-
-
-@pytest.mark.parametrize("shared_vocabulary", [True, False])
-def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabulary):
-    first, second = language("klmnuöü", 1), language("pqrstwy", 2)
-    settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,)}
-    form = {"preset": "lexical", "shared_vocabulary": shared_vocabulary}
-    before = sc.train(**first, **form, **settings, output_dir=tmp_path / "first")
-    after = sc.train(
-        **second, **settings, init_from=tmp_path / "first", output_dir=tmp_path / "both"
-    )
-    asked = np.repeat(list(first["queries"].values()), 3)
-    documents = np.tile(list(first["documents"].values()), 3)
-    scores = before.score(asked, documents)
-    assert len(set(scores.tolist())) > 50
-    np.testing.assert_array_equal(after.score(asked, documents), scores)
-    assert after.metrics["full/MRR@10"] > 0.8
-    of_second = list(second["queries"].values()), list(second["documents"].values())
-    assert before.score(*of_second).max() == 0 < after.score(*of_second).min()

@@ -1,8 +1,8 @@
 """Fine-tuning: a run that begins with the models of another one (`--init_from`).
 
-The new run has the vocabularies of the other one, because weights belong to words. Its towers begin
-with the weights of the other's best epoch. Its translation table is learned from the new pairs and
-mixed with the other's; the validation queries decide by which share, as for a dictionary.
+Weights belong to words, so the vocabularies of the new run begin with those of the other one; the
+words that only the new data have follow. Its towers begin with the weights of the other's best
+epoch, and its translation table is that of the other with what the new pairs say.
 """
 
 from __future__ import annotations

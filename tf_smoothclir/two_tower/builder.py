@@ -198,10 +198,10 @@ def start_like(model: TwoTower, former: TwoTower, tokenized_set: TokenizedSet) -
         raise input_error("--init_from", "its loss has other weights", "Leave --loss out")
     for weight, given in zip(weights, of_former):
         grows = weight.shape != given.shape
-        weight.assign(tf.concat([given, weight[len(given) :]], axis=0) if grows else given)
+        weight.assign(tf.concat([given, weight[given.shape[0] :]], axis=0) if grows else given)
     shared = model.query_tower is model.document_tower
     tables = {
-        roles: getattr(former, f"{roles[0]}_tower").embeddings.numpy()
+        roles: getattr(former, f"{roles[0]}_tower").tables()["embeddings"].numpy()
         for roles in ([ROLES] if shared else [(role,) for role in ROLES])
     }
     for roles, known in tables.items():
