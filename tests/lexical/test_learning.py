@@ -76,6 +76,21 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
 
 
+def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
+    again = learn_lexical_model(texts, seed=13, initial=model)
+    assert again.describe() == model.describe()
+    for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades"):
+        assert getattr(again, name) == getattr(model, name)
+    for name in ("background", "weights"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    # Of the same pairs, both tables say the same, and have counted as much.
+    np.testing.assert_allclose(again.table.toarray(), model.table.toarray(), rtol=1e-6)
+    np.testing.assert_array_equal(again.evidence, 2 * model.evidence)
+    of_sentences = dataclasses.replace(model, mean_length=1.0, feedback=0.5)
+    again = learn_lexical_model(texts, seed=13, initial=of_sentences)
+    assert (again.mean_length, again.feedback) == (model.mean_length, model.feedback)
+
+
 @pytest.mark.parametrize(
     ("gains", "chosen"),
     [
