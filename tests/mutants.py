@@ -44,7 +44,8 @@ CORE = {  # modules -> their tests
     "evaluation/metrics.py evaluation/calibration.py": "tests/evaluation tests/test_choices.py",
     "evaluation/compare.py": "tests/evaluation/test_compare.py",
     "lexical/ibm_model_1.py lexical/psq.py lexical/feedback.py": "tests/lexical",
-    "lexical/learning.py": "tests/lexical",
+    "lexical/learning.py lexical/initial_model.py": "tests/lexical"
+    " tests/training/test_initial_run.py",
     "hybrid/*.py": "tests/hybrid",
     "data/hashing.py data/candidate_lists.py data/retrieval_set.py": "tests/data"
     " tests/test_golden.py",

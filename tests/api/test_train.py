@@ -226,6 +226,7 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
         texts = list(parts["queries"].values())
         found, expected = begun.encode_queries(texts), sc.load(first.path).encode_queries(texts)
         assert abs(found - expected).max() < 1e-6
+        assert (tmp_path / "hybrid.json").read_text() == first.fusion.read_text()
 
 
 @pytest.mark.parametrize(

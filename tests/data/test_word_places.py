@@ -8,7 +8,11 @@ import pytest
 from tf_smoothclir.data import word_places as module
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.word_places import inverse_document_frequency, occurrences
+from tf_smoothclir.data.word_places import (
+    inverse_document_frequency,
+    occurrences,
+    occurrences_beside,
+)
 from tf_smoothclir.settings.text import TextSettings
 
 DIM = 2048  # an estimate is off by about 1 / √DIM
@@ -59,6 +63,26 @@ def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role, mon
     np.testing.assert_allclose(chunked.sums, found.sums, atol=1e-5)
     np.testing.assert_array_equal(chunked.counts, found.counts)
     assert (found.sums != other.sums).any()
+
+
+def test_a_word_stands_between_the_known_words_beside_it(tokenized_set):
+    random = np.random.default_rng(5)
+    tables = {(role,): random.random((6, 3), np.float32) for role in ("query", "document")}
+    size = len(tokenized_set.vocabulary("document"))
+    found = occurrences_beside(tokenized_set, ["document"], size=size, tables=tables)
+    number = int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
+    beside = [[] for _ in range(number)]
+    for (role,), table in tables.items():
+        for token, places in places_by_hand(tokenized_set, role).items():
+            for place in places if token < len(table) else ():
+                beside[place].append(table[token])
+    vectors = np.stack([np.mean(rows or np.zeros((1, 3)), axis=0) for rows in beside])
+    vectors -= vectors.mean(axis=0)
+    by_hand = places_by_hand(tokenized_set, "document")
+    assert counts_of(found) == {token: len(places) for token, places in by_hand.items()}
+    for token, places in by_hand.items():
+        expected = vectors[sorted(places)].sum(axis=0)
+        np.testing.assert_allclose(found.sums[token], expected, atol=1e-5)
 
 
 def test_inner_products_across_languages_are_correlations(tokenized_set, monkeypatch):

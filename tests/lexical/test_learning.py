@@ -16,8 +16,9 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import training_pairs
+from tf_smoothclir.lexical import learning, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
+from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.learning import (
     FEEDBACK_WEIGHTS,
     LENGTH_POWERS,
@@ -25,7 +26,6 @@ from tf_smoothclir.lexical.learning import (
     _Learner,
     feedback_variants,
     learn_lexical_model,
-    unjudged_top,
 )
 from tf_smoothclir.lexical.positions import (
     DECAYS,
@@ -74,6 +74,21 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     assert again.feedback == model.feedback
     np.testing.assert_array_equal(again.weights, model.weights)
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
+
+
+def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
+    again = learn_lexical_model(texts, seed=13, initial=model)
+    assert again.describe() == model.describe()
+    for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades"):
+        assert getattr(again, name) == getattr(model, name)
+    for name in ("background", "weights"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    # Of the same pairs, both tables say the same, and have counted as much.
+    np.testing.assert_allclose(again.table.toarray(), model.table.toarray(), rtol=1e-6)
+    np.testing.assert_array_equal(again.evidence, 2 * model.evidence)
+    of_sentences = dataclasses.replace(model, mean_length=1.0, feedback=0.5)
+    again = learn_lexical_model(texts, seed=13, initial=of_sentences)
+    assert (again.mean_length, again.feedback) == (model.mean_length, model.feedback)
 
 
 @pytest.mark.parametrize(
@@ -230,19 +245,19 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
 def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model, monkeypatch):
     """Hazard: a table knows the words of the queries that it was learned from too well."""
     learner, seen, weighed = _Learner(texts, 13, None), [], []
-    tables, candidates = learner._documents.pairs.tables, learner._hard_candidates
+    tables = learner._documents.pairs.tables
 
     def learned_from(profile, lower_grades, parts):
         seen.extend(set(queries.tolist()) for queries in parts)
         return tables(profile, lower_grades, parts)
 
-    def weighed_by(rows, impacts, number):
-        weighed.append(set(rows.tolist()))
+    def weighed_by(texts, mates, postings, number):
+        weighed.append(set(mates[0].tolist()))
         assert number > 1  # documents that compete with each mate
-        return candidates(rows, impacts, number)
+        return hard_candidates(texts, mates, postings, number)
 
     monkeypatch.setattr(learner._documents.pairs, "tables", learned_from)
-    monkeypatch.setattr(learner, "_hard_candidates", weighed_by)
+    monkeypatch.setattr(learning, "hard_candidates", weighed_by)
     learner.word_weights(model)
     assert len(seen) == len(weighed) > 1
     for of_table, of_weights in zip(seen, weighed):

@@ -169,6 +169,7 @@ MODEL = LexicalModel(
     background=BACKGROUND,
     fields=(PositionProfile(2.0, 1.5), FLAT),
     weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
+    evidence=np.array([0, 2, 1.5, 0], np.float32),
     feedback=12.5,
     psq=PsqSettings(alpha=0.1, beta=0.2),
     seconds=1.5,

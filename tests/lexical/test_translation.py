@@ -326,7 +326,8 @@ def test_tables_are_those_of_em_over_the_pairs(pairs, weight, profile, queries):
             rare = [word for word in known[q] if word != COMMON]
             shares = shares_of(DOCUMENTS[d][:40], profile, COMMON)
             listed.append((rare, shares, weight * WEIGHTS.get((q, d), 1.0)))
-    found = pruned(next(pairs.tables(profile, weight, [np.array(queries)]))).toarray()
+    ((table, evidence),) = pairs.tables(profile, weight, [np.array(queries)])
+    found = pruned(table).toarray()
     expected = np.zeros((SIZE, SIZE))
     for place, probability in slow_em(listed).items():
         expected[place] = probability
@@ -334,6 +335,10 @@ def test_tables_are_those_of_em_over_the_pairs(pairs, weight, profile, queries):
     clear = np.abs(expected - LEAST_PROBABILITY) > 1e-4
     np.testing.assert_allclose(found[clear], expected[clear], atol=1e-5)
     assert np.count_nonzero(found) >= 2
+    # Each query word counts once, for the document words that may stand for it.
+    counted = [(words, pair_weight) for words, shares, pair_weight in listed if shares]
+    total = sum(len(words) * one for words, one in counted)
+    assert evidence.sum() == pytest.approx(total, rel=1e-5)
 
 
 def test_pairs_are_those_of_training_queries_and_lower_grades_add_translations(pairs):

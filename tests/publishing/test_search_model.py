@@ -88,6 +88,7 @@ def model():
         background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
         fields=(PositionProfile(20.0, 8.0), FLAT),
         weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
+        evidence=np.ones(shape[0], np.float32),
     )
 
 

@@ -103,7 +103,7 @@ def train(
             (`Model.details["cross-validation"]`). It takes as many trainings; 0 for none. By
             default 5 for sets without splits of their own whose test split would be small.
         **settings: All settings of `smoothclir-train`, by the names of its flags, such as
-            `epochs=10`. `init_from=RUN` begins with the models of another run, for fine-tuning.
+            `epochs=10`. `init_from=RUN` begins with the models of another run and adds new words.
             Without `thresholds`, a set gets as many as its grades need. `loss` may also be a Keras
             loss object, such as one of this package's with arguments of your own.
 

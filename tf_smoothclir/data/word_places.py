@@ -7,7 +7,7 @@ and Karlgren 2005): words that occur in the same pairs get similar vectors, on w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +16,7 @@ from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
+from tf_smoothclir.utils import sparse as sp
 
 _LISTS_PER_CHUNK = 1 << 11
 _BUCKETS_PER_PIECE = 1 << 14
@@ -59,14 +60,47 @@ def occurrences(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, dim: int, seed: int
 ) -> Occurrences:
     """Occurrences of tokens in the training pairs of the highest grade."""
-    # Each training query is a place, where it and its best documents occur; vectors are drawn from
-    # N(0, 1) and centred.
+    # Vectors of places are drawn from N(0, 1) and centred.
+    tokens, places, places_in_all = _places(tokenized_set, roles, size)
+    random = np.random.default_rng(seed).standard_normal((places_in_all, dim), np.float32)
+    return _occurrences(tokens, places, random, size)
+
+
+def occurrences_beside(
+    tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, tables: Mapping
+) -> Occurrences:
+    """The same, where the vector of a place is the mean of those of its known tokens.
+
+    Args:
+        tables: Roles that share a vocabulary -> `[known tokens, dim]`.
+    """
+    sums, counts = 0, 0
+    for of_table, table in tables.items():
+        tokens, places, places_in_all = _places(tokenized_set, of_table, len(table))
+        ones = np.ones(len(tokens), np.float32)
+        has = sp.csr_array((ones, (places, tokens)), shape=(places_in_all, len(table)))
+        sums, counts = sums + has @ table, counts + has.sum(axis=1)
+    tokens, places, _ = _places(tokenized_set, roles, size)
+    return _occurrences(tokens, places, sums / np.maximum(counts, 1)[:, np.newaxis], size)
+
+
+def _occurrences(
+    tokens: np.ndarray, places: np.ndarray, vectors: np.ndarray, size: int
+) -> Occurrences:
+    vectors -= vectors.mean(axis=0)
+    sums = tf.sparse.segment_sum(vectors, places, tokens, num_segments=size)  # copies no rows
+    return Occurrences(np.asarray(sums), np.bincount(tokens, minlength=size))  # a view
+
+
+def _places(
+    tokenized_set: TokenizedSet, roles: Sequence[str], size: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Tokens, sorted, the places where they occur, and the number of all places."""
+    # Each training query is a place, where it and its best documents occur.
     stores = {role: tokenized_set.tokens(role) for role in roles}
     best = tokenized_set.retrieval_set.num_grades - 1
-    lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=seed)
+    lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=0)
     places_in_all = len(lists.query_rows)
-    random = np.random.default_rng(seed).standard_normal((places_in_all, dim), np.float32)
-    random -= random.mean(axis=0)
     keys = [np.zeros(0, np.int64)]
     for begin in range(0, places_in_all, _LISTS_PER_CHUNK):
         of_chunk = [
@@ -76,9 +110,7 @@ def occurrences(
             for tokens in _tokens_in(stores[role], _rows(lists, place, role, best), size)
         ]
         keys.append(np.unique(np.concatenate([*keys[:1], *of_chunk])))
-    tokens, places = np.divmod(np.sort(np.concatenate(keys)), places_in_all)
-    sums = tf.sparse.segment_sum(random, places, tokens, num_segments=size)  # copies no rows
-    return Occurrences(np.asarray(sums), np.bincount(tokens, minlength=size))  # a view
+    return *np.divmod(np.sort(np.concatenate(keys)), places_in_all), places_in_all
 
 
 def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:

@@ -32,6 +32,14 @@ class Hybrid(Family):
         return run.fusion
 
     def learn(self, over):
+        from tf_smoothclir.hybrid.fusion import Fusion
+        from tf_smoothclir.training.initial_run import initial_run
+
+        wanted = over.settings.retrieval.fusion
+        if (initial := initial_run(over.settings)) is not None:
+            fusion = Fusion.load(self.path(initial))
+            if wanted in ("auto", fusion.formula):
+                return fusion
         return self._learned(over, self.parts)
 
     def look(self, over):
@@ -59,9 +67,11 @@ class Hybrid(Family):
         return _name_of(left) if left != self.parts and self._can_tell(over) else ""
 
     def _can_tell(self, over) -> bool:
-        """Whether there is enough to tell what is of no use; a re-ranker reads that of towers."""
-        queries = over.retrieval_set.queries_in("validation")
-        return over.settings.retrieval.reranker == "none" and len(queries) >= _ENOUGH_QUERIES
+        """Whether there is enough to tell what is of no use."""
+        # A re-ranker reads what towers say, and the data of an initial run may have needed them.
+        queries, settings = over.retrieval_set.queries_in("validation"), over.settings
+        is_all = settings.retrieval.reranker == "none" and not settings.training.init_from
+        return is_all and len(queries) >= _ENOUGH_QUERIES
 
     def _learned(self, over, parts: tuple[str, ...]) -> Any:
         from tf_smoothclir.hybrid.fusion import FORMULAS

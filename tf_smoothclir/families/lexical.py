@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +47,13 @@ class Lexical(Family):
 
         retrieval, seed = over.settings.retrieval, over.settings.training.seed
         psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
-        dictionary = _earlier_table(over.settings) or read_dictionary(over.settings)
         return learn_lexical_model(
             texts_of(over),
             seed=seed,
-            dictionary=dictionary,
+            dictionary=read_dictionary(over.settings),
             psq=psq,
             passage_words=over.settings.text.passage_words,
+            initial=_initial_model(over.settings),
         )
 
     def save(self, model, path):
@@ -144,15 +143,13 @@ class Lexical(Family):
         return word_ranker(self.name, models[self.name], index)
 
 
-def _earlier_table(settings: RunSettings) -> Any:
-    """The table of an initial run, in the place of a `Dictionary`; None for none."""
+def _initial_model(settings: RunSettings) -> LexicalModel | None:
+    """The model of an initial run; None for none."""
     from tf_smoothclir.lexical.model import LexicalModel
     from tf_smoothclir.training.initial_run import initial_run
 
-    if (initial := initial_run(settings)) is None:
-        return None
-    table = LexicalModel.load(initial.lexical).table  # the vocabularies are the same
-    return types.SimpleNamespace(table=lambda *vocabularies_and_background: table)
+    initial = initial_run(settings)
+    return None if initial is None else LexicalModel.load(initial.lexical)
 
 
 def read_dictionary(settings: RunSettings) -> Dictionary | None:

@@ -12,20 +12,21 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.feedback import Feedback, with_feedback
+from tf_smoothclir.lexical.hard_candidates import hard_candidates
 from tf_smoothclir.lexical.ibm_model_1 import pruned
+from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
-from tf_smoothclir.lexical.postings import Postings, highest
+from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
-from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
+from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
@@ -46,20 +47,23 @@ def learn_lexical_model(
     dictionary: Dictionary | None = None,
     psq: PsqSettings = DEFAULT,
     passage_words: Sequence[int] = (),
+    initial: LexicalModel | None = None,
 ) -> LexicalModel:
     """Learns a model from the training queries of a set, and chooses on its validation queries.
 
     Args:
         passage_words: Lengths of passages to choose from, the longest first; none for whole
             documents.
+        initial: A model of vocabularies with which those of the set begin, to go on from.
     """
     begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary, psq, passage_words)
+    learner = _Learner(texts, seed, dictionary, psq, passage_words, initial)
     model = learner.model()
     seconds, entries = time.monotonic() - begin, model.table.nnz
     logging.info("Translation table: %d entries, %s (%.1f s)", entries, model.fields[0], seconds)
     model = dataclasses.replace(model, weights=learner.word_weights(model))
-    if texts.retrieval_set.source.is_judged:  # sentences say nothing of documents
+    if texts.retrieval_set.source.is_judged and not learner.keeps_choices:
+        # Sentences say nothing of documents.
         model = learner.with_best_length_and_feedback(model)
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
@@ -95,6 +99,7 @@ class _Learner:
         dictionary: Dictionary | None,
         psq: PsqSettings = DEFAULT,
         passage_words: Sequence[int] = (),
+        initial: LexicalModel | None = None,
     ):
         self._texts = texts
         self._psq = psq
@@ -118,9 +123,22 @@ class _Learner:
                 self._documents.background = background(sp.csr_array(expected[None]))
         self._dictionary_share = 0.0 if learnable else 1.0
         self._lower_grades, self._passage_words = 0.0, 0
+        self._initial: InitialModel | None = None
+        if initial is not None:
+            asked = texts.queries[self._training].sum(axis=0)
+            self._initial = InitialModel(initial, texts.spelling.shape, asked)
+            self._documents.background = self._initial.background
+            texts.lookalikes = self._initial.lookalikes(texts.lookalikes)
         if passage_words:
             can_choose = learnable and texts.retrieval_set.source.is_judged
+            if self.keeps_choices:
+                can_choose, passage_words = False, (initial.passage_words or passage_words[0],)
             self._choose_passages(passage_words if can_choose else passage_words[:1])
+
+    @property
+    def keeps_choices(self) -> bool:
+        """Whether the choices are those of the initial model."""
+        return self._initial is not None and self._initial.has_choices
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
         """Cuts documents into passages: shorter ones while that is better beyond chance.
@@ -148,14 +166,20 @@ class _Learner:
 
     def model(self) -> LexicalModel:
         """A model of one table, all of whose words count alike."""
-        profile = self._best_title_weight(self._best_profile())
-        self._lower_grades = self._best_lower_grades(profile)
+        if self.keeps_choices:
+            initial = self._initial.model
+            profile, self._lower_grades = initial.fields[0], initial.lower_grades
+        else:
+            profile = self._best_title_weight(self._best_profile())
+            self._lower_grades = self._best_lower_grades(profile)
         self._dictionary_share = self._best_dictionary_share(profile)
         fields = (profile,) if profile == FLAT else (profile, FLAT)
         weights = np.zeros((len(fields), len(self._documents.background)), np.float32)
         weights[0] = 1
-        return LexicalModel(
-            table=self._mixed(self._whole_table(profile)),
+        table, evidence = self._mixed(*self._learned(profile))
+        model = LexicalModel(
+            table=table,
+            evidence=evidence,
             lookalikes=self._texts.lookalikes,
             background=self._documents.background,
             fields=fields,
@@ -165,6 +189,7 @@ class _Learner:
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,
         )
+        return self._initial.with_its_choices(model) if self.keeps_choices else model
 
     def _best_profile(self) -> PositionProfile:
         """The profile by which a table of all positions alike ranks best.
@@ -174,7 +199,7 @@ class _Learner:
         several = self._documents.has_several_passages  # of which the opening is one
         if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
-        table = self._mixed(self._whole_table(FLAT))
+        table, _ = self._mixed(*self._learned(FLAT))
         quality: dict[PositionProfile, float] = {}
 
         def best_of(profiles: Iterable[PositionProfile]) -> PositionProfile:
@@ -228,7 +253,7 @@ class _Learner:
         """The share of the dictionary in the table that ranks best."""
         if self._dictionary is None or not len(self._mates[0]):
             return self._dictionary_share
-        learned, qualities = self._whole_table(profile), []
+        (learned, _), qualities = self._learned(profile), []
         for share in DICTIONARY_SHARES:
             table = mixed(learned, self._dictionary, share)
             qualities.append(self._validation(self._scored_by(profile, table)))
@@ -236,16 +261,25 @@ class _Learner:
         logging.info("The dictionary has %.0f%% of the translation table", 100 * share)
         return share
 
-    def _mixed(self, learned: sp.csr_array) -> sp.csr_array:
-        """A learned table with the dictionary."""
-        if self._dictionary is None:
-            return learned
-        return mixed(learned, self._dictionary, self._dictionary_share)
+    def _mixed(
+        self, learned: sp.csr_array, evidence: np.ndarray
+    ) -> tuple[sp.csr_array, np.ndarray]:
+        """A learned table with the dictionary, or with that of the initial model."""
+        if self._initial is not None:
+            return self._initial.table(learned, evidence)
+        if self._dictionary is not None:
+            learned = mixed(learned, self._dictionary, self._dictionary_share)
+        return learned, evidence
 
     def word_weights(self, model: LexicalModel) -> np.ndarray:
         """Learns weights from queries whose table has not seen them; without pairs, keeps them."""
         if not len(self._mates[0]):
             return model.weights
+        former = {}
+        if self.keeps_choices:
+            if not self._initial.is_new.any():
+                return model.weights
+            former = {"former": model.weights, "is_new": self._initial.is_new}
         ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
         hashes = hash_ids(ids, f"folds {self._seed}")
         fold = (hashes % np.uint64(_FOLDS)).astype(int)
@@ -259,18 +293,22 @@ class _Learner:
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates[0], rows).any()]
         others = [self._training[fold != fold_number] for fold_number in used]
         tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
-        tables = [self._mixed(pruned(learned)) for learned in tables]
+        tables = [self._mixed(pruned(learned), evidence)[0] for learned, evidence in tables]
         queries: list[sp.csr_array] = []
         features: list[list[np.ndarray]] = [[] for _ in model.fields]
         for fold_number, table in zip(used, tables):
             rows = parts[fold_number]
             impacts = self._field_impacts(model.fields, table, rows)
-            asked, passages = self._hard_candidates(rows, impacts[0], candidates)
-            queries.append(self._texts.queries[asked])
+            of_fold = np.isin(self._mates[0], rows)
+            mates = self._mates[0][of_fold], self._mates[1][of_fold]
+            postings = Postings.of(impacts[0], self._documents.passages.firsts)
+            passages = hard_candidates(self._texts, mates, postings, candidates)
+            queries.append(self._texts.queries[mates[0]])
             for field, of_field in zip(features, impacts):
                 field.append(candidate_features(queries[-1], of_field, passages))
         asked = sp.csr_array(sp.vstack(queries, format="csr"))
-        return learn_word_weights(asked, list(map(np.concatenate, features))).astype(np.float32)
+        of_fields = list(map(np.concatenate, features))
+        return learn_word_weights(asked, of_fields, **former).astype(np.float32)
 
     def with_best_length_and_feedback(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better, with feedback.
@@ -307,41 +345,5 @@ class _Learner:
         """Scorer of documents for the validation queries."""
         return self._documents.scored_by(profile, table, self._validation.query_rows)
 
-    def _whole_table(self, profile: PositionProfile) -> sp.csr_array:
-        return self._documents.pairs.whole_table(profile, self._lower_grades)
-
-    def _hard_candidates(
-        self, rows: np.ndarray, found: sp.csr_array, number: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns, for each mate of some queries, the query and `[1 + number]` rows of impacts.
-
-        The first one is of the mate, the others are of the best documents that nobody judged, of
-        each the best passage.
-        """
-        chosen = np.isin(self._mates[0], rows)
-        queries, documents = (pair_rows[chosen] for pair_rows in self._mates)
-        postings = Postings.of(found, self._documents.passages.firsts)
-        candidates = np.empty((len(queries), 1 + number), np.int64)
-        for _, chunk in query_chunks(np.unique(queries), postings.rows):
-            of_rows = list(postings.of_each(self._texts.queries[chunk]))
-            scores = np.stack(list(map(postings.best, of_rows)))
-            top = unjudged_top(scores, self._texts.retrieval_set, chunk, number)
-            for pair in np.flatnonzero(np.isin(queries, chunk)):
-                place = np.searchsorted(chunk, queries[pair])
-                of_pair = np.append(documents[pair], top[place])
-                candidates[pair] = postings.best_rows(of_rows[place], of_pair)
-        return queries, candidates
-
-
-def unjudged_top(
-    scores: np.ndarray, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
-) -> np.ndarray:
-    """The best documents of sorted queries that nobody judged, `[queries, number]` in no order.
-
-    In `scores`, `[queries, documents]` float32, those of judged documents are lost.
-    """
-    judged = np.isin(retrieval_set.query_rows, query_rows)
-    places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
-    scores[places, retrieval_set.document_rows[judged]] = -np.inf
-    best = (highest(row, number) for row in scores)  # and all that equal the last
-    return np.stack([rows[np.argsort(-row[rows])[:number]] for row, rows in zip(scores, best)])
+    def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:
+        return self._documents.pairs.whole_table_and_evidence(profile, self._lower_grades)

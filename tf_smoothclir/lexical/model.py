@@ -59,6 +59,9 @@ class LexicalModel(_Choices):
     lookalikes: sp.csr_array  # the same, how similar their spelling is
     background: np.ndarray  # `[query words]` float32, P(w)
     weights: np.ndarray  # `[fields, query words]` float32, what a query word counts in each field
+    # `[document words]` float32, the counts that translations of each word come from; 0 where they
+    # come from similar words or a dictionary.
+    evidence: np.ndarray
     name: ClassVar[str] = "translation table"
 
     def passages(self, documents: Words) -> Words:
@@ -94,7 +97,8 @@ class LexicalModel(_Choices):
         """Writes the model into a new directory, whole or not at all."""
         with new_directory(Path(directory)) as temporary:
             with open_to_write(temporary / _ARRAYS) as file:
-                arrays = {"background": self.background, "weights": self.weights}
+                names = "background", "weights", "evidence"
+                arrays = {name: getattr(self, name) for name in names}
                 for prefix, matrix in (("", self.table), (_LOOKALIKE, self.lookalikes)):
                     parts = matrix.data, matrix.indices, matrix.indptr
                     arrays |= zip((prefix + part for part in _PARTS), parts)
@@ -159,6 +163,10 @@ class _Saved(LexicalModel):
     @functools.cached_property
     def lookalikes(self) -> sp.csr_array:
         return self._matrix(_LOOKALIKE)
+
+    @functools.cached_property
+    def evidence(self) -> np.ndarray:
+        return read_arrays(self.path, "evidence")["evidence"]
 
     def _matrix(self, prefix: str) -> sp.csr_array:
         names = [prefix + part for part in _PARTS]

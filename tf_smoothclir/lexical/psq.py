@@ -18,6 +18,7 @@ import dataclasses
 import numpy as np
 
 from tf_smoothclir.lexical.sparse_tables import kept_entries
+from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
 _UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
@@ -52,6 +53,11 @@ def background(queries: sp.csr_array) -> np.ndarray:
     return (counts / (counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring))).astype(
         np.float32
     )
+
+
+def counts_of(background: np.ndarray) -> np.ndarray:
+    """The counts of words that a background was made of, `[query words]`; padding never occurs."""
+    return _UNSEEN * np.maximum(0, background / background[PADDING_ID] - 1)
 
 
 def impacts(

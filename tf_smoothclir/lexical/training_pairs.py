@@ -62,24 +62,32 @@ class TrainingPairs:
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
         self._texts, self._shares = texts, shares
         self._mate_rows = self.mates[1] if mate_rows is None else mate_rows
-        self._whole_tables: dict[tuple[PositionProfile, float], sp.csr_array] = {}
+        self._whole_tables: dict[tuple[PositionProfile, float], tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
         """T(w | t) of all training queries, pruned; learned once."""
+        return self.whole_table_and_evidence(profile, lower_grades)[0]
+
+    def whole_table_and_evidence(
+        self, profile: PositionProfile, lower_grades: float
+    ) -> tuple[sp.csr_array, np.ndarray]:
+        """The same, and what `tables` yields beside it."""
         key = profile, lower_grades
         if key not in self._whole_tables:
-            (table,) = self.tables(*key, [self.training])
-            self._whole_tables[key] = pruned(table)
+            ((table, evidence),) = self.tables(*key, [self.training])
+            self._whole_tables[key] = pruned(table), evidence
         return self._whole_tables[key]
 
     def tables(
         self, profile: PositionProfile, lower_grades: float, parts: Sequence[np.ndarray]
-    ) -> Iterator[sp.csr_array]:
+    ) -> Iterator[tuple[sp.csr_array, np.ndarray]]:
         """Learns tables of several parts of the queries at once.
 
         Yields:
-            T(w | t) of each, `[document words, query words]` float32, not pruned.
+            T(w | t) of each, `[document words, query words]` float32, not pruned. And the counts
+            that the row of each document word comes from, `[document words]` float32; 0 for words
+            that no pair has.
         """
         queries, _ = self.mates
         weights = self._weights
@@ -91,7 +99,9 @@ class TrainingPairs:
         if len(parts) > 1:  # who asks for parts asks for nothing afterwards
             self._latest = None
         for counts in learned:
-            yield rows_of_1(shared_counts(counts, *self._texts.similar_words))
+            shared = shared_counts(counts, *self._texts.similar_words)
+            sums = np.asarray(shared.sum(axis=1)).ravel()
+            yield rows_of_1(shared), np.where(np.diff(counts.indptr) > 0, sums, 0)
 
     def _alignments(self, profile: PositionProfile, with_lower: bool) -> Alignments:
         """Alignments of all training pairs, with those of lower grades if so."""

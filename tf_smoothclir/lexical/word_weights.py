@@ -56,22 +56,33 @@ def candidate_features(
 
 
 def learn_word_weights(
-    queries: sp.csr_array, features: Sequence[np.ndarray], penalty: float = PENALTY
+    queries: sp.csr_array,
+    features: Sequence[np.ndarray],
+    penalty: float = PENALTY,
+    former: np.ndarray | None = None,
+    is_new: np.ndarray | None = None,
 ) -> np.ndarray:
     """Learns `[fields, words]` float64: a_f exp(θ_f,w), or a_f for words of no training query.
 
     Args:
         queries: `[queries, words]`, those of training.
         features: Of each field, what `candidate_features` returns; the relevant document is first.
+        former: `[fields, words]`, earlier weights, at which new words begin and others stay.
+        is_new: `[words]` bool, beside `former`.
     """
     fields, (used, words) = len(features), np.unique(queries.indices, return_inverse=True)
     rows, ones = entry_rows(queries), np.ones(len(words), np.float32)
     of_queries = sp.csr_array((ones, np.arange(len(words)), queries.indptr))  # sums over words
-    starts = np.log([_FIRST_SCALE * 0.1**field for field in range(fields)])
+    if former is None:
+        starts = np.log([[_FIRST_SCALE * 0.1**field] for field in range(fields)])
+        starts, moves = np.repeat(starts, queries.shape[1], axis=1), 1
+    else:
+        starts = np.log(former.astype(float))
+        moves = np.append(np.zeros(fields), np.tile(is_new[used], fields))
 
     def weights_of(parameters: np.ndarray) -> np.ndarray:
         scales, of_words = parameters[:fields], parameters[fields:].reshape(fields, len(used))
-        return np.exp(starts[:, None] + scales[:, None] + of_words)
+        return np.exp(starts[:, used] + scales[:, None] + of_words)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         weights, scores = weights_of(parameters), 0.0
@@ -88,7 +99,7 @@ def learn_word_weights(
         of_words = (np.einsum("wc,wc->w", field, errors) for field in features)
         slopes = weights * [np.bincount(words, of_field, len(used)) for of_field in of_words]
         slope = np.concatenate([slopes.sum(axis=1), slopes.ravel()])
-        return value, slope + penalty * parameters
+        return value, (slope + penalty * parameters) * moves
 
     best = scipy.optimize.minimize(
         loss,
@@ -97,6 +108,6 @@ def learn_word_weights(
         method="L-BFGS-B",
         options={"maxiter": _ITERATIONS},
     ).x
-    result = np.repeat(np.exp(starts + best[:fields])[:, None], queries.shape[1], axis=1)
+    result = np.exp(starts + best[:fields, None])
     result[:, used] = weights_of(best)
     return result

@@ -94,8 +94,8 @@ class TrainingSettings(Settings):
     distribution: str = setting("none", "Who trains, and on which batches.", choices=DISTRIBUTIONS)
     init_from: str = setting(
         "",
-        "Begin with the vocabularies, towers and translation table of this run (fine-tuning)."
-        " Settings that are not given are those of that run, except for the data.",
+        "Begin with the vocabularies, towers and translation table of this run, and add the words"
+        " of the new data. Settings that are not given are those of that run, except for the data.",
         is_path=True,
     )
     epochs: int = setting(30, "Passes over the training pairs (paper: 30).", minimum=1)

@@ -1,21 +1,23 @@
 """Fine-tuning: a run that begins with the models of another one (`--init_from`).
 
-The new run has the vocabularies of the other one, because weights belong to words. Its towers begin
-with the weights of the other's best epoch. Its translation table is learned from the new pairs and
-mixed with the other's; the validation queries decide by which share, as for a dictionary.
+Weights belong to words, so the vocabularies of the new run begin with those of the other one; the
+words that only the new data have follow. Its towers begin with the weights of the other's best
+epoch, and its translation table is that of the other with what the new pairs say.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
+
+from absl import logging
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import DISTRIBUTIONS, with_parts
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.storage.files import copy_file, new_directory
-from tf_smoothclir.storage.folder import joint_digest
+from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
 
@@ -49,12 +51,27 @@ _OF_ITS_START = {
 
 def settings_to_begin_with(path: str) -> RunSettings:
     """The settings of a run that begins with the run in `path`: its own, on other data."""
-    there = RunDirectory.load(path, _FLAG).settings()
+    there = _settings_of(RunDirectory.load(path, _FLAG))
     kept = {name: getattr(there.data, name) for name in (*LANGUAGES, "cache_dir")}
     data = DataSettings(**kept).of_another_set()
     distribution = DISTRIBUTIONS.plugin(there.training.distribution).settings
     others = tuple(group for group in there.of_plugins if type(group) is not distribution)
     return changed(dataclasses.replace(there, data=data, of_plugins=others), _OF_ITS_START)
+
+
+def _settings_of(run: RunDirectory) -> RunSettings:
+    """The settings of a run, whose tables of n-grams stay as large where words are added."""
+    settings = run.settings()
+    if not settings.text.ngram_rows_per_word or not run.vocabulary.is_dir():
+        return settings
+    rows = {settings.text.ngram_rows(len(run.vocabulary_tokens(role))) for role in ROLES}
+    if len(rows) > 1:
+        raise input_error(
+            f"{_FLAG}={run.path}",
+            "its tables of n-grams are of different sizes, which new words would change",
+            "Begin with a run that has --shared_vocabulary or --ngram_rows_per_word=0",
+        )
+    return changed(settings, {"ngram_buckets": rows.pop(), "ngram_rows_per_word": 0})
 
 
 def initial_run(settings: RunSettings) -> RunDirectory | None:
@@ -63,7 +80,7 @@ def initial_run(settings: RunSettings) -> RunDirectory | None:
     if not path:
         return None
     run = RunDirectory.load(path, _FLAG)
-    there, here = run.settings().values(), settings.values()
+    there, here = _settings_of(run).values(), settings.values()
     for name in _FORM if settings.retrieval.with_task else _FORM[:1]:
         if there[name] != here[name]:
             raise input_error(
@@ -80,21 +97,22 @@ def initial_run(settings: RunSettings) -> RunDirectory | None:
     return run
 
 
-def keep_vocabularies(initial: RunDirectory, run: RunDirectory) -> None:
-    """Copies the vocabularies of the initial run to a new one."""
-    with new_directory(run.vocabulary) as temporary:
-        for role in ROLES:
-            copy_file(initial.vocabulary / f"{role}.txt", temporary / f"{role}.txt")
+def begin_with_words(initial: RunDirectory, vocabulary_dir: Path) -> None:
+    """Puts the words of the initial run before those of new vocabularies that it lacks."""
+    for role in ROLES:
+        former, path = initial.vocabulary_tokens(role), vocabulary_dir / f"{role}.txt"
+        new = [*dict.fromkeys(former + read_vocabulary(path))]
+        write_vocabulary(path, new)
+        logging.info("The %s side has %d new words", role, len(new) - len(former))
 
 
-def check_same_words(initial: RunDirectory, run: RunDirectory) -> None:
-    """Checks that the weights of the initial run belong to the vocabularies of a run."""
-    digests = {
-        joint_digest(one.vocabulary / f"{role}.txt" for role in ROLES) for one in (initial, run)
-    }
-    if len(digests) > 1:
-        raise input_error(
-            f"{_FLAG}={initial.path}",
-            f"it was trained again since {run.path} was begun, with other vocabularies",
-            "Train with --overwrite",
-        )
+def check_begins_with_words(initial: RunDirectory, run: RunDirectory) -> None:
+    """Checks that the vocabularies of a run begin with those of the initial one."""
+    for role in ROLES:
+        former = initial.vocabulary_tokens(role)
+        if run.vocabulary_tokens(role)[: len(former)] != former:
+            raise input_error(
+                f"{_FLAG}={initial.path}",
+                f"it was trained again since {run.path} was begun, with other vocabularies",
+                "Train with --overwrite",
+            )

@@ -21,7 +21,11 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import copy_file
 from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.training.evaluated_sets import warn_of_few_queries
-from tf_smoothclir.training.initial_run import check_same_words, initial_run, keep_vocabularies
+from tf_smoothclir.training.initial_run import (
+    begin_with_words,
+    check_begins_with_words,
+    initial_run,
+)
 from tf_smoothclir.training.processes import SingleProcess
 from tf_smoothclir.training.run_config import RunData
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -86,10 +90,8 @@ def _prepared(
             temporary.mkdir()
             for role, tokens in given.items():
                 write_vocabulary(temporary / f"{role}.txt", tokens)
-    if (initial := initial_run(settings)) is not None:
-        if not run.vocabulary.is_dir():
-            keep_vocabularies(initial, run)
-        check_same_words(initial, run)
+    if (initial := initial_run(settings)) is not None and run.vocabulary.is_dir():
+        check_begins_with_words(initial, run)
     source, tokenized_set = load().source, tokenize_for_run(load(), settings, run)
     data = RunData(source.name, source.fingerprint(), processes.fingerprint)
     run.remember_data(data)  # not earlier: now the set is known to have no defect
@@ -139,6 +141,9 @@ def tokenize_for_run(
                 copy_file(tokenized_set.vocabulary_dir / f"{role}.txt", temporary / f"{role}.txt")
             families = map(family, settings.retrieval.families)
             more_words = [one.adds_words(temporary, settings) for one in families]
+            if (initial := initial_run(settings)) is not None:
+                begin_with_words(initial, temporary)
+                more_words.append(True)
         if any(more_words):
             return tokenize_for_run(retrieval_set, settings, run)
     return dataclasses.replace(tokenized_set, vocabulary_dir=run.vocabulary)

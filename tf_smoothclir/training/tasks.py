@@ -21,6 +21,7 @@ from tf_smoothclir.two_tower.builder import (
     cut_to,
     load_pretrained,
     start_bilingual,
+    start_like,
     start_token_weights,
 )
 from tf_smoothclir.two_tower.model import TwoTower
@@ -63,13 +64,12 @@ def make_task(
         role: tokenized_set.vocabulary(role) for role in ROLES
     }
     model = build_model(settings, vocabularies)
-    if (initial := initial_run(settings)) is not None:
-        if not run.begun:
-            BestWeights(initial.checkpoints, tf_weights(model)).restore()
-    elif processes.is_chief and not run.begun:
+    if processes.is_chief and not run.begun:
         load_pretrained(model, settings, vocabularies)
         start_bilingual(model, settings, training_set)
         start_token_weights(model, settings, tokenized_set)
+        if (initial := initial_run(settings)) is not None:
+            start_like(model, load_model(initial), training_set)
     batches = processes.batches(training)
     inputs = ObjectiveInputs(model, settings, tokenized_set, training_set, run, batches)
     return OBJECTIVES[training.objective](inputs)

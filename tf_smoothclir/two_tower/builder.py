@@ -12,7 +12,11 @@ from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.data.word_places import inverse_document_frequency, occurrences
+from tf_smoothclir.data.word_places import (
+    inverse_document_frequency,
+    occurrences,
+    occurrences_beside,
+)
 from tf_smoothclir.losses.base import RankingLoss, check_thresholds, ranking_loss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.plugins import LOSSES, TOWERS
@@ -22,7 +26,7 @@ from tf_smoothclir.text.embeddings import FIRST_WORD, load_embeddings
 from tf_smoothclir.towers.sequence_tower import SequenceTower
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.utils.errors import InputError, input_error
 
 # Initial length of n-gram vectors relative to word vectors: they should support the words, not
 # drown them. Chosen on validation queries of mdn-en-de.
@@ -181,6 +185,37 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
         )
     if isinstance(model.document_tower, SequenceTower) and not shared:
         model.document_tower.start_like(model.query_tower)
+
+
+def start_like(model: TwoTower, former: TwoTower, tokenized_set: TokenizedSet) -> None:
+    """Starts with the weights of a trained model with whose vocabularies those of this one begin.
+
+    A new word starts between the words beside which it stands in training pairs, one without a pair
+    with a zero vector.
+    """
+    weights, of_former = tf_weights(model), tf_weights(former)
+    if [weight.shape[1:] for weight in weights] != [given.shape[1:] for given in of_former]:
+        raise input_error("--init_from", "its loss has other weights", "Leave --loss out")
+    for weight, given in zip(weights, of_former):
+        grows = weight.shape != given.shape
+        weight.assign(tf.concat([given, weight[given.shape[0] :]], axis=0) if grows else given)
+    shared = model.query_tower is model.document_tower
+    tables = {
+        roles: getattr(former, f"{roles[0]}_tower").tables()["embeddings"].numpy()
+        for roles in ([ROLES] if shared else [(role,) for role in ROLES])
+    }
+    for roles, known in tables.items():
+        tower = getattr(model, f"{roles[0]}_tower")
+        beside = occurrences_beside(tokenized_set, roles, size=tower.vocabulary_size, tables=tables)
+        vectors = beside.sums / np.maximum(beside.counts, 1)[:, np.newaxis]
+        in_pairs = beside.counts > 0
+        scale = _length(known[in_pairs[: len(known)]]) / _length(vectors[in_pairs])
+        _set_rows(tower.embeddings, len(known), scale * vectors[len(known) :])
+
+
+def _length(vectors: np.ndarray) -> float:
+    """The root of the mean square of the lengths of vectors, above 0."""
+    return max(1e-6, float(np.sqrt(np.square(vectors).sum() / max(1, len(vectors)))))
 
 
 def _set_rows(table, begin: int, values: np.ndarray) -> None:
