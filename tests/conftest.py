@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,12 +22,6 @@ from tf_smoothclir.settings.text import TextSettings
 os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 # Fixtures of trained runs and of published models, which tests of several rooms share.
 pytest_plugins = ["tests.training.fixtures", "tests.published"]
-
-# A test that takes all memory fails itself, and the machine does not end other processes for it.
-_MOST_MEMORY = 12 << 30
-resource.setrlimit(
-    resource.RLIMIT_DATA, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1])
-)
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PARTS = 4  # of the slow tests
