@@ -74,7 +74,7 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
         "P_r@5": relevant[:, :5].sum(axis=1) / 5,
         "NDCG@5": ranked_metric("ndcg", ranked, 5),
         "MAP": ranked_metric("average_precision", ranked),
-        "MRR_mr": ranked_metric("reciprocal_rank", np.where(ranked < 0, -1, best)),
+        "MRR_mr": ranked_metric("reciprocal_rank", best),
         "MRR_r": ranked_metric("reciprocal_rank", ranked),
     }
     needs_best = {"P_mr@1", "P_mr@5", "MRR_mr"}

@@ -184,7 +184,7 @@ def _drawn(
 ) -> np.ndarray:
     """Draws `number` candidates of each row; `_NONE` where there are fewer."""
     last = np.iinfo(np.uint64).max
-    lots = np.where(candidates, mix(streams[:, None] ^ mix(documents)) >> np.uint64(1), last)
+    lots = np.where(candidates, mix(streams[:, None] ^ mix(documents)), last)
     order = np.argsort(lots, axis=1, kind="stable")[:, :number]
     drawn = np.full((len(documents), number), _NONE, np.int32)
     drawn[:, : order.shape[1]] = np.where(
