@@ -101,7 +101,7 @@ class _Learner:
         self._seed = seed
         self._documents = ScoredDocuments(texts, psq)
         pairs = self._documents.pairs
-        learnable = len(pairs.mates[0]) > 0
+        learnable = bool(len(pairs.mates[0]))
         if not learnable and dictionary is None:
             raise input_error(
                 texts.retrieval_set.source.name,
