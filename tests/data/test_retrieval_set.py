@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
-from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_documents
+from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_key, with_documents
+from tf_smoothclir.data.hashing import hash_ids, mix
 from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
 from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.sources.splits import known_queries
@@ -34,6 +35,8 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
     assert small_set.splits.tolist() == [0, 0, 0, 1, 2, 2, -1, 1]  # q7: neither judged nor split
     everything_in_training = RetrievalSet.load(SmallWorld(splits=dict.fromkeys(SPLITS, "train")))
     assert len(everything_in_training.queries_in("train")) == 7
+    assert everything_in_training.judged_splits == ("train", "validation")
+    assert small_set.judged_splits == source.SPLITS
     message = r"^small-en-de: no query of the test split has a judgment \(7 judged queries\)\. Move"
     with pytest.raises(InputError, match=message):
         everything_in_training.queries_in("test")
@@ -178,6 +181,9 @@ def test_added_documents_come_last_with_grade_0_and_once(small_set):
     found = with_documents(lists, everything)
     np.testing.assert_array_equal(found.document_rows, lists.document_rows)
     np.testing.assert_array_equal(found.grades, lists.grades)
+    last = 2**31 - 1
+    keys = pair_key(np.array([0, 0, 1, last, last]), np.array([0, last, 0, 0, last]))
+    assert (np.diff(keys) > 0).all()
     among = is_among(np.array([2, 5, 9]), np.array([[1, 2, 3], [5, 9, 10]]))
     assert among.tolist() == [[False, True, False], [True, True, False]]
 
@@ -188,6 +194,15 @@ def test_seed_and_epoch_decide(small_set):
     first, again, other_seed, other_epoch = (by_query(small_set, each) for each in lists)
     assert first == again not in (other_seed, other_epoch)
     assert other_seed != other_epoch
+    whole = by_query(small_set, candidate_lists(small_set, "train", negatives=40, seed=1))
+    for query in first:
+        numbers = mix(hash_ids([query], "negatives 1") ^ mix(np.uint64(0)))
+        numbers = mix(numbers + np.arange(99, dtype=np.uint64))
+        judged = [document for one, document, _ in JUDGMENTS if one == query]
+        for found, drawn in ((first, numbers % np.uint64(12)), (whole, np.argsort(numbers[:12]))):
+            sampled = [document for document, _ in found[query]][len(judged) :]
+            drawn_ids = dict.fromkeys(small_set.document_ids[row] for row in drawn)
+            assert sampled == [id_ for id_ in drawn_ids if id_ not in judged][: len(sampled)]
 
 
 def test_negatives_of_a_query_do_not_depend_on_the_other_queries(small_set):
