@@ -119,11 +119,7 @@ class HardNegatives:
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
         """Training lists with the mined documents added."""
-        documents = self.documents.numpy()
-        others = len(lists.query_rows) - len(documents)
-        return with_documents(
-            lists, np.pad(documents, ((0, others), (0, 0)), constant_values=_NONE)
-        )
+        return with_documents(lists, self.documents.numpy())
 
     def mine_after(self, epoch: int, retriever: Retriever) -> dict[str, float] | None:
         """Mines for the next epoch, but not after the last one."""
