@@ -232,10 +232,8 @@ def test_arguments_that_cannot_be_used_are_named(make, values, message):
     for value in values:
         with pytest.raises(ValueError, match=message):
             make(value)
-    assert [OrdinalSoftmaxLoss(lower_grade_weight=end).lower_grade_weight for end in (0, 1)] == [
-        0,
-        1,
-    ]
+    for end in (0, 1):
+        assert OrdinalSoftmaxLoss(lower_grade_weight=end).lower_grade_weight == end
 
 
 # Of runs, none of them a default.
