@@ -7,16 +7,13 @@ tests of its module shows what no test looks at, or changes nothing that can be 
 
 Prints each survivor, and how many there are. First, all tests run once, to see which of them call
 which function; a mutant meets those of its function first, and then all of its module. Needs
-Python 3.12 or later, and an hour for 200 mutants.
+Python 3.12 or later, and an hour for 200 mutants, on a busy machine two.
 
-Of 183 of seed 1, 38 survived on 2026-11-27. Twelve showed what no test looked at; tests hold it
-now. Four are noticed by tests of other rooms, which are named below since, or on the other stack.
-Nine were tuned values, digits and words of messages, which are left out since. Thirteen change
-nothing that can be seen: which of two columns of one length is measured, `any` of one column, a
-bound of an empty array, a padding of -2 for -1, a factor above 0 that is divided by, defaults that
-are always given. Of the last 17, four survived: the defaults of epsilon, of the best epoch and of a
-time, and names of runs at the root of the file system. Tests hold all but the time now, which is
-always measured.
+On 2026-11-27, 38 of 183 of seed 1 survived, and 40 of 200 of seed 2. Of the latter, 19
+showed what no test looked at; tests hold it now. 13 were code without effect, which is gone:
+bounds, shifts, padding, defaults. Two are noticed by tests of another room, which are named below
+since, two by tests that call a function through AutoGraph, and three were kinds that are left out
+since. One survives: a level above the grades in `OrdinalSoftmaxLoss`, which no document has.
 """
 
 import ast
@@ -47,8 +44,8 @@ CORE = {  # modules -> their tests
     "lexical/learning.py lexical/initial_model.py": "tests/lexical"
     " tests/training/test_initial_run.py",
     "hybrid/*.py": "tests/hybrid",
-    "data/hashing.py data/candidate_lists.py data/retrieval_set.py": "tests/data"
-    " tests/test_golden.py",
+    "data/hashing.py data/candidate_lists.py": "tests/data tests/test_golden.py",
+    "data/retrieval_set.py": "tests/data tests/lexical/test_learning.py",
     "data/sources/splits.py": "tests/data",
     "training/batches.py training/checkpoints.py": "tests/training/test_mining.py"
     " tests/training/test_monitor.py tests/training/test_checkpoints.py"
@@ -63,7 +60,7 @@ SWAPPED = {
 RENAMED = {"argmax": "argmin", "max": "min", "min": "max", "maximum": "minimum", "any": "all"}
 RENAMED |= {"minimum": "maximum", "reduce_max": "reduce_min", "reduce_sum": "reduce_mean"}
 _SECONDS = 1200
-_OTHER_NAMES = (4, 5)  # pytest's codes: tests that have other names than before; none
+_NOTHING_NOTICED = (0, 4, 5)  # pytest's codes: all pass; tests with other names than before; none
 _MUTANTS = flags.DEFINE_integer("mutants", 200, "How many are drawn.", lower_bound=1)
 _FIRST = flags.DEFINE_integer("first", 1, "Begins with this one, to go on.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Draws other mutants.")
@@ -127,7 +124,7 @@ def changes(tree: ast.AST):
             if new is not None:
                 yield place, name, new
         for number, op in enumerate(getattr(node, "ops", [])):
-            if type(op) in SWAPPED:
+            if type(op) in SWAPPED and not _has_tuned_value(node):
                 yield place, number, SWAPPED[type(op)]()
 
 
@@ -141,6 +138,13 @@ def _left_out(tree: ast.AST):
             yield node
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "round":
             yield from node.args[1:]
+        if isinstance(node, ast.ClassDef):
+            yield from node.decorator_list  # such as whether a record is frozen
+
+
+def _has_tuned_value(node: ast.AST) -> bool:
+    """Whether a comparison is with a tuned value: at that value itself, either answer is right."""
+    return any(isinstance(part, ast.Name) and part.id.isupper() for part in ast.walk(node))
 
 
 def _changed(node: ast.AST, name: str, old):
@@ -233,11 +237,11 @@ def try_mutants(run) -> None:
     for number, mutant in list(enumerate(chosen, 1))[_FIRST.value - 1 :]:
         before = mutant.path.read_text(encoding="utf-8")
         mutant.path.write_text(mutant.source, encoding="utf-8")
-        callers = callers_of(mutant, *calls[mutant.tests])
-        code = run("pytest", *options, *callers).returncode
-        if code in _OTHER_NAMES:
-            code = run("pytest", *options, *mutant.tests.split()).returncode
-        dies = code not in (0, *_OTHER_NAMES)
+        # What TensorFlow traces by AutoGraph is not among the calls.
+        dies = any(
+            run("pytest", *options, *tests).returncode not in _NOTHING_NOTICED
+            for tests in (callers_of(mutant, *calls[mutant.tests]), mutant.tests.split())
+        )
         mutant.path.write_text(before, encoding="utf-8")
         survivors += [] if dies else [mutant.about]
         print(

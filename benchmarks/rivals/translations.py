@@ -43,7 +43,7 @@ class Translations:
         lengths = np.maximum(np.asarray(found.sum(axis=1)).ravel(), 1)
         shares = sp.csr_array(sp.diags_array((1 / lengths).astype(np.float32)) @ found)
         alignments = Alignments.of(counts(queries, query_numbers), shares)
-        (table,), _ = alignments.learn_counts(np.ones((len(queries), 1)))
+        (table,) = alignments.learn_counts(np.ones((len(queries), 1)))
         return cls(
             list(query_numbers),
             list(document_numbers),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
-from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, with_documents
+from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_key, with_documents
+from tf_smoothclir.data.hashing import hash_ids, mix
 from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
 from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.sources.splits import known_queries
@@ -34,6 +35,8 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
     assert small_set.splits.tolist() == [0, 0, 0, 1, 2, 2, -1, 1]  # q7: neither judged nor split
     everything_in_training = RetrievalSet.load(SmallWorld(splits=dict.fromkeys(SPLITS, "train")))
     assert len(everything_in_training.queries_in("train")) == 7
+    assert everything_in_training.judged_splits == ("train", "validation")
+    assert small_set.judged_splits == source.SPLITS
     message = r"^small-en-de: no query of the test split has a judgment \(7 judged queries\)\. Move"
     with pytest.raises(InputError, match=message):
         everything_in_training.queries_in("test")
@@ -178,27 +181,28 @@ def test_added_documents_come_last_with_grade_0_and_once(small_set):
     found = with_documents(lists, everything)
     np.testing.assert_array_equal(found.document_rows, lists.document_rows)
     np.testing.assert_array_equal(found.grades, lists.grades)
+    last = 2**31 - 1
+    keys = pair_key(np.array([0, 0, 1, last, last]), np.array([0, last, 0, 0, last]))
+    assert (np.diff(keys) > 0).all()
     among = is_among(np.array([2, 5, 9]), np.array([[1, 2, 3], [5, 9, 10]]))
     assert among.tolist() == [[False, True, False], [True, True, False]]
 
 
-def test_seed_and_epoch_decide(small_set):
+def test_the_seed_the_epoch_and_the_id_of_a_query_decide(small_set):
     keys = [{"seed": 1}, {"seed": 1, "epoch": 0}, {"seed": 2}, {"seed": 1, "epoch": 1}]
     lists = (candidate_lists(small_set, "train", negatives=5, **key) for key in keys)
     first, again, other_seed, other_epoch = (by_query(small_set, each) for each in lists)
     assert first == again not in (other_seed, other_epoch)
     assert other_seed != other_epoch
-
-
-def test_negatives_of_a_query_do_not_depend_on_the_other_queries(small_set):
-    expected = by_query(small_set, candidate_lists(small_set, "train", negatives=5, seed=1))
-    for alone in ("q1", "q2", "q3"):
-        splits = {query: "train" if query == alone else "test" for query in SPLITS}
-        loaded = RetrievalSet.load(SmallWorld(splits=splits))
-        found = by_query(loaded, candidate_lists(loaded, "train", negatives=5, seed=1))
-        assert found == {alone: expected[alone]}
-    with pytest.raises(InputError, match=r"no query of the validation split has a judgment"):
-        candidate_lists(loaded, "validation", negatives=5, seed=1)
+    whole = by_query(small_set, candidate_lists(small_set, "train", negatives=40, seed=1))
+    for query in first:
+        numbers = mix(hash_ids([query], "negatives 1") ^ mix(np.uint64(0)))
+        numbers = mix(numbers + np.arange(99, dtype=np.uint64))
+        judged = [document for one, document, _ in JUDGMENTS if one == query]
+        for found, drawn in ((first, numbers % np.uint64(12)), (whole, np.argsort(numbers[:12]))):
+            sampled = [document for document, _ in found[query]][len(judged) :]
+            drawn_ids = dict.fromkeys(small_set.document_ids[row] for row in drawn)
+            assert sampled == [id_ for id_ in drawn_ids if id_ not in judged][: len(sampled)]
 
 
 @pytest.mark.parametrize("documents", [8, 9, 12, 30])
@@ -219,21 +223,3 @@ def test_negatives_are_distinct_never_judged_and_as_many_as_asked(documents, neg
         others = [grade for document, grade in pairs if document not in judged[query]]
         left = len(world.document_ids) - len(judged[query])
         assert others == [0] * min(negatives, left)
-
-
-@pytest.mark.parametrize("documents", [8, 40])  # the whole collection drawn, and a part of it
-def test_every_document_is_sampled_about_as_often(documents):
-    ids = [f"q{i}" for i in range(2000)]
-    world = SmallWorld(
-        queries=[(id_, "") for id_ in ids],
-        documents=[(f"d{i}", "") for i in range(documents)],
-        judgments=[(id_, f"d{i % documents}", 2) for i, id_ in enumerate(ids)],
-        splits=dict.fromkeys(ids, "train"),
-    )
-    lists = candidate_lists(RetrievalSet.load(world), "train", negatives=3, seed=5)
-    drawn = np.bincount(lists.document_rows[lists.grades == 0], minlength=documents)
-    # Each document is the judged one, and so never sampled, of as many queries as any other.
-    expected = 2000 * 3 / documents
-    chi_square = ((drawn - expected) ** 2 / expected).sum()
-    # 99.9% points for 7 and 39 degrees of freedom; draws without replacement vary less than that.
-    assert chi_square < {8: 24.3, 40: 72.1}[documents]

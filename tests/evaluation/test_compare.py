@@ -338,6 +338,9 @@ def test_p_at_a_fixed_seed_is_the_same_on_every_machine():
     assert randomization_test(a, b, seed=14, samples=2000) != 65 / 2001
     # The least p of samples is 1 of one more.
     assert randomization_test(np.ones(40), np.zeros(40), seed=1, samples=3000) == 1 / 3001
+    # No sum is below one of 0, whatever block of samples it is in.
+    a, b = np.tile([0, 1], 20), np.tile([1, 0], 20)
+    assert randomization_test(a, b, seed=1, samples=3000) == 1
     with pytest.raises(ValueError, match="samples must be at least 1, but is 0"):
         randomization_test(np.ones(3), np.zeros(3), seed=1, samples=0)
 

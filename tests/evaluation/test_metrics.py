@@ -24,7 +24,7 @@ from tf_smoothclir.utils.errors import InputError
 
 def ranked(*lists):
     length = max(map(len, lists))
-    return np.array([[*grades, *[-1] * (length - len(grades))] for grades in lists], np.int32)
+    return np.array([[*grades, *[0] * (length - len(grades))] for grades in lists], np.int32)
 
 
 def same(values):

@@ -43,7 +43,7 @@ def test_lexical_scores_count_as_they_are_and_a_part_without_weight_is_not_asked
     # Scores that are all equal are no error.
     assert weights(Fusion(0.5, 5.5, 0.0)) == (1, 0)  # untrained towers
     assert weights(Fusion(1.0, 5.5, 0.0)) == (1, 0)
-    assert np.isfinite(weights(Fusion(0.5, 0.0, 0.09))).all()  # no word in common
+    assert weights(Fusion(0.5, 0.0, 0.09)) == (1, pytest.approx(1 / 0.09))  # no word in common
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -117,7 +117,7 @@ def test_it_is_kept_as_json(formula, tmp_path):
     fusion.save(path)
     assert Fusion.load(path) == fusion
     path.write_text('{"share": 0.25, "lexical_deviation": 2.0, "dense_deviation": 0.5}')
-    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5)  # without a formula, a sum
+    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5, 0.0, 0.0, SUM, 0.0, 0.0)  # a sum
     assert weights(Fusion.load(path)) == (1, pytest.approx(2 / 0.5 / 3))
     Fusion(0.5, 1.0, 1.0, formula=SUM).save(path)
     unknown = path.read_text().replace(SUM, "product")
@@ -191,6 +191,11 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
     assert may_count(texts, rows, others) == towers_know
     assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0))
     assert len(learn_fusion(texts, rows).parts - {"lexical"}) == 1 + towers_know
+    # Early, it is enough that they rank nearly as well alone.
+    equal = Fusion(0.0, 1.0, 1.0), rows_of(towers, towers)
+    assert [may_count(texts, equal[1], equal[0], early) for early in (True, False)] == [True, False]
+    extended = _Learner(texts, rows)._extended([Fusion(0.5, 1.0, 1.0)], FORMULAS)
+    assert {fusion.formula for fusion in extended} == {SUM}  # two parts keep their formula
 
 
 @pytest.mark.parametrize("formulas", [None, [SUM], [RECIPROCAL_RANK]])

@@ -414,7 +414,7 @@ def test_tf_idf_by_hand():
 VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
 
 
-def test_feedback_by_hand():
+def test_feedback_by_hand(monkeypatch):
     # Documents like the first one come next.
     scores = np.array([[9, 0, 0, 0]], np.float32)
     found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(scores)
@@ -426,6 +426,10 @@ def test_feedback_by_hand():
     similar = VECTORS @ (3 / 4 * VECTORS[0] + 1 / 4 * VECTORS[1])
     assert found[0, 2:] == pytest.approx(scores[0, 2:] + similar[2:])
     assert found[0, :2] == pytest.approx(scores[0, :2] + max(similar[:2]))
+    # Of two words, the heavier one counts.
+    monkeypatch.setattr("tf_smoothclir.lexical.feedback.TERMS", 1)
+    found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(np.float32([[0, 9, 0, 0]]))
+    assert found == pytest.approx(np.array([[0, 9 + 8 * 0.8, 8, 8 * 0.6]]))
 
 
 def test_some_documents_get_the_numbers_of_all_and_few_terms_bound_them():

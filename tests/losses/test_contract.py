@@ -93,7 +93,7 @@ def test_a_mask_of_keras_is_padding(name):
     column._keras_mask = masked._keras_mask
     if listwise:
         with pytest.raises(tf.errors.InvalidArgumentError, match="of one list have different wei"):
-            loss(labels, masked, np.float32([[1, 2, 1], [1, 1, 0], [0, 0, 0]]))
+            loss(labels, masked, np.float32([[2, 1, 1], [1, 1, 0], [0, 0, 0]]))
     else:
         expected = loss(np.where(real, labels, -1), scores).numpy()
         assert loss(labels, column).numpy() == pytest.approx(expected, rel=1e-6)
@@ -124,11 +124,12 @@ def test_reductions_and_weights_by_hand():
 
 @pytest.mark.parametrize("name", LISTWISE)
 def test_lists_are_weighted_and_padding_is_not_counted(name):
-    labels, scores = [[0, 2, 1], [2, 0, -1], [-1] * 3], [[0.3, 0.1, 0.2], [0.1, 0.5, 0], [0] * 3]
+    labels, scores = [[0, 2], [2, 0], [-1, -1]], [[0.3, 0.1], [0.1, 0.5], [0, 0]]
     each = LOSSES[name](reduction="none")(labels, scores).numpy()
     assert each.shape == (3,)
     assert each[2] == 0 not in each[:2]
-    for weights in ([3.0, 0.5, 7.0], [[3.0], [0.5], [7.0]]):
+    column = [[3.0], [0.5], [7.0]]
+    for weights in (np.ravel(column), column, np.tile(column, 2)):
         found = LOSSES[name]()(labels, scores, weights).numpy()
         assert found == pytest.approx((3 * each[0] + 0.5 * each[1]) / 2)
     assert LOSSES[name](reduction="sum")(labels, scores).numpy() == pytest.approx(sum(each))
@@ -231,10 +232,8 @@ def test_arguments_that_cannot_be_used_are_named(make, values, message):
     for value in values:
         with pytest.raises(ValueError, match=message):
             make(value)
-    assert [OrdinalSoftmaxLoss(lower_grade_weight=end).lower_grade_weight for end in (0, 1)] == [
-        0,
-        1,
-    ]
+    for end in (0, 1):
+        assert OrdinalSoftmaxLoss(lower_grade_weight=end).lower_grade_weight == end
 
 
 # Of runs, none of them a default.

@@ -2,9 +2,11 @@
 
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from tests.small_world import random_set, vectors_with_ties
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training import batches
 from tf_smoothclir.training.batches import HardNegatives
@@ -69,3 +71,14 @@ def test_seed_and_epoch_decide_and_nothing_is_mined_after_the_last(world, retrie
     assert mined(world, retriever, seed=14)[0] != first[0]
     assert mined(world, retriever, epoch=1, epochs=2)[1]
     assert mined(world, retriever, epoch=2, epochs=2)[1] is None
+
+
+def test_mined_documents_come_last_in_the_lists_of_their_queries(world):
+    """Hazard: training lists of queries made of documents follow, which nothing is mined for."""
+    own = [world.document_rows[world.query_rows == query] for query in range(QUERIES)]
+    unjudged = [min({*range(DOCUMENTS)} - {*rows}) for rows in own]
+    miner = HardNegatives(world, TrainingSettings(hard_negatives=1))
+    miner.documents.assign([[document] for document in unjudged])
+    larger = world.with_training_queries(np.array([7]))
+    found = miner.added_to(candidate_lists(larger, "train", negatives=0, seed=1))
+    assert found.document_rows[found.offsets[1:] - 1].tolist() == [*unjudged, 7]

@@ -91,8 +91,8 @@ def test_texts_may_have_any_form():
         given = {"query": form(QUERIES), "document": form(DOCUMENTS)}
         np.testing.assert_array_equal(model.predict(given, verbose=0), scores)
         assert model.evaluate(given, GRADES, verbose=0) == loss
-    one = {name: texts[:1] for name, texts in given.items()}
-    np.testing.assert_allclose(model.predict(one, verbose=0), scores[:1], rtol=1e-6)
+        one = {name: texts[:1] for name, texts in given.items()}
+        np.testing.assert_allclose(model.predict(one, verbose=0), scores[:1], rtol=1e-6)
     shown = model.fit(given, GRADES, validation_data=(given, GRADES), verbose=0).history
     assert {"loss", "val_loss"} <= set(shown)
 

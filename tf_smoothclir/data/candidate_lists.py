@@ -43,7 +43,7 @@ def candidate_lists(
 
 
 def with_documents(lists: CandidateLists, documents: np.ndarray) -> CandidateLists:
-    """Lists with further documents of grade 0 at their ends: `[lists, n]`, negative for none."""
+    """Further documents of grade 0 at the ends of the first lists: `[first, n]`, negative: none."""
     own_list = np.repeat(np.arange(len(lists.query_rows)), np.diff(lists.offsets))
     new_list, column = np.nonzero(documents >= 0)
     new = documents[new_list, column]

@@ -23,7 +23,7 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 def hash_ids(ids: Sequence[str], salt: str = "") -> np.ndarray:
     """`[len(ids)]` uint64 hashes of ids, for example of document ids to break ties."""
-    key = salt.encode()[:64]
+    key = salt.encode()
     digests = (hashlib.blake2b(i.encode(), digest_size=8, key=key).digest() for i in ids)
     return np.frombuffer(b"".join(digests), "<u8")
 

@@ -124,28 +124,24 @@ class RetrievalSet:
 
 
 def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Languages]:
-    ids, texts = [], collections.defaultdict(list)
+    texts = collections.defaultdict(list)
     languages: list[int] = []
     numbers: dict[str, int] = {}
-    for text in getattr(source, stream)():
-        ids.append(text.id)
+    rows: dict[str, int] = {}
+    for row, text in enumerate(getattr(source, stream)()):
+        if rows.setdefault(text.id, row) != row:
+            reason = f"id {text.id!r} is already used at {source.place(stream, rows[text.id])}"
+            raise input_error(source.place(stream, row), reason, "Give every text its own id")
         languages.append(numbers.setdefault(text.language, len(numbers)))
         if len(texts[text.language]) < TEXTS_SAMPLED:
             texts[text.language].append(text.text)
     for language, sampled in texts.items():
         warn_of_alphabet(source.name, stream, language, sampled)
-    rows = {id_: row for row, id_ in enumerate(ids)}
-    if len(rows) < len(ids):
-        first = {}
-        for row, id_ in enumerate(ids):
-            if first.setdefault(id_, row) != row:
-                reason = f"id {id_!r} is already used at {source.place(stream, first[id_])}"
-                raise input_error(source.place(stream, row), reason, "Give every text its own id")
-    if not ids and (source.is_judged or stream == "documents"):
+    if not rows and (source.is_judged or stream == "documents"):
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
     codes = sorted(numbers)
     order = np.array([codes.index(code) for code in numbers], np.int16)
-    return ids, rows, Languages(tuple(codes), order[np.array(languages, np.int64)])
+    return list(rows), rows, Languages(tuple(codes), order[np.array(languages, np.int64)])
 
 
 def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:

@@ -7,6 +7,7 @@ leave out queries whose metric is undefined (NaN in both).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -196,7 +197,7 @@ def system_names(paths: Sequence[str | os.PathLike]) -> list[str]:
 
 
 def _unique_end(parts: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    ends = (parts[-length:] for length in range(1, len(parts) + 1))
+    ends = (parts[-length:] for length in itertools.count(1))
     return next(end for end in ends if sum(p[-len(end) :] == end for p in everyone) == 1)
 
 

@@ -41,7 +41,7 @@ _FIRST, _CUT = 10, 20
 def ranked_grades(
     scores: np.ndarray, grades: np.ndarray, offsets: np.ndarray, tie_order: np.ndarray
 ) -> np.ndarray:
-    """`[lists, longest]` int32: the grades of `[pairs]`, best score first; -1 is padding."""
+    """`[lists, longest]` int32: the grades of `[pairs]`, best score first, then zeros."""
     # Of equal scores, the smaller of `tie_order`, `[pairs]`, comes first; NaN has no place in an
     # order.
     if np.isnan(scores).any():
@@ -50,7 +50,7 @@ def ranked_grades(
     lengths = np.diff(offsets)
     list_of_pair = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((tie_order, -scores, list_of_pair))
-    ranked = np.full((len(lengths), max(lengths, default=0)), -1, np.int32)
+    ranked = np.zeros((len(lengths), max(lengths, default=0)), np.int32)
     rank = np.arange(len(scores)) - offsets[list_of_pair]  # sorting leaves each list in its place
     ranked[list_of_pair, rank] = grades[order]
     return ranked
@@ -69,12 +69,12 @@ def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarr
     # Precision is computed here: tensorflow-ranking divides by the length of a list shorter than k.
     best, relevant = ranked == num_grades - 1, ranked >= 1
     values = {
-        "P_mr@1": best[:, :1].any(axis=1),
+        "P_mr@1": best[:, :1].sum(axis=1),
         "P_mr@5": best[:, :5].any(axis=1),
         "P_r@5": relevant[:, :5].sum(axis=1) / 5,
         "NDCG@5": ranked_metric("ndcg", ranked, 5),
         "MAP": ranked_metric("average_precision", ranked),
-        "MRR_mr": ranked_metric("reciprocal_rank", np.where(ranked < 0, -1, best)),
+        "MRR_mr": ranked_metric("reciprocal_rank", best),
         "MRR_r": ranked_metric("reciprocal_rank", ranked),
     }
     needs_best = {"P_mr@1", "P_mr@5", "MRR_mr"}
@@ -124,7 +124,8 @@ def collection_metrics(
         np.where(known > 0, known, np.nan)
         for known in ((ideal == best).sum(axis=1), (ideal > 0).sum(axis=1))
     )
-    first = np.where(is_best[:, :10].any(axis=1), is_best[:, :10].argmax(axis=1) + 1.0, np.inf)
+    top = is_best[:, :10]
+    first = np.where(top.any(axis=1), top.argmax(axis=1) + 1.0, np.inf)
     precision = np.cumsum(relevant, axis=1) / np.arange(1, ranked.shape[1] + 1)
     gain, most = (
         (grades[:, :cut] / np.log2(np.arange(2, grades[:, :cut].shape[1] + 2))).sum(axis=1)
@@ -135,7 +136,7 @@ def collection_metrics(
         "MRR@10": np.where(np.isnan(mates), np.nan, 1.0 / first),
         "Recall@100": is_best[:, :100].sum(axis=1) / mates,
         "MAP": (precision * relevant).sum(axis=1) / all_relevant,
-        "Recall@10": is_best[:, :10].sum(axis=1) / mates,
+        "Recall@10": top.sum(axis=1) / mates,
         "Recall@1": is_best[:, :1].sum(axis=1) / mates,
     }
 

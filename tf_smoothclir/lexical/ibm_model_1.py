@@ -77,7 +77,7 @@ class Alignments:
 
     def learn_counts(
         self, pair_weights: np.ndarray, rounds: int = ROUNDS
-    ) -> tuple[Iterator[sp.csr_array], list[np.ndarray]]:
+    ) -> Iterator[sp.csr_array]:
         """Learns c(w, t) of the last round of EM, from equal probabilities on.
 
         Several tables are learned in one pass over the alignments, which is what takes time.
@@ -87,21 +87,15 @@ class Alignments:
 
         Returns:
             `[document words, query words]` float32 of each table: the row of each word of a pair is
-            proportional to its T, all others are empty. And the log-likelihoods of the pairs before
-            each round, `[tables]`.
+            proportional to its T, all others are empty.
         """
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
-        counted, places = counts > 0, self.rows.astype(np.intp)
-        # Equal probabilities to begin with; after a round, the entries of each row sum to 1.
-        first = np.float32(1 / max(1, len(np.unique(self.columns))))
-        table = np.full((len(self.rows), counts.shape[1]), first)
-        expected, likelihoods = table, []
+        places = self.rows.astype(np.intp)
+        # Equal ones to begin with, whose scale cancels; after a round, each row sums to 1.
+        expected = table = np.ones((len(self.rows), counts.shape[1]), np.float32)
         for _ in range(rounds):
             sums = self.matrix @ table  # P(w | d), of each query word
-            # Pairs of weight 0 count neither here nor in the likelihood.
-            logs = np.log(sums, out=np.zeros(sums.shape), where=counted & (sums > 0))
-            likelihoods.append(np.sum(counts * logs, axis=0))
-            odds = np.divide(counts, sums, out=np.zeros_like(sums), where=counted & (sums > 0))
+            odds = np.divide(counts, sums, out=np.zeros_like(sums), where=sums > 0)
             # Σ n(w, q) T(w | t) p(t | d) / P(w | d), of each entry.
             expected = self.matrix.T @ odds
             expected *= table
@@ -112,11 +106,10 @@ class Alignments:
             np.take(scale, places, axis=0, out=table, mode="clip")
             table *= expected
         rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
-        tables = (
+        return (
             sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
             for values, kept in zip(expected.T, map(np.flatnonzero, expected.T))
         )
-        return tables, likelihoods
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -106,7 +106,7 @@ class _Learner:
         self._seed = seed
         self._documents = ScoredDocuments(texts, psq)
         pairs = self._documents.pairs
-        learnable = len(pairs.mates[0]) > 0
+        learnable = bool(len(pairs.mates[0]))
         if not learnable and dictionary is None:
             raise input_error(
                 texts.retrieval_set.source.name,
@@ -227,10 +227,10 @@ class _Learner:
         """Weight of pairs of lower grades: more while that is better beyond chance."""
         can_choose = len(self._mates[0]) and len(self._documents.pairs.lower[0])
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
-        return self._last_better([(profile, weight) for weight in weights])[1]
+        return self._last_better([(profile, weight) for weight in weights], may_fall=True)[1]
 
     def _last_better(
-        self, rising: Sequence[tuple[PositionProfile, float]], may_fall: bool = True
+        self, rising: Sequence[tuple[PositionProfile, float]], *, may_fall: bool
     ) -> tuple[PositionProfile, float]:
         """The last of `_measured` tables each of which is better beyond chance than the former."""
         for former, table in itertools.pairwise(rising):

@@ -119,11 +119,7 @@ class HardNegatives:
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
         """Training lists with the mined documents added."""
-        documents = self.documents.numpy()
-        others = len(lists.query_rows) - len(documents)
-        return with_documents(
-            lists, np.pad(documents, ((0, others), (0, 0)), constant_values=_NONE)
-        )
+        return with_documents(lists, self.documents.numpy())
 
     def mine_after(self, epoch: int, retriever: Retriever) -> dict[str, float] | None:
         """Mines for the next epoch, but not after the last one."""
@@ -184,7 +180,7 @@ def _drawn(
 ) -> np.ndarray:
     """Draws `number` candidates of each row; `_NONE` where there are fewer."""
     last = np.iinfo(np.uint64).max
-    lots = np.where(candidates, mix(streams[:, None] ^ mix(documents)) >> np.uint64(1), last)
+    lots = np.where(candidates, mix(streams[:, None] ^ mix(documents)), last)
     order = np.argsort(lots, axis=1, kind="stable")[:, :number]
     drawn = np.full((len(documents), number), _NONE, np.int32)
     drawn[:, : order.shape[1]] = np.where(

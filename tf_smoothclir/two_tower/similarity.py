@@ -119,7 +119,8 @@ class SmoothCosineSimilarity(keras.layers.Layer):
 
 def _widen(vectors: tf.Tensor) -> tf.Tensor:
     """Casts half precision to float32, whose range the norm needs."""
-    return tf.cast(vectors, tf.float32) if vectors.dtype.size < 4 else vectors
+    is_half = vectors.dtype in (tf.float16, tf.bfloat16)
+    return tf.cast(vectors, tf.float32) if is_half else vectors
 
 
 def _check_epsilon(epsilon: float) -> float:

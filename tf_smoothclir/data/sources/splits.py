@@ -59,7 +59,7 @@ def drawn_splits(queries: Sequence[Text], seed: int) -> np.ndarray:
     # By the hashes of ids. Queries of the same tokens are drawn as one: no split knows those of
     # another.
     places = drawn_places(queries, f"split {seed}")
-    drawn = places.max(initial=-1) + 1
+    drawn = len(np.unique(places))
     return np.searchsorted([drawn * 3 // 5, drawn * 4 // 5], places, "right").astype(np.int8)
 
 
