@@ -74,7 +74,11 @@ def _unknown(place: str, reason: str, known: Collection[str], near: str = "") ->
 def _typed(name: str, field: dataclasses.Field, value: Any) -> Any:
     """A value in the type of its setting; no text in place of a number."""
     if isinstance(value, Mapping) and name == "columns":
-        value = ",".join(f"{column}={header}" for column, header in value.items())
+        value = ",".join(
+            f"{column}={header}"
+            for column, headers in value.items()
+            for header in ([headers] if isinstance(headers, str) else headers)
+        )
     try:
         if isinstance(value, (str, bytes)) and not isinstance(field.default, str):
             raise TypeError

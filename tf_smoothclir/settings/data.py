@@ -41,7 +41,8 @@ class DataSettings(Settings):
     )
     columns: str = setting(
         "",
-        "Other names that columns have in your own tables, such as query=anchor,document=positive.",
+        "Other names that columns have in your own tables, such as query=anchor,document=positive;"
+        " several for a column that files name differently: text=question,text=answer.",
     )
     parallel: str = setting(
         "",

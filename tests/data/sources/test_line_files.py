@@ -103,9 +103,9 @@ ROWS = [["1", "a,b"], ["2", 'c "d"']]
     ],
 )
 def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
-    content = content.encode()
+    columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
     path = write(gzip.compress(content, mtime=0) if name.endswith("GZ") else content, name)
-    rows = list(read_table(path, TEXTS, {"text": "OWN"}))
+    rows = list(read_table(path, TEXTS, columns))
     assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
 
 

@@ -83,6 +83,32 @@ def test_judgments_have_the_weights_that_their_table_names(make, tmp_path):
     assert list(UserDirectory(tmp_path / "copy", "fr").judgments()) == weighted
 
 
+NAMED = {
+    "queries.tsv": "Nr\tFrage\nq1\tapple\n",
+    "documents.csv": "Seite,Inhalt\nd1,Apfel\n",
+    "judgments.jsonl": '{"Nr": "q1", "Seite": "d1"}\n',
+}
+
+
+def test_files_may_have_other_names_each(make):
+    columns = "id=Nr,id=Seite,text=Frage, text=Inhalt,query_id=Nr,document_id=Seite"
+    directory = make(NAMED)
+    source = source_of(DataSettings(data_dir=str(directory), columns=columns))
+    assert list(source.queries()) == [("q1", "", "apple", "")]
+    assert list(source.documents()) == [("d1", "", "Apfel", "")]
+    assert list(source.judgments()) == [Judgment("q1", "d1", 1)]
+    # Hazard: a line of names that nothing recognises would be a query.
+    unlike = source_of(DataSettings(data_dir=str(directory), columns="id=Seite,text=Inhalt"))
+    with pytest.raises(InputError, match=r"queries.tsv:1: --columns gives id=Seite, text=Inhalt"):
+        list(unlike.queries())
+
+
+def test_a_line_that_begins_with_the_name_of_ids_is_no_query(make):
+    source = UserDirectory(make({**TSV, "queries.tsv": "Id\tFrage\nq1\tapple\n"}), "fr")
+    with pytest.raises(InputError, match=r"queries.tsv:1: there is no column 'text'.*text=Frage"):
+        list(source.queries())
+
+
 @pytest.mark.parametrize("place", ["", "pairs.csv"])
 def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"

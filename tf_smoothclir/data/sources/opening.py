@@ -158,11 +158,12 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
 
 
 def columns_of(given: str) -> dict[str, str]:
-    """Column -> its name in the tables, from a text such as "query=anchor,document=positive"."""
-    pairs = (pair.partition("=")[::2] for pair in given.split(",") if pair.strip())
-    columns = {column.strip(): name.strip() for column, name in pairs}
-    for column, name in columns.items():
+    """Column -> its names in the tables, from a text such as "text=question,text=answer,id=key"."""
+    columns: dict[str, str] = {}
+    for pair in filter(str.strip, given.split(",")):
+        column, name = (part.strip() for part in pair.partition("=")[::2])
         if column not in COLUMNS or not name:
             remedy = f"Give COLUMN=NAME, with a column among {', '.join(COLUMNS)}"
             raise input_error(f"--columns={column}={name}", "there is no such column", remedy)
+        columns[column] = f"{columns[column]},{name}" if column in columns else name
     return columns

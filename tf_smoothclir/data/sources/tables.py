@@ -9,7 +9,8 @@
 
 All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
 that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are
-metadata of documents, and ignored elsewhere.
+metadata of documents, and ignored elsewhere. `--columns` may give several names, here with commas
+between them: each file has one.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | No
     by_plain, columns = {_plain(field): field for field in fields}, columns or {}
     if len(fields) < 2:
         return False
-    if by_plain.keys() <= {*map(_plain, (*_KNOWN, *columns.values()))}:
+    given = ",".join(columns.values()).split(",")
+    if by_plain.keys() <= {*map(_plain, (*_KNOWN, *given))}:
         return True
     return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
 
@@ -154,7 +156,7 @@ def _plain(name: object) -> str:
 
 
 def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str]) -> str | None:
-    wanted = (columns.get(column, column), column, *_ALIASES.get(column, ()))
+    wanted = (*columns.get(column, column).split(","), column, *_ALIASES.get(column, ()))
     return next((by_plain[name] for name in map(_plain, wanted) if name in by_plain), None)
 
 
@@ -177,11 +179,16 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
     width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
     for line, text in lines:
         fields = text.split("\t")
-        if not width and line == 1 and is_header(fields, role, columns):
+        if line == 1 and (is_header(fields, role, columns) or _names_ids(fields, role)):
             order, width = _order(fields, role, columns, path), len(fields)
             places = dict(zip(fields, range(width)))
             shown = f"{width} ({', '.join(fields)})"
             continue
+        if line == 1 and role is not PARALLEL and (given := columns.keys() & {*role.names}):
+            names = ", ".join(f"{column}={columns[column]}" for column in sorted(given))
+            reason = f"--columns gives {names}, but this is no line of names"
+            remedy = "Give the names of this file too, or put a line of names first"
+            raise input_error(path, reason, remedy, line=line)
         if not width and role.needed <= len(fields) <= len(role.columns):
             width = len(fields)
             order = [place if place < width else None for place in range(len(role.names))]
@@ -195,6 +202,12 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 line=line,
             )
         yield line, values_of(role, fields, order, places)
+
+
+def _names_ids(fields: Sequence[str], role: Role) -> bool:
+    """Whether a first line begins with the name of a column of ids, so is not a row."""
+    name = _plain(fields[0])
+    return role.columns[0].endswith("id") and name.endswith("id") and name in map(_plain, _KNOWN)
 
 
 def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
