@@ -4,9 +4,9 @@ python -m benchmarks.growth --plot=growth.png
 
 Each size runs in a process of its own. Texts are made: queries of ten words, documents of forty in
 which the words of their query stand in translation, words drawn as often as in real texts
-(rank^-0.91). The power is the slope of the line through the last decade of sizes, on a logarithmic
-scale: 1 is proportional, 0 does not depend. Seconds and milliseconds are those of CPU, but those
-of training steps, which use both cores, pass on the clock.
+(rank^-0.91). The power is the slope between the two largest sizes, both axes logarithmic: 1 is
+proportional, 0 does not depend. Seconds and milliseconds are those of CPU, but training steps,
+which use both cores, are timed by the clock.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def steps(field: str, sizes: Sequence[int], rounds: int) -> dict[str, list[dict[
 
 
 def measure(grows: Sequence[str], sizes: Mapping[str, Sequence[int]], rounds: int) -> list[dict]:
-    """A table for each thing that grows."""
+    """A table for each thing that grows, in their order."""
     measured_by = {
         "pairs": training,
         "documents": searching,
@@ -136,10 +136,14 @@ def measure(grows: Sequence[str], sizes: Mapping[str, Sequence[int]], rounds: in
         column, work = _MEASURED[name]
         first = f"{sizes[name][0]:,}"
         table = common.table(name, measured, ratio_of=column, references=[first])
-        costs = [row[column]["median"] for row in table["rows"]]
-        power = power_of(sizes[name], costs)
+        power = power_of(sizes[name], costs_of(table))
         tables.append({**table, "title": f"{work}, by {name}: power {power:.2f}"})
     return tables
+
+
+def costs_of(table: Mapping) -> list[float]:
+    """The cost of each size, ascending."""
+    return [row[table["ratio_of"]]["median"] for row in table["rows"]]
 
 
 def power_of(sizes: Sequence[float], costs: Sequence[float]) -> float:
@@ -147,20 +151,20 @@ def power_of(sizes: Sequence[float], costs: Sequence[float]) -> float:
     return float(np.diff(np.log(costs[-2:]))[0] / np.diff(np.log(sizes[-2:]))[0])
 
 
-def draw(path: str, tables: Sequence[Mapping], sizes: Mapping[str, Sequence[int]]) -> None:
-    """Draws a plot for each table, with a line for costs that are proportional."""
+def draw(path: str, tables: Mapping[str, Mapping], sizes: Mapping[str, Sequence[int]]) -> None:
+    """Draws a plot for the table of each thing that grows, with a line of proportional costs."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
     figure = Figure(figsize=(3 * len(tables), 3.2), layout="constrained")
-    for axes, table in zip(np.atleast_1d(figure.subplots(1, len(tables))), tables):
-        work, rest = table["title"].split(", by ")
-        name, power = rest.split(": power ")
-        costs = [row[table["ratio_of"]]["median"] for row in table["rows"]]
+    of_each = np.atleast_1d(figure.subplots(1, len(tables)))
+    for axes, (name, table) in zip(of_each, tables.items()):
+        costs, (_, work) = costs_of(table), _MEASURED[name]
+        power = power_of(sizes[name], costs)
         first, last = sizes[name][0], sizes[name][-1]
         axes.loglog([first, last], [costs[0], costs[0] * last / first], ":", color="grey")
         axes.loglog(sizes[name], costs, marker="o")
-        axes.set_title(f"{work}\nat the end: power {power}", fontsize=9)
+        axes.set_title(f"{work}\nat the end: power {power:.2f}", fontsize=9)
         axes.set(xlabel=name, ylabel=table["ratio_of"], ylim=(costs[0] / 2, costs[0] * 500))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -175,7 +179,7 @@ def _define_flags() -> None:
 
 def _measure(grows: list[str], plot: str, rounds: int) -> list[dict]:
     tables = measure(grows, SIZES, rounds)
-    draw(plot, tables, SIZES)
+    draw(plot, dict(zip(grows, tables)), SIZES)
     return tables
 
 

@@ -165,8 +165,8 @@ def test_the_power_is_the_slope_at_the_largest_sizes_and_is_drawn(tmp_path):
     assert growth.power_of(sizes["documents"], [of[0]["s"] for of in measured.values()]) == (
         pytest.approx(1.5)
     )
-    table = common.table("a query, by documents: power 1.50", measured, ratio_of="s", references=[])
-    growth.draw(str(tmp_path / "growth.png"), [table], sizes)
+    table = common.table("a query by words", measured, ratio_of="s", references=[])
+    growth.draw(str(tmp_path / "growth.png"), {"documents": table}, sizes)
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 

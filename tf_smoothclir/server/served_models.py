@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -190,14 +189,14 @@ def _array(name: str, values, spec: tf.TensorSpec) -> np.ndarray:
 
 
 def _vectors(name: str, rows: list, dim: int) -> np.ndarray:
-    is_numbers = [
+    if all(
         isinstance(row, list) and len(row) == dim and {*map(type, row)} <= {int, float}
         for row in rows
-    ]
-    with contextlib.suppress(OverflowError):  # an integer that no float holds
-        vectors = np.array(rows if all(is_numbers) else math.nan, np.float32)
-        if np.isfinite(vectors).all():
-            return vectors
+    ):
+        with contextlib.suppress(OverflowError):  # an integer that no float holds
+            vectors = np.array(rows, np.float32)
+            if np.isfinite(vectors).all():
+                return vectors
     raise input_error(name, "a row is no vector", f"Give lists of {dim} finite numbers")
 
 
