@@ -60,9 +60,9 @@ def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role, mon
     # The size of chunks changes nothing but rounding; the seed decides.
     monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 3)
     chunked, other = (occurrences_of(tokenized_set, role, dim=8, seed=seed) for seed in (13, 2))
-    np.testing.assert_allclose(chunked.sums, found.sums, atol=1e-5)
+    np.testing.assert_allclose(chunked.sums(), found.sums(), atol=1e-5)
     np.testing.assert_array_equal(chunked.counts, found.counts)
-    assert (found.sums != other.sums).any()
+    assert (found.sums() != other.sums).any()
 
 
 def test_a_word_stands_between_the_known_words_beside_it(tokenized_set):
@@ -82,7 +82,7 @@ def test_a_word_stands_between_the_known_words_beside_it(tokenized_set):
     assert counts_of(found) == {token: len(places) for token, places in by_hand.items()}
     for token, places in by_hand.items():
         expected = vectors[sorted(places)].sum(axis=0)
-        np.testing.assert_allclose(found.sums[token], expected, atol=1e-5)
+        np.testing.assert_allclose(found.sums()[token], expected, atol=1e-5)
 
 
 def test_inner_products_across_languages_are_correlations(tokenized_set, monkeypatch):
@@ -102,21 +102,22 @@ def test_inner_products_across_languages_are_correlations(tokenized_set, monkeyp
     assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(len(off)) + 0.01
 
 
-def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_BUCKETS_PER_PIECE", 3)
+def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path):
     tokenized_set = tokenize_set(small_set, TextSettings(ngram_buckets=7), tmp_path)
-    words = occurrences_of(tokenized_set, "document", dim=4)
-    ngrams = tokenized_set.ngrams("document")
+    words, ngrams = (
+        occurrences_of(tokenized_set, "document", dim=4),
+        tokenized_set.ngrams("document"),
+    )
+    of_words = words.sums()
     sums, counts = np.zeros((7, 4)), np.zeros(7, int)
-    for word in range(len(words.counts)):
+    for word in range(words.size):
         for bucket in ngrams[word]:
-            sums[bucket] += words.sums[word]
+            sums[bucket] += of_words[word]
             counts[bucket] += words.counts[word]
-    pieces = list(words.of_ngrams(ngrams, 7))
-    for buckets, found in pieces:
-        np.testing.assert_allclose(found.sums, sums[buckets], atol=1e-4)
-        np.testing.assert_array_equal(found.counts, counts[buckets])
-    assert [i for buckets, _ in pieces for i in range(7)[buckets]] == list(range(7))
+    found = words.of_ngrams(ngrams, 7)
+    np.testing.assert_allclose(found.sums(of_words), sums, atol=1e-4)
+    np.testing.assert_array_equal(found.counts, counts)
+    np.testing.assert_array_equal(words.sums(slice(1, 3)), of_words[:, 1:3])
 
 
 def test_a_shared_word_has_the_places_of_both_languages(small_set, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from tests.training.test_trainer import begin, start, train_until_killed, weights
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.two_tower import builder
 from tf_smoothclir.two_tower.scorer import SetEncoder
 
 
@@ -42,7 +43,7 @@ def test_vectors_of_words_of_pairs_start_and_those_of_cnn_as_short_as_random_one
         np.testing.assert_array_equal(tables[2], tables[0])
 
 
-def test_ngrams_start_near_their_words(tiny, tmp_path):
+def test_ngrams_start_near_their_words(tiny, tmp_path, monkeypatch):
     settings = tiny(initial_vectors="bilingual", shared_vocabulary=True, ngram_buckets=10_000)
     tokenized_set, trainer = begin(settings, tmp_path / "run")
     tower, ngrams = trainer.task.model.query_tower, tokenized_set.ngrams("query")
@@ -55,6 +56,10 @@ def test_ngrams_start_near_their_words(tiny, tmp_path):
         np.testing.assert_allclose(
             tower.ngram_embeddings[bucket], 0.3 * tower.embeddings[word], rtol=1e-5, atol=1e-6
         )
+    monkeypatch.setattr(builder, "_DIMS_AT_ONCE", 3)  # the last piece is shorter
+    _, pieced = start(settings, tmp_path / "pieces")
+    for whole, of_pieces in zip(weights(trainer.task.model), weights(pieced)):
+        np.testing.assert_allclose(of_pieces, whole, rtol=1e-6)
 
 
 def test_a_killed_run_resumes_with_its_trained_vectors(tiny, tmp_path):

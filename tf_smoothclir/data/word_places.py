@@ -7,6 +7,7 @@ and Karlgren 2005): words that occur in the same pairs get similar vectors, on w
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -19,41 +20,65 @@ from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils import sparse as sp
 
 _LISTS_PER_CHUNK = 1 << 11
-_BUCKETS_PER_PIECE = 1 << 14
 _TEXTS_PER_CHUNK = 1 << 14
+_ALL = slice(None)
 
 
 @dataclasses.dataclass(frozen=True)
 class Occurrences:
     """The places where tokens occur, each represented by a random vector."""
 
-    sums: np.ndarray  # `[tokens, dim]` float32, the sum of the vectors of a token's places
-    counts: np.ndarray  # `[tokens]` int64, the number of places
+    tokens: np.ndarray  # `[occurrences]`, sorted
+    places: np.ndarray  # `[occurrences]`
+    of_places: np.ndarray  # `[places, dim]` float32, the vectors of places
+    size: int  # number of tokens
+
+    @functools.cached_property
+    def counts(self) -> np.ndarray:
+        """`[tokens]` int64, the number of places."""
+        return np.bincount(self.tokens, minlength=self.size)
+
+    def sums(self, dims: slice = _ALL) -> np.ndarray:
+        """`[tokens, dim]` float32, the sum of the vectors of a token's places."""
+        vectors = self.of_places[:, dims]
+        sums = tf.sparse.segment_sum(vectors, self.places, self.tokens, num_segments=self.size)
+        return np.asarray(sums)  # a view
 
     def vectors(self) -> np.ndarray:
-        """`[tokens, dim]` float32: sums over a token's n places, divided by √n; or zeros."""
-        # Entries have the variance 1 - n / N for N places in all: a token that occurs everywhere
-        # says nothing. The inner product of two, divided by `dim`, estimates the correlation (φ) of
-        # occurring in the same places.
-        return self.sums / np.sqrt(np.maximum(self.counts, 1), dtype=np.float32)[:, np.newaxis]
+        """`[tokens, dim]` float32; zeros for a token that occurs nowhere."""
+        return vectors_of(self.sums(), self.counts)
 
-    def of_rows(self, rows: slice) -> Occurrences:
-        """Those of some tokens."""
-        return Occurrences(self.sums[rows], self.counts[rows])
-
-    def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> Iterator[tuple[slice, Occurrences]]:
-        """Yields those of n-grams, where words with them occur, some buckets at a time."""
-        size = len(self.counts)
-        of_words = np.asarray(ngrams.values[: ngrams.offsets[size]])
+    def of_ngrams(self, ngrams: RaggedStore, buckets: int) -> OccurrencesOfNgrams:
+        """Those of n-grams, where words with them occur."""
+        of_words = np.asarray(ngrams.values[: ngrams.offsets[self.size]])
         order = np.argsort(of_words, kind="stable")
-        words, sorted_buckets = np.repeat(np.arange(size), ngrams.lengths[:size]), of_words[order]
-        for begin in range(0, buckets, _BUCKETS_PER_PIECE):
-            end = min(begin + _BUCKETS_PER_PIECE, buckets)
-            part = slice(*np.searchsorted(sorted_buckets, (begin, end)))
-            places, of_part = sorted_buckets[part] - begin, words[order[part]]
-            sums = tf.sparse.segment_sum(self.sums, of_part, places, num_segments=end - begin)
-            counts = np.bincount(places, self.counts[of_part], minlength=end - begin)
-            yield slice(begin, end), Occurrences(sums.numpy(), counts.astype(np.int64))
+        words = np.repeat(np.arange(self.size), ngrams.lengths[: self.size])[order]
+        counts = np.bincount(of_words[order], self.counts[words], minlength=buckets)
+        return OccurrencesOfNgrams(words, of_words[order], counts)
+
+
+@dataclasses.dataclass(frozen=True)
+class OccurrencesOfNgrams:
+    """The words that n-grams are part of, and how often these occur."""
+
+    words: np.ndarray  # `[pairs of word and n-gram]`
+    buckets: np.ndarray  # `[pairs of word and n-gram]`, sorted
+    counts: np.ndarray  # `[buckets]`, the sum over the words
+
+    def sums(self, of_words: np.ndarray) -> np.ndarray:
+        """`[buckets, dim]` float32, the sum over the words of an n-gram."""
+        number = len(self.counts)
+        return np.asarray(
+            tf.sparse.segment_sum(of_words, self.words, self.buckets, num_segments=number)
+        )
+
+
+def vectors_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """`[tokens, dim]` float32: sums over a token's n places, divided by √n; or zeros."""
+    # Entries have the variance 1 - n / N for N places in all: a token that occurs everywhere says
+    # nothing. The inner product of two, divided by `dim`, estimates the correlation (φ) of
+    # occurring in the same places.
+    return sums / np.sqrt(np.maximum(counts, 1), dtype=np.float32)[:, np.newaxis]
 
 
 def occurrences(
@@ -88,8 +113,7 @@ def _occurrences(
     tokens: np.ndarray, places: np.ndarray, vectors: np.ndarray, size: int
 ) -> Occurrences:
     vectors -= vectors.mean(axis=0)
-    sums = tf.sparse.segment_sum(vectors, places, tokens, num_segments=size)  # copies no rows
-    return Occurrences(np.asarray(sums), np.bincount(tokens, minlength=size))  # a view
+    return Occurrences(tokens, places, vectors, size)
 
 
 def _places(

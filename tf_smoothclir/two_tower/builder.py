@@ -16,6 +16,7 @@ from tf_smoothclir.data.word_places import (
     inverse_document_frequency,
     occurrences,
     occurrences_beside,
+    vectors_of,
 )
 from tf_smoothclir.losses.base import RankingLoss, check_thresholds, ranking_loss
 from tf_smoothclir.optimizers import make_optimizer
@@ -31,7 +32,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 # Initial length of n-gram vectors relative to word vectors: they should support the words, not
 # drown them. Chosen on validation queries of mdn-en-de.
 _SHARE_OF_NGRAMS = 0.3
-_ROWS_AT_ONCE = 1 << 14
+_DIMS_AT_ONCE = 128  # whole tables would need their memory twice
 
 
 def configured_loss(settings: RunSettings) -> RankingLoss:
@@ -169,14 +170,19 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
             dim=tower.dim,
             seed=settings.training.seed,
         )
-        for begin in range(0, len(occurring.counts), _ROWS_AT_ONCE):
-            rows = occurring.of_rows(slice(begin, begin + _ROWS_AT_ONCE))
-            _set_rows(tower.embeddings, begin, tower.bilingual_scale * rows.vectors())
+        of_ngrams = None
         if tower.ngram_buckets:
-            share = tower.bilingual_scale * _SHARE_OF_NGRAMS
-            pieces = occurring.of_ngrams(tokenized_set.ngrams(roles[0]), tower.ngram_buckets)
-            for buckets, of_ngrams in pieces:
-                _set_rows(tower.ngram_embeddings, buckets.start, share * of_ngrams.vectors())
+            ngrams = tokenized_set.ngrams(roles[0])
+            of_ngrams = occurring.of_ngrams(ngrams, tower.ngram_buckets)
+        share = tower.bilingual_scale * _SHARE_OF_NGRAMS
+        for begin in range(0, tower.dim, _DIMS_AT_ONCE):
+            dims = slice(begin, begin + _DIMS_AT_ONCE)
+            sums = occurring.sums(dims)
+            vectors = vectors_of(sums, occurring.counts)
+            _set_columns(tower.embeddings, dims, tower.bilingual_scale * vectors)
+            if of_ngrams:
+                vectors = vectors_of(of_ngrams.sums(sums), of_ngrams.counts)
+                _set_columns(tower.ngram_embeddings, dims, share * vectors)
         logging.info(
             "%s vectors: %d of %d words occur in a training pair",
             " and ".join(roles).capitalize(),
@@ -207,7 +213,7 @@ def start_like(model: TwoTower, former: TwoTower, tokenized_set: TokenizedSet) -
     for roles, known in tables.items():
         tower = getattr(model, f"{roles[0]}_tower")
         beside = occurrences_beside(tokenized_set, roles, size=tower.vocabulary_size, tables=tables)
-        vectors = beside.sums / np.maximum(beside.counts, 1)[:, np.newaxis]
+        vectors = beside.sums() / np.maximum(beside.counts, 1)[:, np.newaxis]
         in_pairs = beside.counts > 0
         scale = _length(known[in_pairs[: len(known)]]) / _length(vectors[in_pairs])
         _set_rows(tower.embeddings, len(known), scale * vectors[len(known) :])
@@ -222,6 +228,14 @@ def _set_rows(table, begin: int, values: np.ndarray) -> None:
     """Sets rows of a table from `begin` on where they lie: `assign` would leave a second table."""
     rows = np.arange(begin, begin + len(values), dtype=np.int32)
     tf_variable(table).scatter_update(tf.IndexedSlices(values, rows))
+
+
+def _set_columns(table, dims: slice, values: np.ndarray) -> None:
+    """Sets columns of a table where they lie: `table[:, dims].assign` would copy all of it."""
+    begin, end = (0, dims.start), (len(values), dims.start + values.shape[1])
+    tf.raw_ops.ResourceStridedSliceAssign(
+        ref=tf_variable(table).handle, begin=begin, end=end, strides=(1, 1), value=values
+    )
 
 
 def start_token_weights(
