@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads it when it is imported
-
 from absl import app, flags, logging
 
 from tf_smoothclir import plugins
