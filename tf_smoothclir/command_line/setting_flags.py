@@ -153,7 +153,7 @@ def check_data(data: DataSettings) -> None:
 
 def check_given_columns(data: DataSettings) -> None:
     """Checks that tables have the names that --columns gives."""
-    if "columns" not in FLAGS or not FLAGS["columns"].present:
+    if "columns" not in FLAGS or not FLAGS.columns:
         return
     from tf_smoothclir.data.sources.opening import check_columns
     from tf_smoothclir.index.document_collections import open_files

@@ -42,6 +42,14 @@ def test_a_name_that_no_table_has_is_an_error_that_names_those_there_are(
         check_columns(settings)
 
 
+def test_a_set_that_a_run_keeps_has_the_names_of_this_package(make):
+    directory = make({"config.json": "{}", "data/documents.tsv": "1\ta\n"}) / "data"
+    check_columns(DataSettings(data_dir=str(directory), columns="text=body"))
+    (directory.parent / "config.json").unlink()
+    with pytest.raises(InputError, match="no table has the column 'body'"):
+        check_columns(DataSettings(data_dir=str(directory), columns="text=body"))
+
+
 def test_a_collection_needs_one_of_the_names_of_a_column(make):
     files = open_files(make({"pages.csv": "Seite,Inhalt\n1,a\n"}) / "pages.csv", "--collection")
     check_columns(DataSettings(columns="id=Nr,id=Seite,text=Inhalt"), files)
