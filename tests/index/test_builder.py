@@ -201,7 +201,7 @@ def test_open_index_keeps_working_while_another_one_replaces_it(path):
 
 
 def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_be(path, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     build(path)
     changed = [TEXTS[3]._replace(title="Other"), document(5, "other"), *TEXTS[7:150], document(999)]
     tower = Tower()
