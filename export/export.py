@@ -5,7 +5,8 @@ has the translation table and all that goes with it, for the index. search takes
 the best documents with scores and grades, for collections that fit in a model.
 Each export gets the next integer version. It is published after a fresh process has loaded all
 models and their answers agree with the trained model. Next to them, model_card-<version>.md says
-what was trained on what, how good it is, and how to load it.
+what was trained on what, how good it is, and how to load it; models.config, written with the first
+version, says what TensorFlow Serving loads.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Lists(Given):
 
 class Python(Given):
     files: ClassVar = {
-        "arguments.json": '[{"q1": "a red apple", "q2": ""}, ["un", "deux"],'
+        "arguments.json": '[{"q1": "a red apple", "q2": "a"}, ["un", "deux"],'
         ' [["q1", "0", 2], ["q2", 1, 0]]]'
     }
 

@@ -151,7 +151,7 @@ def test_a_mistake_is_a_message(command, tmp_path, values, message):
 
 
 def test_python_trains_and_searches_alike(registered, run, folder, tmp_path):
-    of_page = {"toy_entities": 300, "epochs": 1, "loss": "focus", "focus": 2.0, "preset": "fast"}
+    of_page = {"toy_entities": 300, "epochs": 10, "loss": "focus", "focus": 2.0, "preset": "fast"}
     paths = {"cache_dir": folder / "cache", "output_dir": tmp_path / "run"}
     model = sc.train(**of_page, **SMALL, **paths)
     assert metrics_of(tmp_path / "run")["test"] == metrics_of(run)["test"]

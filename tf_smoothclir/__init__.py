@@ -2,7 +2,7 @@
 
 `train` and `load` return a `Model`, which encodes, searches, scores, evaluates and exports. With
 the package imported, tensorflow-datasets has the dataset `wiki_clir`. TensorFlow itself is loaded
-when a public name is first used.
+when a public name is first used, and logs nothing then unless TF_CPP_MIN_LOG_LEVEL says so.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    importlib.import_module(f"{__name__}._compat.quiet").hush_tensorflow()
     return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 
 

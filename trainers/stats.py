@@ -1,7 +1,6 @@
 """Prints statistics of a retrieval set: Table 1 of the paper, then lengths and vocabularies.
 
-SR/Q is the number of partly relevant documents per query: those of a grade from 1 up to, but not
-including, the highest one.
+A document is partly relevant if its grade is 1 or more, but not the highest one.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ The field `words` holds what each word of the query language adds to the score o
 a query is its words with how often each stands in it. So the engine ranks as the lexical model
 does, up to the 9 significant bits that it keeps of a number. Of a run with towers, `vector` holds
 the vector of a document, and its inner product with that of the query is added with the weight
-that the fusion gives it. Feedback is no part of it, and a document is one passage.
+that the fusion gives it. Feedback is no part of it, and a document is one passage. Further columns
+of documents are fields of the object `metadata`, with their types.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ import collections
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absl import logging
 
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.index.metadata import typed_columns
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -35,6 +38,9 @@ from tf_smoothclir.storage.files import new_directory, open_text_to_write, write
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ENGINES = ("elasticsearch", "opensearch")
 DOCUMENTS_PER_FILE = 5_000  # so that a file is below the 100 MB that engines take at once
@@ -80,11 +86,14 @@ class BulkFormat:
             files = (self.lexical.vocabulary_dir / f"{role}.txt" for role in ROLES)
             self._words = [word for file in files for word in read_vocabulary(file)]
 
-    def mapping(self) -> dict[str, Any]:
-        """Body of the request that creates an index."""
+    def mapping(self, columns: Mapping[str, pa.Array] | None = None) -> dict[str, Any]:
+        """Body of the request that creates an index, of documents with these further columns."""
         is_elastic = self.engine == "elasticsearch"
         fields: dict[str, Any] = {"title": {"type": "text"}, "text": {"type": "text"}}
         body: dict[str, Any] = {"mappings": {"properties": fields}}
+        if columns:
+            types = {_field(name): {"type": _type(column)} for name, column in columns.items()}
+            fields["metadata"] = {"properties": types}
         if self.lexical is not None:
             fields["words"] = {"type": "sparse_vector" if is_elastic else "rank_features"}
         if self.of_dense:
@@ -97,14 +106,19 @@ class BulkFormat:
                 body["settings"] = {"index": {"knn": True}}
         return body
 
-    def documents(self, collection: Source) -> Iterator[dict[str, Any]]:
+    def documents(
+        self, collection: Source, columns: Mapping[str, pa.Array] | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Yields two lines for `_bulk` for each document."""
+        number = itertools.count()
         for texts, impacts in _impacts_of(self.lexical, collection):
             vectors = None
             if self.of_dense:
                 vectors = self._models.vectors("document", [text.text for text in texts])
             for row, text in enumerate(texts):
                 record: dict[str, Any] = {"title": text.title, "text": text.text}
+                if columns:
+                    record["metadata"] = _metadata(columns, next(number))
                 if impacts is not None:
                     part = slice(*impacts.indptr[row : row + 2])
                     values = impacts.data[part].round(_DECIMALS).tolist()
@@ -115,8 +129,17 @@ class BulkFormat:
                 yield {"index": {"_id": text.id}}
                 yield record
 
-    def query(self, text: str, size: int = 10) -> dict[str, Any] | None:
-        """Body of the request that searches; None for a query that nothing is known of."""
+    def query(
+        self, text: str, size: int = 10, filter: Mapping[str, Any] | None = None
+    ) -> dict[str, Any] | None:
+        """Body of the request that searches; None for a query that nothing is known of.
+
+        Args:
+            text: The query.
+            size: How many hits.
+            filter: A query of the engine that hits have to match, without a part in the score,
+                such as `{"range": {"metadata.year": {"gte": 2020}}}`.
+        """
         read = self._read([text])
         if not read.readings[0].says_something:
             return None
@@ -126,6 +149,7 @@ class BulkFormat:
             parts += [self._by_words(known)] * bool(known)
         if read.vectors is not None and read.vectors[0].any():
             nearest = {"k": max(size, _NEAREST), "boost": self.of_dense}
+            nearest |= {"filter": filter} if filter else {}
             vector = read.vectors[0].round(_DECIMALS).tolist()
         body: dict[str, Any] = {"size": size, "_source": ["title"]}
         if nearest is not None and self.engine == "elasticsearch":
@@ -135,6 +159,8 @@ class BulkFormat:
             parts.append({"knn": {"vector": {"vector": vector, **nearest}}})
         if parts:
             body["query"] = parts[0] if len(parts) == 1 else {"bool": {"should": parts}}
+            if filter:
+                body["query"] = {"bool": {"must": body["query"], "filter": filter}}
         return body
 
     def _by_words(self, read: collections.Counter[int]) -> dict[str, Any]:
@@ -145,8 +171,8 @@ class BulkFormat:
         return {"neural_sparse": {"words": {"query_tokens": counts, "boost": self.of_lexical}}}
 
     def _feature(self, id_: int) -> str:
-        """Name of a word; engines take a dot in it for a field within a field."""
-        return self._words[id_].replace(".", "<dot>")
+        """Name of a word."""
+        return _field(self._words[id_])
 
     def _read(self, texts: list[str]) -> QueryBatch:
         encode = self._models["dense"].read_queries() if self.of_dense else None
@@ -162,10 +188,11 @@ def write_bulk_files(
 ) -> BulkWritten:
     """Writes a new directory, whole or not at all."""
     form, asked, number = BulkFormat(engine, models), 0, 0
+    columns = typed_columns(collection.metadata(), sum(1 for _ in collection.documents()))
     with new_directory(directory) as temporary:
-        write_json(temporary / "mapping.json", form.mapping())
+        write_json(temporary / "mapping.json", form.mapping(columns))
         (temporary / "documents").mkdir()
-        lines = form.documents(collection)
+        lines = form.documents(collection, columns)
         while part := list(itertools.islice(lines, 2 * DOCUMENTS_PER_FILE)):
             name = f"part-{number // DOCUMENTS_PER_FILE:05}.ndjson"
             _write_lines(temporary / "documents" / name, part)
@@ -177,6 +204,28 @@ def write_bulk_files(
         if asked < len(bodies):
             logging.warning("%d queries have no known word", len(bodies) - asked)
     return BulkWritten(number, asked, engine)
+
+
+def _type(column: pa.Array) -> str:
+    """The type of a field with the values of a column."""
+    from pyarrow import types
+
+    kind = column.type.value_type if types.is_list(column.type) else column.type
+    kinds = {types.is_boolean: "boolean", types.is_integer: "long", types.is_floating: "double"}
+    kinds |= {types.is_date: "date", types.is_timestamp: "date"}
+    return next((name for is_kind, name in kinds.items() if is_kind(kind)), "keyword")
+
+
+def _metadata(columns: Mapping[str, pa.Array], row: int) -> dict[str, Any]:
+    """The further columns of a document, without those that it does not have."""
+    values = {_field(name): column[row].as_py() for name, column in columns.items()}
+    none = None, math.inf, -math.inf  # JSON has no infinity
+    return {name: value for name, value in values.items() if value not in none}
+
+
+def _field(name: str) -> str:
+    """A name that engines do not take for a field within a field."""
+    return name.replace(".", "<dot>")
 
 
 def _impacts_of(
@@ -196,4 +245,11 @@ def _impacts_of(
 
 def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
     with open_text_to_write(path) as file:
-        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        file.writelines(
+            json.dumps(record, ensure_ascii=False, default=_text) + "\n" for record in records
+        )
+
+
+def _text(value: Any) -> str:
+    """A value that JSON does not know, such as a date."""
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

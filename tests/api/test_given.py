@@ -52,6 +52,12 @@ def test_judgments(given):
     assert judgments_of(given) == JUDGMENTS
 
 
+def test_a_query_without_text_is_an_error_and_a_document_is_not():
+    assert texts_of(["a", " "], "documents")[1].text == " "
+    with pytest.raises(InputError, match=r"queries\[1\]: the text of query 1 is empty"):
+        texts_of(["a", " "], "queries")
+
+
 def test_frames_of_pandas():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": ["7", "d8"], "text": ["ein Apfel", ""]})
@@ -64,7 +70,7 @@ def test_frames_of_pandas():
     titles = pandas.array([pandas.NA, None], dtype="string")
     assert texts_of(frame.assign(title=titles), "documents") == TEXTS
     frame.loc[1, "text"] = None
-    with pytest.raises(InputError, match=r"documents\[1\]: the text of d8 is (None|nan)"):
+    with pytest.raises(InputError, match=r"documents\[1\]: the text of d8 is missing"):
         texts_of(frame, "documents")
     assert strings(pandas.Series(["a", "b"]), "texts") == ["a", "b"]
 
@@ -76,9 +82,9 @@ def test_frames_of_pandas():
         (b"bytes", "it is bytes"),
         (7, "it is 7, an int"),
         ([], "queries: it is empty"),
-        (["a", 7], r"queries\[1\]: the text of 1 is 7, an int. Give a string there"),
+        (["a", 7], r"queries\[1\]: the text of 1 is 7, not a string. Give a string there"),
         ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
-        ({1.5: "text"}, "id is 1.5, a float"),
+        ({1.5: "text"}, "id is 1.5, not a string or a whole number"),
         ({True: "text"}, "id is True"),
         ({"q": "\ud800"}, "half of a surrogate pair"),
     ],
@@ -93,9 +99,9 @@ def test_other_texts_are_errors(given, message):
     [
         ([("q1",)], r"judgments\[0\]: it is \('q1',\), a tuple, not 2 or 3 values"),
         (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not 2 or 3 values"),
-        ([("q1", "d1", 0.5)], "the grade is 0.5, a float"),
-        ([("q1", "d1", 1, -1)], r"judgments\[0\]: the weight is -1, an int. Give numbers above 0"),
-        ([("q1", "d1", None)], "the grade is None. Give whole numbers"),
+        ([("q1", "d1", 0.5)], "the grade is 0.5, not a whole number"),
+        ([("q1", "d1", 1, -1)], r"judgments\[0\]: the weight is -1, not a number above 0"),
+        ([("q1", "d1", None)], "the grade is missing. Give whole numbers"),
         ({"q1": "d1"}, r"judgments\['q1'\]: it is 'd1', a str, not a dictionary or a list"),
         (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),
     ],

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +18,22 @@ from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
 from tf_smoothclir.utils.errors import InputError
 
+QUIET = "TF_CPP_MIN_LOG_LEVEL"
 FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with_flags(kind)}
 
 
 def settings_of(preset="", **given):
     return run_settings(preset, given)
+
+
+def test_tensorflow_prints_nothing_of_its_own():
+    code = "import tf_smoothclir as sc; sc.load; import tensorflow as tf; print(tf.zeros(1).shape)"
+    environment = {key: value for key, value in os.environ.items() if key != QUIET}
+    for said in ({}, {QUIET: "0"}):  # who asks for it gets it
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, env={**environment, **said})
+        assert done.stdout == "(1,)\n"
+        assert bool(done.stderr) == bool(said), done.stderr
 
 
 def test_editors_see_every_public_name_where_it_is():

@@ -233,6 +233,7 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
     ("changes", "message"),
     [
         ({"documents": None}, "documents are missing"),
+        ({"columns": {"text": "nosuch"}}, "no table has the column 'nosuch'; there are: none"),
         ({"data": "somewhere"}, "queries, documents, judgments are given too"),
         ({"data_dir": "somewhere"}, "Leave one of the two out"),
         ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),

@@ -159,6 +159,22 @@ def test_stats_counts_as_many_grades_as_there_are(commands, tmp_path):
     assert json.loads(counted.stdout)["queries"] == 5
 
 
+def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    register = "plugins.register('family', 'own', Family, help='a test.')"
+    lines = (
+        "import tensorflow as tf",
+        "from tf_smoothclir import Family, plugins",
+        "tf.zeros(1)",
+        register,
+    )
+    (tmp_path / "own.py").write_text("\n".join(lines))
+    code = "from trainers.stats import run; run()"
+    printed, errors = program(code, "--plugin=own", "--toy_entities=300", cwd=tmp_path)
+    assert "300" in printed
+    assert errors == ""
+
+
 NOWHERE = "nowhere: there is no such "  # directory, or file or directory
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_key, with_documents
 from tf_smoothclir.data.hashing import hash_ids, mix
-from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.utils.errors import InputError
@@ -40,15 +40,6 @@ def test_queries_in_leaves_out_those_without_a_judgment(small_set):
     message = r"^small-en-de: no query of the test split has a judgment \(7 judged queries\)\. Move"
     with pytest.raises(InputError, match=message):
         everything_in_training.queries_in("test")
-
-
-def test_known_judgments_name_the_queries_and_documents_that_are_there():
-    world = SmallWorld(judgments=(*JUDGMENTS, ("q1", "gone", 1), ("gone", "d1", 2)))
-    world.max_skipped = 0.2
-    assert sorted(judgment[:3] for judgment in known_judgments(world)) == sorted(JUDGMENTS)
-    world = SmallWorld(judgments=(("q1", "d2", 2, 0.5), ("q1", "gone", 1, 2.0)))
-    world.max_skipped = 0.5
-    assert known_judgments(world) == [("q1", "d2", 2, 0.5)]
 
 
 def test_weights_stay_with_their_judgments():

@@ -5,7 +5,7 @@ import pytest
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.statistics import collection_statistics
+from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
 
 QUERIES = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0five TWO")]
 
@@ -43,6 +43,9 @@ def test_every_number_of_a_tiny_set():
         "splits": {"train": 2, "validation": 1, "test": 1},
     }
     assert {"2 / 1 / 1", "50.0%", "1.5"} <= set(dict(statistics.details()).values())
+    said = " ".join([*TABLE_1, *dict(statistics.details())])
+    assert "artly relevant" in said
+    assert "SR" not in said
     large = dataclasses.replace(statistics, queries=25000, documents=1894000)
     assert large.table_1("fr") == ["fr", "25,000", "0.8", "1,894,000"]  # 3 / 4
 

@@ -13,7 +13,10 @@ from tf_smoothclir.protocols.text_search import SearchHit
 def test_documents_are_the_hits_of_a_search(ranking_runs, monkeypatch):
     model = sc.load(ranking_runs["hybrid"].path)
     monkeypatch.setattr(sc, "load", {"models": model}.get)
-    exec(blocks(ROOT / "docs" / "langchain.md")[0], names := {})
+    exec("\n".join(blocks(ROOT / "docs" / "langchain.md")), names := {})
+    asked = names["chain"].steps[0].invoke("word1 word2")
+    assert asked["question"] == "word1 word2"
+    assert asked["texts"].count("mot") > 5
     hits = model.search(["word1 word2"], k=5, retriever="lexical")[0]
     retriever = names["retriever"].copy(update={"options": {"retriever": "lexical"}})
     found = retriever.invoke("word1 word2")

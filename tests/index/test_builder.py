@@ -200,17 +200,22 @@ def test_open_index_keeps_working_while_another_one_replaces_it(path):
     assert found_by(index, query, 15) == brute_force(TEXTS, query, 15)
 
 
-def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_be(path):
+def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_be(path, caplog):
+    caplog.set_level("INFO", logger="absl")
     build(path)
     changed = [TEXTS[3]._replace(title="Other"), document(5, "other"), *TEXTS[7:150], document(999)]
     tower = Tower()
     manifest = build(path, changed[::-1], tower=tower, update=True)
     assert sorted(tower.encoded) == sorted(text.text for text in (changed[0], *changed[1::144]))
+    kept = 150 - 7
+    counts = f"1 new, 2 changed, {len(TEXTS) - kept - 2} dropped, {kept} kept"
+    assert f"Documents: {counts}" in caplog.messages
     whole = build(path.parent / "whole", changed[::-1])
     assert manifest == whole
     assert helpers.contents(path) == helpers.contents(path.parent / "whole")
     before = snapshot(path)
     assert build(path, changed[::-1], tower=None, update=True) == whole
+    assert caplog.messages[-1] == f"Nothing has changed: {len(changed)} documents"
     assert snapshot(path) == before
     with pytest.raises(InputError, match="different training runs"):
         build(path, changed, manifest=OTHER_TOWER, update=True)

@@ -7,12 +7,12 @@ import yaml
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from tf_smoothclir.publishing.export_directory import MODELS
+from tf_smoothclir.publishing.server_config import server_config, write_server_config
 from tf_smoothclir.publishing.version_writer import BATCH_SIZES
 
-# Those of every export with towers; most have neither a re-ranker nor a head of an encoder.
-SERVED = [name for role, name in MODELS.items() if role not in ("head", "reranker")]
+TOWERS = ["document_tower", "search", "query_tower"]  # what most exports have
 SERVING = Path(__file__).parents[2] / "export" / "serving"
+METRICS = "/monitoring/prometheus/metrics"
 # Fields of BatchingParameters, a message of TensorFlow Serving that is in no package, with a value
 # of a type that wraps a number or a truth value.
 BATCHING = {"max_batch_size", "batch_timeout_micros", "max_enqueued_batches", "num_batch_threads"}
@@ -34,7 +34,7 @@ def labels_of(text, loaded):
 
 def test_models_and_edits_of_the_readme_move_labels_of_all_models_alike():
     readme = (SERVING / "README.md").read_text()
-    text = (SERVING / "models.config").read_text()
+    text = server_config(["query", "document", "search"], 1)
     policy = "model_version_policy {{ specific {{ versions: {} }} }}".format
     label = 'version_labels {{ key: "{}" value: {} }}'.format
     steps = [
@@ -43,13 +43,24 @@ def test_models_and_edits_of_the_readme_move_labels_of_all_models_alike():
         (label("stable", 1), label("stable", 2), 2, 2),
         (label("stable", 2), label("stable", 1), 1, 2),  # rollback
     ]
-    assert labels_of(text, [1]) == {name: {"stable": 1, "canary": 1} for name in SERVED}
+    assert labels_of(text, [1]) == {name: {"stable": 1, "canary": 1} for name in TOWERS}
     for old, new, stable, canary in steps:
         assert f"`{new}`" in readme
-        assert text.count(old) == len(SERVED)
+        assert text.count(old) == len(TOWERS)
         text = text.replace(old, new)
         labels = {"stable": stable, "canary": canary}
-        assert labels_of(text, [1, 2]) == dict.fromkeys(SERVED, labels)
+        assert labels_of(text, [1, 2]) == dict.fromkeys(TOWERS, labels)
+
+
+def test_the_config_of_an_export_names_what_it_has_and_is_written_once(ranking_exports, tmp_path):
+    for retriever, models in (("lexical", {"search"}), ("dense", {*TOWERS})):
+        text = (ranking_exports[retriever] / "models.config").read_text()
+        assert labels_of(text, [1]).keys() == models
+    write_server_config(tmp_path, ["lexical", "search", "reranker", "head"], 7)
+    text = (tmp_path / "models.config").read_text()
+    assert labels_of(text, [7]).keys() == {"search", "reranker", "encoder_head"}
+    write_server_config(tmp_path, ["search"], 8)
+    assert (tmp_path / "models.config").read_text() == text
 
 
 def test_batch_sizes_are_those_of_the_warm_up_requests():
@@ -77,10 +88,11 @@ def test_metrics_are_at_the_path_and_port_that_prometheus_scrapes():
     assert job["static_configs"] == [{"targets": ["serving:8501"]}]
 
 
-def check_arguments(arguments):
+def check_arguments(arguments, model_config_file):
     """Checks that a server gets the files that are here, and what the labels need."""
     flags = dict(argument.lstrip("-").split("=") for argument in arguments)
-    for flag in ("model_config_file", "batching_parameters_file", "monitoring_config_file"):
+    assert flags["model_config_file"] == model_config_file
+    for flag in ("batching_parameters_file", "monitoring_config_file"):
         path = Path(flags[flag])
         assert path.parent == Path("/config")
         assert (SERVING / path.name).is_file()
@@ -93,20 +105,20 @@ def check_arguments(arguments):
 def test_containers_get_these_files_and_their_probes_ask_the_right_port():
     (compose,) = yaml_documents("docker-compose.yml")
     serving = compose["services"]["serving"]
-    check_arguments(serving["command"])
+    check_arguments(serving["command"], "/models/models.config")
     mounted = [volume.rsplit(":", 2)[-2:] for volume in serving["volumes"]]
     assert mounted == [["/models", "ro"], ["/config", "ro"]]
-    assert "/v1/models/query_tower/labels/stable" in serving["healthcheck"]["test"][-1]
+    assert f"GET {METRICS} " in serving["healthcheck"]["test"][-1]
     documents = {document["kind"]: document for document in yaml_documents("kubernetes.yaml")}
     pod = documents["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
-    check_arguments(container["args"])
+    check_arguments(container["args"], "/config/models.config")
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"grpc": 8500, "rest": 8501}
     targets = {port["targetPort"] for port in documents["Service"]["spec"]["ports"]}
     assert targets == set(ports)
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         get = container[probe]["httpGet"]
-        assert get["path"].startswith("/v1/models/query_tower")
+        assert get["path"] == METRICS  # a model that only some exports have would not do
         assert get["port"] == "rest"
     assert documents["Service"]["spec"]["selector"] == pod["metadata"]["labels"]

@@ -43,7 +43,9 @@ def test_the_judgments_decide(tmp_path):
 def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
     world = RetrievalSet.load(SmallWorld())
     warn_of_few_queries(world, "test")
-    assert "only 2 test queries. A share of them is certain to about ±0.69" in caplog.text
+    assert (
+        "only 2 test queries. By chance, a figure of them may be wrong by about 0.69" in caplog.text
+    )
     many = SimpleNamespace(source=world.source, queries_in=lambda split: range(100))
     by_chance = (1 + 1 / 2 + 1 / 3) / 3  # the mean of 1 / rank in a collection of three
     caplog.clear()

@@ -175,7 +175,9 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
 
 
 @pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
-def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, grades):
+def test_evaluate_on_another_set_leaves_the_own_figures(
+    runs, tiny_dir, tmp_path, commands, grades, caplog
+):
     """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
     run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")
@@ -184,6 +186,8 @@ def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path
     judgments = (other / "en2fr.rel").read_text().replace("\t2\n", f"\t-{grades[0]}\n")
     judgments = judgments.replace("\t1\n", f"\t{grades[1]}\n").replace("\t-", "\t")
     (other / "en2fr.rel").write_text(judgments)
+    (other / "wiki_de.documents").write_text("d1\tNeu\twort1\n")
+    (other / "en2de.rel").write_text("0\td1\t1\n")
     (run.evaluation / "metrics.json").write_text("the run's own")
     arguments = [f"--run_dir={run.path}", f"--data_dir={other}", f"--cache_dir={tmp_path}/cache"]
     done = commands.run("trainers.evaluate", *arguments)
@@ -194,6 +198,9 @@ def test_evaluate_on_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path
     assert len((out / "test" / "full.run.trec").read_text().splitlines()) == 4 * 31
     assert found == pytest.approx(sc.load(run.path).evaluate(other, negatives=3).metrics)
     assert found["P_mr@5"] > 0
+    left_out = "documents in de are left out, as the run has --document_language=fr."
+    assert left_out in done.stderr
+    assert any(left_out in message for message in caplog.messages)
     # Query 19, of the test split, has the words of query 1, of the training split.
     assert "was trained on the texts of 1 of the 4 test queries" in done.stderr
     assert found != pytest.approx(read_json(run.metrics)["test"])

@@ -174,7 +174,7 @@ def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
     (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
     for path in (tmp_path / "run", shutil.copytree(finished.path, tmp_path / "copy")):
         before = {".training.lock": None, **snapshot(path)}
-        with pytest.raises(InputError, match=r"en2fr\.rel:41: the grade is 'much', a str"):
+        with pytest.raises(InputError, match=r"en2fr\.rel:41: the grade is 'much', not a whole"):
             train(settings, path, overwrite=True)
         assert snapshot(path).keys() <= before.keys()
         assert {**before, **snapshot(path)} == before  # a run there is not deleted

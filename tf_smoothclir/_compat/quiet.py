@@ -5,6 +5,7 @@ not. It warns of retracing where several models are loaded, each with graphs.
 """
 
 import contextlib
+import functools
 import logging
 import os
 import sys
@@ -14,12 +15,15 @@ from tf_smoothclir.utils.import_hooks import around_import
 from tf_smoothclir.utils.standard_error import standard_error_in
 
 
+@functools.cache  # it acts once
 def hush_tensorflow() -> None:
-    """Silences the first import of TensorFlow, unless TF_CPP_MIN_LOG_LEVEL is 0.
+    """Silences TensorFlow and its first import, unless TF_CPP_MIN_LOG_LEVEL says otherwise.
 
     It does not import TensorFlow, which takes seconds and is not always needed.
     """
-    if "tensorflow" not in sys.modules and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0":
+    if "tensorflow" in sys.modules:  # which has read the variable
+        return
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") != "0":
         around_import("tensorflow", _hushed)
 
 

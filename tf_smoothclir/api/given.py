@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tf_smoothclir.data.sources.cells import (
     Place,
     judgments_in,
-    kind,
     short,
-    shown,
     text_of,
     texts_in,
     whole,
@@ -62,7 +60,9 @@ def texts_of(given: Texts, argument: str, columns: Mapping[str, str] | None = No
         given = _listed(given, argument, _REMEDIES[TEXTS])
         if not any(isinstance(record, (Mapping, tuple, list)) for record in given):
             given = list(enumerate(given))
-    records = [text for _, text in texts_in(*rows_of(given, TEXTS, argument, columns))]
+    rows, place = rows_of(given, TEXTS, argument, columns)
+    read = texts_in(rows, place, may_be_empty=argument != "queries")
+    records = [text for _, text in read]
     if not records:
         raise input_error(argument, "it is empty", _REMEDIES[TEXTS])
     return records
@@ -75,6 +75,14 @@ def others_of(
     if not _is_frame(given) and not (isinstance(given, list) and isinstance(given[0], Mapping)):
         return []
     return [row[-1] for _, row in rows_of(given, TEXTS._replace(others=True), argument, columns)[0]]
+
+
+def columns_in(given: Any) -> Iterator[str]:
+    """Yields the names of the columns of a data frame, or of a list of dictionaries."""
+    if _is_frame(given):
+        yield from _names(given)
+    elif isinstance(given, (list, tuple)):
+        yield from (name for row in given if isinstance(row, Mapping) for name in row)
 
 
 def judgments_of(
@@ -142,6 +150,17 @@ def whole_number(given: int, argument: str, least: int = 1) -> int:
         remedy = f"Give a whole number from {least} on"
         raise input_error(argument, f"it is {shown(given)}", remedy)
     return value
+
+
+def shown(value: object) -> str:
+    """A value and what it is, such as "7, an int"."""
+    return "None" if value is None else f"{short(value)}, {kind(value)}"
+
+
+def kind(value: object) -> str:
+    """What a value is, such as "an int"."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _is_frame(given: object) -> TypeGuard[Frame]:

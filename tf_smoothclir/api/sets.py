@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.api.given import judgments_of, others_of, rows_of, texts_of
-from tf_smoothclir.data.retrieval_set import RetrievalSet, known_judgments
+from tf_smoothclir.api.given import columns_in, judgments_of, others_of, rows_of, texts_of
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
-from tf_smoothclir.data.sources.opening import columns_of, labels_of, source_of
+from tf_smoothclir.data.sources.opening import (
+    check_columns,
+    columns_of,
+    labels_of,
+    source_of,
+    warn_of_left_out,
+)
 from tf_smoothclir.data.sources.source import SPLITS, Source
-from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
+from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL, check_named
 from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
 from tf_smoothclir.data.sources.user_files import (
     DOCUMENT,
@@ -83,15 +90,29 @@ def given_set(
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.others = data.is_judged, Streamed(data.metadata)
     source.pairs = Streamed(data.sentences)
-    return _as_kept(source, data.max_skipped)
+    return _as_kept(source, settings)
 
 
-def _as_kept(source: MemorySource, max_skipped: float) -> MemorySource:
-    """The set as a run keeps it: in `data/`, and without the judgments that may be skipped."""
+def check_given_columns(
+    data: Data | None, parts: Mapping[str, Any], settings: DataSettings
+) -> None:
+    """Checks that what is given has the names that `columns` gives."""
+    tables = [part for part in parts.values() if part is not None]
+    if any(isinstance(table, Iterator) for table in tables):  # it is read once
+        return
+    if tables:
+        names = itertools.chain.from_iterable(map(columns_in, tables))
+        check_named(columns_of(settings.columns), names)
+    elif not isinstance(data, (Source, RetrievalSet)) and (
+        not settings.data_dir or os.path.exists(settings.data_dir)
+    ):
+        check_columns(settings)
+
+
+def _as_kept(source: MemorySource, settings: DataSettings) -> MemorySource:
+    """The set as a run keeps it, in `data/`."""
     source.name = set_name("data", source.query_language, source.document_language)
-    if max_skipped:
-        source.max_skipped = max_skipped
-        source.judged, source.max_skipped = known_judgments(source), 0.0
+    source.max_skipped = settings.max_skipped
     return source
 
 
@@ -139,7 +160,7 @@ def set_in_memory(
         rows, place = rows_of(parts["parallel"], PARALLEL, "parallel", {**names, **columns})
         pairs = sentences_in(((row, *pair) for row, pair in rows), place, "parallel")
         source.pairs = [(line, query, text) for line, (_, query, text) in enumerate(pairs, 1)]
-    return _as_kept(source, settings.max_skipped if "clicks" in parts else 0.0)
+    return _as_kept(source, settings)
 
 
 def evaluate_on(
@@ -164,6 +185,7 @@ def evaluate_on(
         settings = settings.of_another_set()
         if isinstance(data, (str, os.PathLike)):
             settings = dataclasses.replace(settings, data_dir=os.path.abspath(local_path(data)))
+            warn_of_left_out(settings, [name for name in LANGUAGES if getattr(settings, name)])
         source = given_set("evaluate", data, parts, settings, tokenizer) or source_of(settings)
         retrieval_set = set_of_other_grades(source, trained_on.split_seed)
         if data is None:

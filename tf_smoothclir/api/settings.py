@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorflow import keras
 
-from tf_smoothclir.api.sets import PARTS, Data, given_set
+from tf_smoothclir.api.sets import PARTS, Data, check_given_columns, given_set
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
@@ -118,6 +118,8 @@ def settings_with_data(
     chosen = run_settings(preset, given, **beside)
     check(chosen)
     of_call = dataclasses.replace(chosen.data, **of_set)
+    if given.get("columns"):
+        check_given_columns(data, parts, of_call)
     if (in_memory := given_set(where, data, parts, of_call, tokenizer)) is not None:
         of_set["data_dir"] = str(RunDirectory(output_dir).data)
         of_set["parallel"] = ",".join(map(str, in_memory.parallel_files))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tf_smoothclir.api.given import Judgments, Table, Texts
 from tf_smoothclir.api.model import Model
-from tf_smoothclir.api.sets import Data, set_in_memory
+from tf_smoothclir.api.sets import Data, check_given_columns, set_in_memory
 from tf_smoothclir.api.settings import settings_with_data
 from tf_smoothclir.data.sources.memory import Tokenizer
 from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
@@ -189,6 +189,8 @@ def teach(
     texts = {"queries": queries, "documents": documents}
     parts = {**texts, "judgments": [] if judgments is None else judgments}
     named = None if splits is None else {str(id_): split for id_, split in splits.items()}
+    if chosen.data.columns:
+        check_given_columns(None, parts, chosen.data)
     source = set_in_memory("teach", parts, named, chosen.data)
     if isinstance(encoder, str):
         opened = encoder_of(EncoderSettings(encoder, encoder_model, query_prefix, document_prefix))

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reads it when it is imported
-
 from absl import app, flags, logging
 
 from tf_smoothclir import plugins
@@ -37,6 +35,7 @@ def run_main(
     main: Callable, description: str, groups: Sequence[str] = (), *, arguments: str = ""
 ) -> None:
     """Runs a command: parses and checks its flags, calls `main`, reports users' mistakes."""
+    hush_tensorflow()
     define_plugin()
     try:
         groups = load_plugins(sys.argv[1:], groups)
@@ -113,7 +112,6 @@ def _guarded(main: Callable, argv: Sequence[str], arguments: str) -> None:
         raise app.UsageError(f"Unknown argument {argv[1]!r}; flags begin with --.")
     try:
         check_flags()
-        hush_tensorflow()
         main(argv)
     except InputError as error:
         logging.flush()

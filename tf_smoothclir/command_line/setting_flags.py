@@ -14,7 +14,7 @@ from absl import flags
 from tf_smoothclir import plugins
 from tf_smoothclir.settings import base
 from tf_smoothclir.settings.base import Settings, fields_with_flags
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
@@ -148,6 +148,19 @@ def check_data(data: DataSettings) -> None:
 
     if data.data_dir:
         source_of(data)
+    check_given_columns(data)
+
+
+def check_given_columns(data: DataSettings) -> None:
+    """Checks that tables have the names that --columns gives."""
+    if "columns" not in FLAGS or not FLAGS.columns:
+        return
+    from tf_smoothclir.data.sources.opening import check_columns
+    from tf_smoothclir.index.document_collections import open_files
+
+    names = [name for name in ("collection", "add") if name in FLAGS and FLAGS[name].value]
+    for collection in [open_files(FLAGS[name].value, f"--{name}") for name in names] or [None]:
+        check_columns(data, collection)
 
 
 def define_retriever() -> flags.FlagHolder:
@@ -173,7 +186,9 @@ def define_thresholds() -> flags.FlagHolder:
 
 def settings_from_flags(others: RunSettings | None = None, **beside) -> RunSettings:
     """The settings that flags give; what they leave out is as in `others`."""
-    return changed(others or RunSettings(), given_settings(), **beside)
+    settings = changed(others or RunSettings(), given_settings(), **beside)
+    check_given_columns(settings.data)
+    return settings
 
 
 def group_from_flags(kind: type[SettingsT]) -> SettingsT:
@@ -214,9 +229,16 @@ def _begin_with(path: str) -> RunSettings:
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
+    inherited: list[str] = []
     if FLAGS["data_dir"].present and not FLAGS["parallel"].present:  # another set
         trained_on = trained_on.of_another_set()
-    return settings_from_flags(RunSettings(data=trained_on)).data
+        inherited = [name for name in LANGUAGES if not FLAGS[name].present]
+    data = settings_from_flags(RunSettings(data=trained_on)).data
+    if inherited := [name for name in inherited if getattr(data, name)]:
+        from tf_smoothclir.data.sources.opening import warn_of_left_out
+
+        warn_of_left_out(data, inherited)
+    return data
 
 
 def _define(group: str, name: str, field: dataclasses.Field) -> flags.FlagHolder:

@@ -12,6 +12,7 @@ from tf_smoothclir.command_line import command
 from tf_smoothclir.command_line.setting_flags import (
     FLAGS,
     check_data,
+    check_given_columns,
     data_like,
     given_preset,
     given_settings,
@@ -99,6 +100,7 @@ def teach_by_flags() -> None:
     given = given_settings()
     of_data = {name: given.pop(name) for name in DataSettings().values() if name in given}
     settings = preset_settings("lexical", of_data)
+    check_given_columns(settings.data)
     source = query_log_of(settings.data)
     # These imports take seconds: report a missing set first.
     from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of

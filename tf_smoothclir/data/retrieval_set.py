@@ -200,17 +200,6 @@ def checked_judgments(
     return judged[order], weights[order]
 
 
-def known_judgments(source: Source) -> list[Judgment]:
-    """The judgments of queries and documents that are there; others are skipped as above."""
-    ids = [[text.id for text in stream()] for stream in (source.queries, source.documents)]
-    rows = ({id_: row for row, id_ in enumerate(of_role)} for of_role in ids)
-    judged, weights = checked_judgments(source, *rows, num_grades=1 << 31)
-    return [
-        Judgment(ids[0][query], ids[1][document], grade, weight)
-        for (query, document, grade), weight in zip(judged.tolist(), weights.tolist())
-    ]
-
-
 def _read(
     source: Source, query_row: Mapping, document_row: Mapping, num_grades: int
 ) -> tuple[np.ndarray, np.ndarray, list[int], list[tuple[int, Judgment]]]:
@@ -220,8 +209,6 @@ def _read(
         query_id, document_id, grade, weight = judgment
         if query_id not in query_row or document_id not in document_row:
             unknown.append((index, judgment))
-            if not source.max_skipped:
-                break  # the first one is an error already
             continue
         if grade >= num_grades:
             reason = f"grade {grade} is outside 0..{num_grades - 1}"
@@ -237,8 +224,6 @@ def _read(
 def _skip(source: Source, example: InputError, repeats: int, unknown: int, total: int) -> None:
     """Warns of what is skipped; raises `example` if it is more than the source allows."""
     if repeats + unknown > source.max_skipped * total:
-        if not source.max_skipped:
-            raise example
         raise InputError(
             f"{example} There are more such judgments than --max_skipped={source.max_skipped:g}"
             f" allows: {repeats} of {total} repeat another one, {unknown} ({unknown / total:.1%})"

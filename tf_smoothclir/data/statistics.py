@@ -15,7 +15,7 @@ from tf_smoothclir.data.sources.source import SPLITS, Text
 
 _WORD = re.compile(r"\w+")
 PERCENTILES = (25, 50, 75, 90, 99, 100)
-TABLE_1 = ("Language", "#Query", "#SR/Q", "#Documents")  # the columns of Table 1
+TABLE_1 = ("Language", "Queries", "Partly relevant documents per query", "Documents")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +55,10 @@ class CollectionStatistics:
         if self.splits is not None:
             splits = " / ".join(f"{self.splits.get(split, 0):,}" for split in SPLITS)
         percentiles = " / ".join(f"{value:,}" for value in self.partly_relevant_percentiles)
+        of_queries = " / ".join(map(str, PERCENTILES))
         return [
-            ["queries without SR", f"{self.without_partly_relevant:.1%}"],
-            [f"SR/Q, percentiles {' / '.join(map(str, PERCENTILES))}", percentiles],
+            ["queries without partly relevant documents", f"{self.without_partly_relevant:.1%}"],
+            [f"partly relevant documents, percentiles {of_queries}", percentiles],
             ["words of a query, mean", f"{self.query_length_mean:,.1f}"],
             ["words of a query, median", f"{self.query_length_median:,}"],
             ["words of a document, mean", f"{self.document_length_mean:,.1f}"],

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.index.document_collections import check_ids
@@ -90,6 +91,8 @@ def build_index(
         there, fingerprint = IndexManifest.read(directory), collection.fingerprint()
         _check_same(directory, there, collection, halves, export, fingerprint if not update else "")
         if there.fingerprint == fingerprint:
+            if update:
+                logging.info("Nothing has changed: %d documents", there.documents)
             return there
         earlier = DocumentIndex(directory)
     elif directory.exists():
@@ -142,13 +145,12 @@ def encode_collection(
 ) -> DocumentStore:
     """Writes `documents/` and each half; what has not changed is taken from an earlier index."""
 
-    def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], list[list]]:
+    def encoded(batch: Sequence[Text]) -> tuple[Sequence[Text], int, list[list]]:
         places = np.full(len(batch), -1) if earlier is None else earlier.documents.same_as(batch)
         ends = [0, *(np.flatnonzero(np.diff(places >= 0)) + 1), len(batch)]
         pieces = [slice(*piece) for piece in itertools.pairwise(ends)]
-        return batch, [
-            [rows_of(half, batch[piece], places[piece]) for piece in pieces] for half in halves
-        ]
+        rows = [[rows_of(half, batch[piece], places[piece]) for piece in pieces] for half in halves]
+        return batch, int((places >= 0).sum()), rows
 
     def rows_of(half: Half, documents: Sequence[Text], places: np.ndarray) -> Any:
         rows = None
@@ -156,7 +158,7 @@ def encode_collection(
             rows = half.kept(earlier.half(half.name), places, documents)
         return half.encode(documents) if rows is None else rows
 
-    languages = []
+    languages, kept = [], 0
     batches = text_batches(
         collection.documents(), size=_TEXTS_PER_CALL, text=lambda document: document.text
     )
@@ -164,7 +166,8 @@ def encode_collection(
         bar = stack.enter_context(progress_bar(None, "Encode the collection", "documents"))
         write_documents = stack.enter_context(document_writer(directory / DOCUMENTS))
         writers = [stack.enter_context(half.writer(directory / half.name)) for half in halves]
-        for batch, rows in map_in_threads(encoded, batches):
+        for batch, same, rows in map_in_threads(encoded, batches):
+            kept += same
             write_documents(batch)
             languages += [document.language for document in batch]
             for write, pieces in zip(writers, rows):
@@ -172,12 +175,25 @@ def encode_collection(
                     write(piece)
             bar.update(len(batch))
     documents = DocumentStore(directory / DOCUMENTS)
+    if earlier is not None:
+        _log_changes(documents, earlier.documents, kept)
     rows = collection.metadata()
     if len({*languages}) > 1:
         named = ({"language": language} for language in languages)
         rows = (a | b for a, b in itertools.zip_longest(rows, named, fillvalue={}))
     write_metadata(directory / DOCUMENTS / METADATA, rows, len(documents))
     return documents
+
+
+def _log_changes(documents: DocumentStore, earlier: DocumentStore, kept: int) -> None:
+    both = len(np.intersect1d(documents.hashes, earlier.hashes))
+    logging.info(
+        "Documents: %d new, %d changed, %d dropped, %d kept",
+        len(documents) - both,
+        both - kept,
+        len(earlier) - both,
+        kept,
+    )
 
 
 def _check_same(

@@ -48,8 +48,8 @@ _OPERATORS = re.findall(
 _FUNCTIONS = {*_OPERATORS, *_NAMED}
 
 
-def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
-    """Writes the columns of all documents; no file where there are none."""
+def typed_columns(rows: Iterable[Mapping[str, Any]], documents: int) -> dict[str, pa.Array]:
+    """The columns of all documents, each with a type; none where not every document has a row."""
     columns: dict[str, list] = {}
     count = 0
     for count, row in enumerate(map(_flat, rows), 1):
@@ -57,20 +57,23 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int
             column = columns.setdefault(name, [])
             column += [None] * (count - 1 - len(column))
             column.append(value)
-    columns = {
-        name: c + [None] * (documents - len(c))
-        for name, c in columns.items()
-        if set(map(id, c)) != {id(None)}
+    if count != documents:
+        return {}
+    return {
+        name: _typed(column + [None] * (documents - len(column)))
+        for name, column in columns.items()
+        if set(map(id, column)) != {id(None)}
     }
-    if not columns or count != documents:
+
+
+def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int) -> None:
+    """Writes the columns of all documents; no file where there are none."""
+    arrays = typed_columns(rows, documents)
+    if not arrays:
         return
     import pyarrow as pa
     from pyarrow import parquet
 
-    arrays = {
-        name: _typed(column + [None] * (documents - len(column)))
-        for name, column in columns.items()
-    }
     with naming(path), open_to_write(path) as file:
         parquet.write_table(pa.table(arrays), file)
 

@@ -18,6 +18,7 @@ from tf_smoothclir.plugins import family, used_by
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.publishing.model_card import write_model_card
+from tf_smoothclir.publishing.server_config import write_server_config
 from tf_smoothclir.publishing.verification import Verifier
 from tf_smoothclir.publishing.version_writer import Part, manifest_in_memory, publish_version
 from tf_smoothclir.training.run_data import tokenized_set_of
@@ -93,6 +94,7 @@ def export_run(
         texts = {role: _made_up_texts(run.vocabulary_tokens(role)) for role in ROLES}
     version = publish_version(parts, export_dir, facts, texts, verifier)
     write_model_card(run, models.settings, export_dir, version, tuple(parts))
+    write_server_config(export_dir, parts, version)
     return version
 
 

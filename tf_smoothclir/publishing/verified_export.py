@@ -18,9 +18,11 @@ def export_verified(run_dir: str, export_dir: str, *, verify: bool = True, **opt
         from tf_smoothclir.publishing.export import export_run
         from tf_smoothclir.publishing.export_directory import DIRECTORIES, part_dir
         from tf_smoothclir.publishing.model_card import model_card_path
+        from tf_smoothclir.publishing.server_config import server_config_path
 
         gc.enable()
         export_dir = make_directory(export_dir or run.path, "--export_dir")
         version = export_run(run, export_dir, verifier=verifier, **options)
     parts = [part_dir(export_dir, role) / str(version) for role in DIRECTORIES]
-    return [*filter(Path.is_dir, parts), model_card_path(export_dir, version)]
+    files = model_card_path(export_dir, version), server_config_path(export_dir)
+    return [*filter(Path.is_dir, parts), *files]

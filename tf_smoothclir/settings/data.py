@@ -72,7 +72,7 @@ class DataSettings(Settings):
     )
     document_language: str = setting(
         "",
-        "Language of the documents (ISO 639-1 code), or several: de,fr. Of a set whose files or"
+        "Language of the documents (ISO 639 code), or several: de,fr. Of a set whose files or"
         " column `language` say which each has, only these are read; without it, or with all,"
         " every one. Otherwise it is a name for what is there, and unknown without it. Of the toy"
         " world, fr or some of en,fr,it,sw,tl.",
@@ -92,10 +92,9 @@ class DataSettings(Settings):
     )
     max_skipped: float = setting(
         0.01,
-        "For clicks, and sets that others published (WikiCLIR, BEIR, ir_datasets, TFDS): largest"
-        " share of the judgments that may be skipped because they repeat another one, or name a"
-        " query or document that is not there. Beyond it, they are errors, and always in your own"
-        " judgments.",
+        "Largest share of the judgments, or clicks, that may be skipped because they repeat another"
+        " one, or name a query or document that is not there; a warning counts them. Beyond it,"
+        " they are an error.",
         minimum=0.0,
         maximum=1.0,
     )

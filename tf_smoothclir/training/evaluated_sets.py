@@ -140,9 +140,9 @@ def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
     queries = len(retrieval_set.queries_in(split))
     if queries < _ENOUGH_QUERIES:
         logging.warning(
-            "%s: only %d %s queries. A share of them is certain to about ±%.2f; from %d on, to"
-            " ±0.10, from 400 on, to ±0.05. Look at the intervals, judge more queries,"
-            " or measure on all judged ones by cross-validation (--folds).",
+            "%s: only %d %s queries. By chance, a figure of them may be wrong by about %.2f; with"
+            " %d queries by 0.10, with 400 by 0.05. Look at the intervals, judge more queries, or"
+            " measure on all judged ones by cross-validation (--folds).",
             retrieval_set.source.name,
             queries,
             split,

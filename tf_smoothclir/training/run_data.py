@@ -105,7 +105,7 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
         if settings.retrieval.with_task or (splits and next(source.queries(), None) is None):
             raise input_error(
                 source.name,
-                "there are no judgments",
+                f"there are no judgments{source.unread}",
                 "Add judgments, clicks or pairs; or teach the translation table alone, by"
                 " --parallel=FILE or --dictionary=FILE, with --preset=lexical",
             )

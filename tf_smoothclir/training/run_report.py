@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.retrieval_set import Languages, RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.evaluation.calibration import calibrated
 from tf_smoothclir.evaluation.evaluate import (
@@ -189,6 +189,11 @@ def _draw(
     return {caption: str(path.relative_to(run.path)) for caption, path in drawn.items()}
 
 
+def _counted(ids: Sequence[str], languages: Languages) -> str:
+    """How many texts there are, and in which languages where any is known."""
+    return f"{len(ids):,} ({languages})" if any(languages.codes) else f"{len(ids):,}"
+
+
 def _report(run, models: RunModels, tokenized_set, evaluations, reported, result, captions) -> None:
     settings = models.settings
     retriever, retrieval_set = settings.retrieval.ranks_with, tokenized_set.retrieval_set
@@ -197,9 +202,8 @@ def _report(run, models: RunModels, tokenized_set, evaluations, reported, result
         run.report,
         title=f"{retrieval_set.source.name}: {' and '.join(filter(None, titles))}",
         facts={
-            "queries": f"{len(retrieval_set.query_ids):,} ({retrieval_set.query_languages})",
-            "documents": f"{len(retrieval_set.document_ids):,}"
-            f" ({retrieval_set.document_languages})",
+            "queries": _counted(retrieval_set.query_ids, retrieval_set.query_languages),
+            "documents": _counted(retrieval_set.document_ids, retrieval_set.document_languages),
             "vocabularies": " and ".join(f"{len(tokenized_set.vocabulary(r)):,}" for r in ROLES),
             **_facts_of_models(models, result["training"]),
             **_left_out(run, settings),

@@ -37,20 +37,20 @@ NONE = '{"query_id": "q1", "document_id": "d-1", "grade": null}\n'
 WEIGHT = '{"query_id": "q1", "document_id": "d-1", "weight": %s}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
-    ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', a str", "Give whole"),
+    ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', not a", "Give whole"),
     ("judgments.tsv", "\td-1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "there is no column 'text'; there are: id", "Rename"),
-    ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "the text of 1 is 5, an int", "Give a string"),
-    ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, a float", "Give strings or"),
+    ("queries.jsonl", '{"id": "1", "text": 5}\n', 1, "the text of 1 is 5, not", "Give a string"),
+    ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, not a", "Give strings or"),
     ("queries.jsonl", '{"id": "a b", "text": ""}\n', 1, "id 'a b' is empty or", "Give an id"),
-    ("judgments.jsonl", NONE, 1, "the grade is None", "Give whole numbers"),
-    ("judgments.jsonl", WEIGHT % 0, 1, "the weight is 0, an int", "Give numbers above 0"),
-    ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', a str", "Give numbers above 0"),
-    ("judgments.jsonl", WEIGHT % "1e999", 1, "the weight is inf, a float", "Give numbers above 0"),
+    ("judgments.jsonl", NONE, 1, "the grade is missing", "Give whole numbers"),
+    ("judgments.jsonl", WEIGHT % 0, 1, "the weight is 0, not a", "Give numbers above 0"),
+    ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', not", "Give numbers above 0"),
+    ("judgments.jsonl", WEIGHT % "1e999", 1, "the weight is inf, not", "Give numbers above 0"),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
     ("wiki_en.queries", "7 8\ta\tb\n", 1, "id '7 8' is empty or", "Give an id"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
-    ("en2fr.rel", "7\t1\t1_0\n", 1, "the grade is '1_0', a str", "Give whole numbers"),
+    ("en2fr.rel", "7\t1\t1_0\n", 1, "the grade is '1_0', not a whole number", "Give whole numbers"),
 ]
 HEADER = "query-id\tcorpus-id\tscore\n"
 CORPUS = [
@@ -212,9 +212,12 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
     [
         ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
         ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
-        ({}, "it contains no set: no files. Give a directory with documents, queries"),
+        ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
         ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
-        ({f"{n:02}": "" for n in range(12)}, "it contains no set: 00, 01, 02, 03, 04, 05, 06"),
+        (
+            {f"{n:02}": "" for n in range(12)},
+            "it contains no documents.* and no pairs.*: 00, 01, 02",
+        ),
     ],
 )
 def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
@@ -231,7 +234,7 @@ def test_without_a_place_the_toy_world_is_opened():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"document_language": "german"}, r"ISO 639-1 code\. Give --document_language=de\."),
+        ({"document_language": "german"}, r"ISO 639 code\. Give --document_language=de\."),
         ({"document_language": "klingon"}, r"Give one of two letters, such as de\."),
         ({"document_language": "zu"}, "zu"),  # a code, but the toy world has no such documents
     ],

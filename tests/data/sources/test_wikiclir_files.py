@@ -152,9 +152,19 @@ def test_repeated_judgments_are_skipped_unless_none_may_be(make):
         RetrievalSet.load(source_of(DataSettings(data_dir=str(directory), max_skipped=0.0)))
 
 
-def test_your_own_files_may_have_no_blemish(make):
+@pytest.mark.parametrize(
+    ("blemish", "reason"),
+    [("7\t7\t2", "already judged at"), ("no\t7\t2", "'no' is not among the 300 queries")],
+)
+def test_blemishes_of_your_own_files_are_an_error_that_names_the_flag(blemish, reason, make):
     texts = "".join(f"{number}\ttext\n" for number in range(300))
-    judgments = "".join(f"{number}\t{number}\t2\n" for number in range(300)) + "7\t7\t2\n"
-    files = {"documents.tsv": texts, "queries.tsv": texts, "judgments.tsv": judgments}
-    with pytest.raises(InputError, match=r"judgments.tsv:301: .* already judged at"):
-        RetrievalSet.load(source_of(DataSettings(data_dir=str(make(files)), max_skipped=1.0)))
+    judgments = "".join(f"{number}\t{number}\t2\n" for number in range(300))
+    files = {"documents.tsv": texts, "queries.tsv": texts}
+    directory = make({**files, "judgments.tsv": f"{judgments}{blemish}\n"})
+    for share in (0.0, 0.003):  # of 301 judgments
+        settings = DataSettings(data_dir=str(directory), max_skipped=share)
+        message = rf"judgments.tsv:301: .*{reason}.*--max_skipped={share:g} allows"
+        with pytest.raises(InputError, match=message):
+            RetrievalSet.load(source_of(settings))
+    settings = DataSettings(data_dir=str(directory), max_skipped=0.004)
+    assert len(RetrievalSet.load(source_of(settings)).grades) == 300

@@ -9,6 +9,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.extras.lucene import bulk_files
 from tf_smoothclir.extras.lucene.bulk_files import BulkFormat, write_bulk_files
+from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.utils.errors import InputError
@@ -75,6 +76,40 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
         found = np.array([score(body, records[id_]) for id_ in texts])
         constant = clauses_of(body).get("vector", {"boost": 0})["boost"]  # of each document
         np.testing.assert_allclose(found - constant, right, rtol=1e-3, atol=1e-3)
+
+
+YEAR = {"range": {"metadata.year": {"gte": 2020}}}
+
+
+@pytest.mark.parametrize("engine", bulk_files.ENGINES)
+def test_further_columns_are_typed_fields_that_a_request_can_filter_by(
+    ranking_exports, tmp_path, engine
+):
+    rows = [
+        {"id": "a", "text": "mot1 mot2", "year": "2021", "made": "2021-05-06", "a.b": "x"},
+        {"id": "b", "text": "mot1", "share": 0.5, "open": True, "tags": ["x", "y"]},
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    models = load_exported_models(ranking_exports["lexical"])
+    write_bulk_files(tmp_path / "out", models, open_files(path, "--collection"), (), engine)
+    fields = json.loads((tmp_path / "out/mapping.json").read_text())["mappings"]["properties"]
+    types = {name: field["type"] for name, field in fields["metadata"]["properties"].items()}
+    assert types == {
+        **{"year": "long", "made": "date", "a<dot>b": "keyword"},
+        **{"share": "double", "open": "boolean", "tags": "keyword"},
+    }
+    _, first, _, second = lines_of(tmp_path / "out/documents/part-00000.ndjson")
+    assert first["metadata"] == {"year": 2021, "made": "2021-05-06", "a<dot>b": "x"}
+    assert second["metadata"] == {"share": 0.5, "open": True, "tags": ["x", "y"]}
+    form = BulkFormat(engine, load_exported_models(ranking_exports["lexical"]))
+    plain, body = form.query("word1"), form.query("word1", filter=YEAR)
+    assert body == {**plain, "query": {"bool": {"must": plain["query"], "filter": YEAR}}}
+    of_vectors = BulkFormat(engine, load_exported_models(ranking_exports["dense"]))
+    body = of_vectors.query("word1", filter=YEAR)
+    nearest = body.get("knn") or body["query"]["bool"]["must"]["knn"]["vector"]
+    assert nearest["filter"] == YEAR
+    assert "metadata" not in form.mapping()["mappings"]["properties"]
 
 
 def test_a_dot_is_no_part_of_the_name_of_a_field(ranking_exports):

@@ -26,12 +26,17 @@ def in_file(path: str | Path) -> Place:
     return lambda number: f"{path}:{number}"
 
 
-def texts_in(rows: Iterable[Row], place: Place, language: str = "") -> Iterator[tuple[int, Text]]:
+def texts_in(
+    rows: Iterable[Row], place: Place, language: str = "", *, may_be_empty: bool = True
+) -> Iterator[tuple[int, Text]]:
     """Yields (number, text) of rows of `TEXTS`; `language` is of those without the column."""
     for row, (id_, text, title, code) in rows:
         id_ = id_of(id_, "id", place, row)
         title = "" if is_missing(title) else text_of(title, f"the title of {id_}", place, row)
         text = text_of(text, f"the text of {id_}", place, row)
+        if not may_be_empty and not text.strip():
+            remedy = "Fill it in, or remove the query and its judgments"
+            raise input_error(place(row), f"the text of query {id_} is empty", remedy)
         yield row, Text(id_, title, text, language_of(code, language, place, row))
 
 
@@ -60,7 +65,7 @@ def id_of(value: Any, name: str, place: Place, row: int) -> str:
         reason = f"{name} {value!r} is empty or contains white space"
         raise input_error(place(row), reason, "Give an id without white space")
     if (whole_number := whole(value)) is None or _is_truth(value):
-        reason = f"{name} is {shown(value)}"
+        reason = f"{name} is {_other(value, 'a string or a whole number')}"
         raise input_error(place(row), reason, "Give strings or whole numbers as ids")
     return str(whole_number)
 
@@ -68,8 +73,9 @@ def id_of(value: Any, name: str, place: Place, row: int) -> str:
 def text_of(value: Any, name: str, place: Place, row: int) -> str:
     """A string that can be written as UTF-8."""
     if not isinstance(value, str):
+        reason = f"{name} is {_other(value, 'a string')}"
         remedy = "Give a string there; fill in or leave out missing texts"
-        raise input_error(place(row), f"{name} is {shown(value)}", remedy)
+        raise input_error(place(row), reason, remedy)
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -85,8 +91,8 @@ def grade_of(value: Any, place: Place, row: int) -> int:
     if value is ABSENT:
         return 1
     if (grade := whole(value)) is None:
-        remedy = "Give whole numbers from 0 on as grades, such as 0, 1 and 2"
-        raise input_error(place(row), f"the grade is {shown(value)}", remedy)
+        reason = f"the grade is {_other(value, 'a whole number')}"
+        raise input_error(place(row), reason, "Give whole numbers from 0 on, such as 0, 1 and 2")
     return grade
 
 
@@ -99,8 +105,9 @@ def weight_of(value: Any, place: Place, row: int) -> float:
     except (TypeError, ValueError):
         weight = math.nan
     if not 0 < weight < math.inf:
+        reason = f"the weight is {_other(value, 'a number above 0')}"
         remedy = "Give numbers above 0, such as 0.5 for a judgment that is half as certain"
-        raise input_error(place(row), f"the weight is {shown(value)}", remedy)
+        raise input_error(place(row), reason, remedy)
     return weight
 
 
@@ -109,8 +116,8 @@ def count_of(value: Any, place: Place, row: int) -> int:
     if is_missing(value) or value == "":
         return 1
     if (count := whole(value)) is None or count < 0:
-        reason, remedy = f"the count is {shown(value)}", "Give whole numbers from 0 on"
-        raise input_error(place(row), reason, remedy)
+        reason = f"the count is {_other(value, 'a whole number from 0 on')}"
+        raise input_error(place(row), reason, "Give numbers of clicks")
     return count
 
 
@@ -122,8 +129,9 @@ def language_of(value: Any, default: str, place: Place, row: int) -> str:
         return ""
     code = NAMES.get(code, code)
     if not is_code(code):
+        reason = f"the language is {_other(value, 'an ISO 639 code')}"
         remedy = "Give a code such as de or zh-Hans there, or leave the cell empty"
-        raise input_error(place(row), f"the language is {shown(value)}", remedy)
+        raise input_error(place(row), reason, remedy)
     return code
 
 
@@ -146,15 +154,9 @@ def _is_truth(value: Any) -> bool:
     return type(value).__name__ in ("bool", "bool_")  # NumPy's too
 
 
-def shown(value: object) -> str:
-    """A value and what it is, such as "7, an int"."""
-    return "None" if value is None else f"{short(value)}, {kind(value)}"
-
-
-def kind(value: object) -> str:
-    """What a value is, such as "an int"."""
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+def _other(value: object, wanted: str) -> str:
+    """What a value is in the place of what is wanted."""
+    return "missing" if is_missing(value) else f"{short(value)}, not {wanted}"
 
 
 def short(value: object) -> str:

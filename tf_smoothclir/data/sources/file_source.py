@@ -32,6 +32,7 @@ class FileSource(Source):
     files: dict[str, list[Path]]
     languages: dict[Path, str]  # of the texts of a file, or of the documents that it judges
     role = TEXTS  # of the tables of texts; ids come first
+    queries_may_be_empty = True  # as some of published sets are
 
     def __init__(
         self,
@@ -59,7 +60,9 @@ class FileSource(Source):
         """Yields (line number, text) of a file of "queries" or "documents"."""
         language = self.languages.get(path, self.language_of(stream))
         prefix = self._prefix(stream, self.languages.get(path, ""))
-        for line, text in texts_in(*self._rows(path, self.role), language):
+        may_be_empty = stream == "documents" or self.queries_may_be_empty
+        rows, place = self._rows(path, self.role)
+        for line, text in texts_in(rows, place, language, may_be_empty=may_be_empty):
             yield line, text._replace(id=prefix + text.id) if prefix else text
 
     @abc.abstractmethod
@@ -192,6 +195,15 @@ def tables_of(directory: Path, name: str) -> dict[Path, str]:
             if is_code(plain_code(code)) and path.name.lower() in names and path.is_file():
                 of_languages[path] = plain_code(code)
     return of_languages
+
+
+def unread(directory: Path, *names: str) -> str:
+    """What an error says of files that have a name of a table, but not that of a kind."""
+    files = sorted(path for path in directory.iterdir() if path.is_file())
+    of_names = [path.name for path in files if path.name.lower().startswith(names)]
+    read = {path.name for name in names for path in tables_of(directory, name)}
+    ignored = [name for name in of_names if name not in read]
+    return f"; not read because of its ending: {', '.join(ignored)}" if ignored else ""
 
 
 def table_named(directory: Path, name: str) -> Path | None:

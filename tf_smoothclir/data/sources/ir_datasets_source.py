@@ -10,7 +10,6 @@ from typing import Any
 
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -21,8 +20,6 @@ class IrDatasetsSource(Source):
     `splits_of_parts`. A text is the default text of a record, which may begin with the title.
     Negative grades are 0.
     """
-
-    max_skipped = DataSettings.max_skipped
 
     def __init__(self, name: str, document_language: str = "", query_language: str = ""):
         self.name = name

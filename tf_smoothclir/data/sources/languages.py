@@ -25,7 +25,16 @@ PUBLISHED_FOLDERS = {
 NAMES = {folder.partition("_(")[0]: code for code, folder in PUBLISHED_FOLDERS.items()}
 NAMES["english"] = "en"
 TEXTS_SAMPLED = 200  # of each language, whose alphabet is looked at
-_CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]+)*|simple")
+_CODE = re.compile(r"([a-z]{2,3})(-[a-z0-9]+)*|simple")
+# Codes of two letters; there are thousands of three.
+_ISO_639_1 = """
+    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy
+    da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu
+    hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb
+    lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om
+    or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv
+    sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
 _CHARACTERS = 200  # of each of these texts
 _LEAST_SHARE = 0.5  # of the letters, that are of an alphabet of the language
 # Alphabet, as Unicode names its letters -> languages that are written in it, and in few others.
@@ -59,8 +68,9 @@ def plain_code(language: str) -> str:
 
 
 def is_code(language: str) -> bool:
-    """Whether a language is given as a code of `plain_code`."""
-    return bool(_CODE.fullmatch(language))
+    """Whether a language is given as a code of `plain_code`: of ISO 639, perhaps with a script."""
+    match = _CODE.fullmatch(language)
+    return match is not None and (len(match[1] or "") != 2 or match[1] in _ISO_639_1.split())
 
 
 def codes_of(flag: str, given: str) -> tuple[str, ...]:
@@ -72,7 +82,7 @@ def codes_of(flag: str, given: str) -> tuple[str, ...]:
         if not is_code(code):
             known = NAMES.get(code)
             remedy = f"Give --{flag}={known}" if known else "Give one of two letters, such as de"
-            raise input_error(f"--{flag}={given}", f"{code} is not an ISO 639-1 code", remedy)
+            raise input_error(f"--{flag}={given}", f"{code} is not an ISO 639 code", remedy)
     return tuple(sorted(codes))
 
 

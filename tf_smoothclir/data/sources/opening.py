@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
+
+from absl import logging
 
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
@@ -10,13 +15,14 @@ from tf_smoothclir.data.sources.file_source import (
     files_named,
     table_named,
     tables_of,
+    unread,
 )
 from tf_smoothclir.data.sources.ir_datasets_source import IrDatasetsSource
 from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.splits import SelectedJudgments
-from tf_smoothclir.data.sources.tables import COLUMNS, kind_of
+from tf_smoothclir.data.sources.tables import COLUMNS, check_named, kind_of, names_in
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
 from tf_smoothclir.data.sources.user_files import (
@@ -29,7 +35,7 @@ from tf_smoothclir.data.sources.user_files import (
     UserDirectory,
 )
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
 
@@ -38,8 +44,7 @@ def source_of(settings: DataSettings, in_memory: MemorySource | None = None) -> 
     """Opens the set that settings name, or what they ask of one that is in memory."""
     source = _whole(settings) if in_memory is None else in_memory
     wanted = _wanted_languages(source, settings)
-    if source.max_skipped:  # published by others, who made the judgments
-        source.max_skipped = settings.max_skipped
+    source.max_skipped = settings.max_skipped
     is_whole = not source.is_judged or not (settings.max_queries or settings.max_train_queries)
     if is_whole and not wanted:
         return source
@@ -75,6 +80,51 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
             f"--document_language={settings.document_language}", reason, "Leave it out"
         )
     return wanted
+
+
+def left_out(settings: DataSettings, flag: str) -> list[str]:
+    """The languages of a directory that --document_language or --query_language leaves out."""
+    codes, whole = codes_of(flag, getattr(settings, flag)), None
+    if codes:
+        whole = _whole(dataclasses.replace(settings, **{flag: ALL}))
+    stream = "documents" if flag == "document_language" else "queries"
+    languages: set[str] = set()
+    if isinstance(whole, WikiClirDirectory):
+        languages = set(getattr(whole, flag).split(","))
+    elif isinstance(whole, FileSource) and whole.says_languages(stream):
+        languages = {text.language for text in getattr(whole, stream)()}
+    return sorted(filter(None, languages - {*codes}))
+
+
+def warn_of_left_out(settings: DataSettings, flags: Iterable[str]) -> None:
+    """Warns of languages that settings leave out which are those of a run, not given."""
+    for flag in flags:
+        if others := left_out(settings, flag):
+            logging.warning(
+                "%s: %s in %s are left out, as the run has --%s=%s. --%s=all reads them too.",
+                settings.data_dir,
+                "documents" if flag == "document_language" else "queries",
+                ", ".join(others),
+                flag,
+                getattr(settings, flag),
+                flag,
+            )
+
+
+def check_columns(settings: DataSettings, collection: FileSource | None = None) -> None:
+    """Checks that a table of the set, or of a collection, has each name that --columns gives."""
+    directory = Path(local_path(settings.data_dir))
+    if directory.name == "data" and (directory.parent / "config.json").is_file():
+        return  # a run keeps sets from Python there, by the names of this package
+    whole = dataclasses.replace(settings, max_queries=0, max_train_queries=0)
+    whole = dataclasses.replace(whole, **dict.fromkeys(LANGUAGES, ""))
+    source = collection or query_log_of(whole)
+    if not isinstance(source, FileSource) or isinstance(source, (BeirDirectory, WikiClirDirectory)):
+        reason = "only columns of your own tables have other names"
+        raise input_error(f"--columns={settings.columns}", reason, "Leave it out")
+    paths = dict.fromkeys(itertools.chain(*source.files.values()))
+    names = itertools.chain.from_iterable(names_in(path) for path in paths if kind_of(path))
+    check_named(columns_of(settings.columns), names, every=collection is None)
 
 
 def query_log_of(settings: DataSettings) -> Source:
@@ -124,10 +174,10 @@ def _open_directory(settings: DataSettings, *languages: str) -> Source:
     if layouts != 1:
         names = sorted(path.name for path in directory.iterdir())
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        what = "two sets" if layouts else "no set"
+        what = "two sets" if layouts else "no documents.* and no pairs.*"
         raise input_error(
             f"--data_dir={settings.data_dir}",
-            f"it contains {what}: {listed or 'no files'}",
+            f"it contains {what}: {listed or 'no files'}{unread(directory, *STREAMS, 'pairs')}",
             f"Give a directory with {', '.join(STREAMS)}, with documents and clicks, or with pairs"
             " (.tsv, .csv, .jsonl or .parquet, perhaps .gz); or with wiki_<language>.documents,"
             f" wiki_<language>.queries and a .rel file; or with {CORPUS}, queries.jsonl and qrels/",

@@ -6,6 +6,8 @@ import abc
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tf_smoothclir.settings.data import DataSettings
+
 SPLITS = ("train", "validation", "test")
 
 
@@ -51,8 +53,10 @@ class Source(abc.ABC):
     name: str
     query_language: str
     document_language: str
-    max_skipped: float = 0.0  # the share of the judgments that `checked_judgments` may leave out
+    # The share of the judgments that `checked_judgments` may leave out.
+    max_skipped: float = DataSettings.max_skipped
     is_judged: bool = True  # else there is nothing to measure a model by
+    unread: str = ""  # what an error says of files that it found and did not read
 
     @property
     def training(self) -> Source:

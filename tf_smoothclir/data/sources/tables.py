@@ -82,6 +82,7 @@ SPLITS = Role(("query_id", "split"), 2)
 PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
 CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))
 PARALLEL = Role(("query", "document"), 2)
+_ANY = Role(("",), 0, others=True)
 _ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
 COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
 _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
@@ -138,6 +139,28 @@ def chosen_columns(
             line=line,
         )
     return chosen
+
+
+def check_named(columns: Mapping[str, str], names: Iterable[str], *, every: bool = True) -> None:
+    """Checks that tables have the names that are given for columns: every one, or one for each."""
+    by_plain = {_plain(name): name for name in names}
+    for column, given in columns.items():
+        missing = [name for name in given.split(",") if _plain(name) not in by_plain]
+        if missing and (every or len(missing) == len(given.split(","))):
+            raise input_error(
+                f"--columns={column}={missing[0]}",
+                f"no table has the column {missing[0]!r}; there are:"
+                f" {', '.join(by_plain.values()) or 'none that have names'}",
+                "Correct the name, or leave it out",
+            )
+
+
+def names_in(path: Path) -> Iterator[str]:
+    """Yields the names of all columns of a table; those of objects as they come."""
+    for _, (_, record) in read_table(path, _ANY):
+        yield from record
+        if kind_of(path) != "jsonl":
+            return
 
 
 def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | None = None) -> bool:

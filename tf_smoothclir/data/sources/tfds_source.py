@@ -12,7 +12,6 @@ import tensorflow_datasets as tfds
 from tf_smoothclir.data.pipeline import plain_options
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.wiki_clir_builder import DOCUMENTS, features
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -22,8 +21,6 @@ _BATCH = 1024  # records per step from TensorFlow to Python; single records take
 
 class TfdsSource(Source):
     """A dataset of the features of `wiki_clir_builder` that TFDS has prepared, in its order."""
-
-    max_skipped = DataSettings.max_skipped
 
     def __init__(self, name: str, data_dir: str = "", query_language: str = "") -> None:
         self.name = name

@@ -13,7 +13,7 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import Place, in_file, text_of
-from tf_smoothclir.data.sources.file_source import FileSource
+from tf_smoothclir.data.sources.file_source import FileSource, unread
 from tf_smoothclir.data.sources.line_files import any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import PARALLEL, kind_of, read_table
@@ -40,6 +40,11 @@ class UnjudgedDirectory(FileSource):
         self._add_files("documents", documents)
         self.files["queries"] = list(parallel)
         self._parallel = parallel
+
+    @property
+    def unread(self) -> str:
+        directory = self.files["documents"][0].parent
+        return unread(directory, "queries", "judgments", "clicks", "parallel")
 
     @property
     def training(self) -> Source:

@@ -22,11 +22,11 @@ from tf_smoothclir.data.sources.file_source import (
     files_named,
     table_named,
     tables_of,
+    unread,
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
 from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, Row
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 STREAMS = ("documents", "queries", "judgments")
@@ -51,6 +51,7 @@ class UserDirectory(FileSource):
     """
 
     needed: Sequence[str] = STREAMS
+    queries_may_be_empty = False
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
@@ -76,8 +77,6 @@ class QueryLog(UserDirectory):
 
 class ClicksDirectory(FileSource):
     """Documents, and clicks: query (its text), document_id, perhaps count."""
-
-    max_skipped = DataSettings.max_skipped
 
     def __init__(self, directory: Path, *languages: str, columns: Mapping[str, str] | None = None):
         super().__init__(directory, *languages, columns=columns)
@@ -120,7 +119,7 @@ class PairsFile(FileSource):
 def _needed(directory: Path, name: str) -> dict[Path, str]:
     if tables := tables_of(directory, name):
         return tables
-    reason = f"it contains no {name} (.tsv, .csv, .jsonl, .parquet)"
+    reason = f"it contains no {name} (.tsv, .csv, .jsonl, .parquet){unread(directory, name)}"
     remedy = f"Give one file each for {', '.join(STREAMS)}; or for documents and clicks"
     raise input_error(directory, reason, remedy)
 
@@ -198,8 +197,6 @@ class BeirDirectory(FileSource):
 
     The names of the parts are the splits; see `splits_of_parts`. Other fields are ignored.
     """
-
-    max_skipped = DataSettings.max_skipped
 
     def __init__(self, directory: str | Path, *languages: str) -> None:
         directory = checked_directory(directory)

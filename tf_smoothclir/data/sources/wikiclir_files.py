@@ -25,7 +25,6 @@ from tf_smoothclir.data.sources.file_source import FileSource, checked_directory
 from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import input_error
 
 
@@ -43,7 +42,6 @@ class WikiClirDirectory(FileSource):
     """
 
     role = TITLED_TEXTS
-    max_skipped = DataSettings.max_skipped
 
     def __init__(
         self, directory: str | Path, document_language: str = "", query_language: str = ""
