@@ -40,7 +40,7 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.scorer import RowRetriever
@@ -198,7 +198,7 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     texts.documents = dataclasses.replace(joined, offsets=joined.offsets[::3])
     learner = _Learner(texts, 13, None, passage_words=(60, 30))
     found, pairs = learner._documents.passages, learner._documents.pairs
-    documents, chosen = pairs.mates[1], pairs._mate_rows
+    documents, chosen = pairs.mates.documents, pairs._mate_rows
     assert (np.searchsorted(found.firsts, chosen, side="right") - 1 == documents).all()
     middle = found.starts[chosen] + np.diff(found.offsets)[chosen] / 2
     begins, ends = (joined.offsets[place::3] - joined.offsets[:-1:3] for place in (1, 2))
@@ -256,7 +256,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
         return tables(profile, lower_grades, parts)
 
     def weighed_by(texts, mates, postings, number):
-        weighed.append(set(mates[0].tolist()))
+        weighed.append(set(mates.queries.tolist()))
         assert number > 1  # documents that compete with each mate
         return hard_candidates(texts, mates, postings, number)
 
@@ -271,7 +271,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     assert set.union(*weighed) == set(texts.retrieval_set.queries_in("train").tolist())
     training = texts.retrieval_set.queries_in("train")
     other = np.setdiff1d(np.arange(len(texts.retrieval_set.document_ids)), training)
-    learner._mates = training[:1], other[:1]  # one fold has a mate
+    learner._mates = Pairs(training[:1], other[:1])  # one fold has a mate
     weighed.clear()
     learner.word_weights(model)
     assert [training[0] in rows for rows in weighed] == [True]

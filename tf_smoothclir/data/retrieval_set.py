@@ -166,7 +166,7 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
         missing = query_ids[missing[0]]
         reason = f"query {missing!r} has no split"
         remedy = "Give every query a split, or remove the file for a seeded 3:1:1 split"
-        raise input_error(source.place("splits", 0).rsplit(":", 1)[0], reason, remedy)
+        raise input_error(source.place("splits", 0).rpartition(":")[0], reason, remedy)
     return splits
 
 
@@ -204,7 +204,7 @@ def known_judgments(source: Source) -> list[Judgment]:
     """The judgments of queries and documents that are there; others are skipped as above."""
     ids = [[text.id for text in stream()] for stream in (source.queries, source.documents)]
     rows = ({id_: row for row, id_ in enumerate(of_role)} for of_role in ids)
-    judged, weights = checked_judgments(source, *rows, num_grades=1 << 31)
+    judged, weights = checked_judgments(source, *rows, num_grades=np.iinfo(np.int32).max)
     return [
         Judgment(ids[0][query], ids[1][document], grade, weight)
         for (query, document, grade), weight in zip(judged.tolist(), weights.tolist())

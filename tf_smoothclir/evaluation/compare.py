@@ -133,7 +133,7 @@ def _difference(
     ours = np.where(np.abs(ours - theirs) <= _EQUAL_WITHIN, theirs, ours)
     by_query = differences(ours, theirs)
     mean, baseline_mean = (mean_metrics({metric: v})[metric] for v in (ours, theirs))
-    low, high = bootstrap_interval(by_query, seed=seed, samples=RESAMPLES)
+    low, high = bootstrap_interval(by_query, seed=seed)
     p = randomization_test(ours, theirs, seed=seed, samples=samples)
     return Difference(
         metric,
@@ -228,7 +228,7 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
     values = values[values != 0]
     least_extreme = abs(values.sum()) - _ROUNDING * np.abs(values).sum()
     if len(values) <= math.log2(samples):
-        sums = np.zeros(1)
+        sums = np.array([0.0])
         for value in values:
             sums = np.concatenate([sums + value, sums - value])
         return float(np.mean(np.abs(sums) >= least_extreme))
@@ -249,14 +249,14 @@ def _random_sums(values: np.ndarray, rows: int, generator: np.random.Generator) 
 
 
 def bootstrap_interval(
-    values: np.ndarray, *, seed: int, samples: int = 1000
+    values: np.ndarray, *, seed: int, samples: int = RESAMPLES
 ) -> tuple[float, float]:
     """The 95% percentile bootstrap interval of the mean of `[queries]` (Efron 1979)."""
     values = values[np.isfinite(values)]
     if not len(values):
         return 0.0, 0.0
     generator, means = np.random.default_rng(seed), []
-    step = max(1, _VALUES_PER_BATCH // len(values))
+    step = math.ceil(_VALUES_PER_BATCH / len(values))
     for begin in range(0, samples, step):
         shape = min(step, samples - begin), len(values)
         means.append(values[generator.integers(0, len(values), shape)].mean(axis=1))

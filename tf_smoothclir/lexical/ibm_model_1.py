@@ -101,7 +101,7 @@ class Alignments:
             expected *= table
             totals = [np.bincount(places, column, self.shape[0]) for column in expected.T]
             totals = np.stack(totals, axis=1).astype(np.float32)
-            scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+            scale = np.reciprocal(totals, out=np.zeros_like(totals), where=totals > 0)
             # These arrays are the largest, so no more of them are made.
             np.take(scale, places, axis=0, out=table, mode="clip")
             table *= expected
