@@ -53,16 +53,20 @@ def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
             assert found[name][i] == same(value), name
 
 
-def test_a_document_at_rank_11_is_not_among_ten():
-    ranked_10, ranked_11 = ([0] * rank + [2] for rank in (9, 10))
-    ideal = np.array([[2, 0]])
-    for row, expected in ((ranked_10, 1 / 10), (ranked_11, 0)):
-        assert collection_metrics(np.array([row]), ideal, 2)["MRR@10"] == [expected]
+@pytest.mark.parametrize(
+    ("name", "last", "expected"),
+    [("MRR@10", 10, 1 / 10), ("Recall@1", 1, 1), ("Recall@10", 10, 1), ("Recall@100", 100, 1)],
+)
+def test_a_document_behind_the_last_rank_that_counts_is_not_found(name, last, expected):
+    for rank, value in ((last, expected), (last + 1, 0)):
+        ranked = np.array([[0] * (rank - 1) + [2]])
+        assert collection_metrics(ranked, np.array([[2, 0]]), 2)[name] == [value]
 
 
 def test_minus_zero_ties_with_zero_and_nan_is_an_error():
     rest = np.array([0, 2]), np.array([0, 2]), [1, 0]
     np.testing.assert_array_equal(ranked_grades(np.float32([0.0, -0.0]), *rest), [[2, 0]])
+    assert ranked_grades(*np.zeros((2, 0), np.int32), np.zeros(1, int), []).shape == (0, 0)
     with pytest.raises(InputError, match="scores: 1 of 2 are NaN"):
         ranked_grades(np.float32([math.nan, -1.0]), *rest)
 

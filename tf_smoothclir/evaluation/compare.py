@@ -32,6 +32,7 @@ from tf_smoothclir.utils.progress import progress_bar
 _EQUAL_WITHIN = 1e-6
 SAMPLES = 100_000
 RESAMPLES = 10_000
+FEW_RESAMPLES = 1000  # of a report, which has an interval for each metric
 _ROUNDING = 1e-6  # scores come from float32 metrics; sums that differ by less are equal
 _SAMPLES_PER_BLOCK = 512
 _VALUES_PER_BATCH = 1 << 22
@@ -133,7 +134,7 @@ def _difference(
     ours = np.where(np.abs(ours - theirs) <= _EQUAL_WITHIN, theirs, ours)
     by_query = differences(ours, theirs)
     mean, baseline_mean = (mean_metrics({metric: v})[metric] for v in (ours, theirs))
-    low, high = bootstrap_interval(by_query, seed=seed)
+    low, high = bootstrap_interval(by_query, seed=seed, samples=RESAMPLES)
     p = randomization_test(ours, theirs, seed=seed, samples=samples)
     return Difference(
         metric,
@@ -249,7 +250,7 @@ def _random_sums(values: np.ndarray, rows: int, generator: np.random.Generator) 
 
 
 def bootstrap_interval(
-    values: np.ndarray, *, seed: int, samples: int = RESAMPLES
+    values: np.ndarray, *, seed: int, samples: int = FEW_RESAMPLES
 ) -> tuple[float, float]:
     """The 95% percentile bootstrap interval of the mean of `[queries]` (Efron 1979)."""
     values = values[np.isfinite(values)]

@@ -10,6 +10,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS as SPLIT_NAMES
 from tf_smoothclir.data.sources.splits import SelectedJudgments
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.utils.errors import InputError
 
 TOY = DataSettings(toy_entities=300)
 
@@ -39,6 +40,9 @@ def test_places_are_those_in_the_whole_set():
     assert selected.place("queries", 0) == world.place("queries", list(QUERIES).index(kept.id))
     assert selected.place("documents", 2) == world.place("documents", 2)
     assert selected.place("judgments", 0) == world.place("judgments", 0)
+    of_one = SelectedJudgments(SmallWorld(splits={"q1": "train"}), max_queries=2)
+    with pytest.raises(InputError, match=r"^splits\.tsv: query 'q2' has no split"):
+        RetrievalSet.load(of_one)
 
 
 def test_fingerprint_tells_selections_apart():
