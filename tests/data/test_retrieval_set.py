@@ -198,20 +198,26 @@ def test_the_seed_the_epoch_and_the_id_of_a_query_decide(small_set):
     first, again, other_seed, other_epoch = (by_query(small_set, each) for each in lists)
     assert first == again not in (other_seed, other_epoch)
     assert other_seed != other_epoch
-    whole = by_query(small_set, candidate_lists(small_set, "train", negatives=40, seed=1))
-    for query in first:
-        numbers = mix(hash_ids([query], "negatives 1") ^ mix(np.uint64(0)))
-        numbers = mix(numbers + np.arange(99, dtype=np.uint64))
-        judged = [document for one, document, _ in JUDGMENTS if one == query]
-        for found, drawn in ((first, numbers % np.uint64(12)), (whole, np.argsort(numbers[:12]))):
-            sampled = [document for document, _ in found[query]][len(judged) :]
-            drawn_ids = dict.fromkeys(small_set.document_ids[row] for row in drawn)
-            assert sampled == [id_ for id_ in drawn_ids if id_ not in judged][: len(sampled)]
 
 
-@pytest.mark.parametrize("documents", [8, 9, 12, 30])
-@pytest.mark.parametrize("negatives", [0, 1, 5, 40])
-@pytest.mark.parametrize("epoch", range(3))
+def sampled_by_hand(world, query, judged, negatives, epoch):
+    """Of a row of hashes, which grows until it is long enough: each document that is new."""
+    documents, draws = len(world.document_ids), negatives + 8
+    stream = mix(hash_ids([query], "negatives 1") ^ mix(np.uint64(epoch)))
+    while True:
+        hashes = mix(stream + np.arange(max(draws, documents), dtype=np.uint64))
+        every = draws > 2 * documents  # a permutation, which has them all
+        rows = np.argsort(hashes[:documents]) if every else hashes[:draws] % np.uint64(documents)
+        ids = dict.fromkeys(world.document_ids[row] for row in rows)
+        found = [id_ for id_ in ids if id_ not in judged][:negatives]
+        if every or len(found) == negatives:
+            return found
+        draws *= 4
+
+
+@pytest.mark.parametrize("documents", [6, 9, 12, 30, 100])
+@pytest.mark.parametrize("negatives", [0, 1, 4, 5, 40])
+@pytest.mark.parametrize("epoch", range(2))
 def test_negatives_are_distinct_never_judged_and_as_many_as_asked(documents, negatives, epoch):
     world = random_set(5, documents, seed=epoch, split="train")
     judged = {}
@@ -227,3 +233,5 @@ def test_negatives_are_distinct_never_judged_and_as_many_as_asked(documents, neg
         others = [grade for document, grade in pairs if document not in judged[query]]
         left = len(world.document_ids) - len(judged[query])
         assert others == [0] * min(negatives, left)
+        sampled = sampled_by_hand(world, query, judged[query], negatives, epoch)
+        assert [document for document, _ in pairs[len(judged[query]) :]] == sampled

@@ -32,14 +32,14 @@ class SampledBatches(Batches):
         tokenized_set: TokenizedSet,
         settings: TrainingSettings,
         *,
-        mined: RetrievalSet | None = None,
-        both_at_once: bool = False,
+        mined: RetrievalSet,
+        both_at_once: bool,
     ):
         self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._hard_negatives = None
         if settings.hard_negatives:
-            self._hard_negatives = HardNegatives(mined or self._set, settings)
+            self._hard_negatives = HardNegatives(mined, settings)
             self.variables = {"hard_negatives": self._hard_negatives.documents}
         self._pipeline = PIPELINES[settings.batching](
             tokenized_set,
