@@ -15,6 +15,7 @@ from tf_smoothclir.evaluation.metrics import (
     counts,
     grade_metrics,
     mean_metrics,
+    named_measures,
     per_query_metrics,
     ranked_grades,
 )
@@ -109,3 +110,16 @@ def test_how_well_grades_are_predicted(confusion, accuracy, macro, kappa):
         "macro_accuracy": pytest.approx(macro),
         "quadratic_kappa": pytest.approx(kappa),
     }
+
+
+def test_measures_by_name_of_queries_without_an_answer_or_a_relevant_document():
+    qrels = {"first": {"a": 2, "b": 0}, "second": {"a": 1, "b": 0}, "unanswered": {"a": 1}}
+    qrels |= {"nothing relevant": {"a": 0}, "unjudged": {}}
+    run = {"first": {"a": 2.0, "b": 1.0}, "second": {"a": 1.0, "b": 2.0}, "other": {"a": 1.0}}
+    names = {"ours": "RR", "of mates": "RR(rel=2)"}
+    found = named_measures(names, run, qrels, list(qrels))
+    np.testing.assert_array_equal(found["ours"], [1, 1 / 2, 0, math.nan, math.nan])
+    np.testing.assert_array_equal(found["of mates"], [1, *[math.nan] * 4])
+    (found,) = named_measures({"ours": "RR"}, run, qrels, ["unjudged"]).values()
+    np.testing.assert_array_equal(found, [math.nan])
+    assert named_measures({}, run, qrels, list(qrels)) == {}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -158,7 +159,9 @@ def knowing(texts, number, grades):
 )
 def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     rows = rows_of(knowing(texts, 0, lexical), knowing(texts, 1, dense) / 100)
+    begin = time.monotonic()
     fusion = learn_fusion(texts, rows)
+    assert 0 < fusion.seconds < time.monotonic() - begin + 0.001  # which is rounded
     assert fusion.share in shares
     for early in (True, False):
         assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == (0.0 not in shares)

@@ -192,7 +192,7 @@ def named_measures(
         measure = _parsed(theirs)
         ours[measure].append(name)
         values[name] = np.where(best < measure.params.get("rel", 1), np.nan, 0.0)
-    if not names or not best.any():
+    if not names:  # ir_measures fails without any
         return values
     places = {query: place for place, query in enumerate(query_ids)}
     judged = {query: dict(qrels[query]) for query in query_ids if qrels[query]}
