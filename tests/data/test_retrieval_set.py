@@ -84,6 +84,11 @@ BAD = [
     ({"documents": documents[:1] * 2}, f"documents.tsv:2: id 'd1' {USED} documents.tsv:1"),
     ({"queries": (), "judgments": ()}, "small-en-de: there are no queries. Check the files of"),
     ({"documents": ()}, "small-en-de: there are no documents. Check the files of the set."),
+    (
+        {"documents": [(f"{n}:d1", "") for n in "abcd"], "judgments": [("q1", "d1", 1)]},
+        "judgments.tsv:1: the judged document 'd1' is not among the 8 queries and 4 documents."
+        " Call it a:d1 or b:d1 or c:d1.",
+    ),
     *(({"judgments": bad}, f"judgments.tsv:{message}") for bad, message in BAD_JUDGMENTS),
     ({"judgments": JUDGMENTS[-1:]}, "small-en-de: no query has a relevant document (1 judgments"),
     ({"splits": {"q99": "train"}}, "splits.tsv:1: query 'q99' is not among the queries. Correct"),

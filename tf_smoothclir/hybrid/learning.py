@@ -49,7 +49,7 @@ def learn_fusion(
 
 
 def may_count(
-    texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion, early: bool = False
+    texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion, early: bool
 ) -> bool:
     """Whether towers that are still trained add enough to a fusion of all others to go on.
 
