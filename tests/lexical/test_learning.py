@@ -111,18 +111,22 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
 
 
+FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
+
+
 @pytest.mark.parametrize(
     ("gains", "chosen"),
     [
         ([0.1, 0.2], LOWER_GRADES[1]),
         ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
         ([0.0, 0.2], 0.0),
+        ([FALLS, 0.0], LOWER_GRADES[0]),
     ],
 )
 def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
     monkeypatch.setattr(
-        _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + found[weight])
+        _Learner, "_measured", lambda *key: 0.5 + np.broadcast_to(found[key[-1]], (4, 3))
     )
     assert _Learner(texts, 13, None).model().lower_grades == chosen
 
@@ -132,7 +136,7 @@ def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, ga
     [
         ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
         ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
-        ({0: [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]}, 0),  # one metric falls, within chance
+        ({0: FALLS}, 0),
         ({0: (0.0, 0.0, 0.0)}, 0),
     ],
 )
@@ -150,6 +154,11 @@ def test_titles_weigh_more_while_that_is_better_and_no_metric_falls(
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
     assert learner._best_title_weight(FLAT).title == (FLAT.title, *TITLE_WEIGHTS)[chosen]
+    # Nor is there a choice without titles, or by sentences.
+    sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
+    for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
+        learner._texts = others
+        assert learner._best_title_weight(FLAT) == FLAT
 
 
 @pytest.mark.parametrize(
@@ -211,7 +220,7 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
 
 
 @pytest.mark.parametrize("best_feedback", range(len(FEEDBACK_WEIGHTS)))
-@pytest.mark.parametrize("power", [0.0, -0.05, -0.15])
+@pytest.mark.parametrize("power", [0.0, -0.075, -0.15])
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
     best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
