@@ -111,6 +111,15 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
 
 
+@pytest.mark.parametrize(("several", "is_judged"), [(True, True), (False, False)])
+def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
+    learner = _Learner.__new__(_Learner)  # which has learned no table to measure a profile by
+    source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
+    learner._texts = SimpleNamespace(retrieval_set=source)
+    learner._documents = SimpleNamespace(has_several_passages=several)
+    assert learner._best_profile() == FLAT
+
+
 FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
 
 

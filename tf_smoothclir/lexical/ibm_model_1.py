@@ -53,7 +53,6 @@ class Alignments:
         """
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         order = np.argsort(queries.indices, kind="stable")
-        order = order[np.diff(documents.indptr)[pairs[order]] > 0]  # no empty document
         pairs, words = pairs[order], queries.indices[order]
         places, ends = _places(documents, pairs)
         shape = documents.shape[1], queries.shape[1]
