@@ -107,8 +107,14 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
+    pairs = training_pairs.TrainingPairs
+    table, asked = pairs.whole_table_and_evidence, []
+    monkeypatch.setattr(
+        pairs, "whole_table_and_evidence", lambda *key: asked.append(key[1:]) or table(*key)
+    )
     model = learn_lexical_model(texts, seed=13)
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
+    assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 
 @pytest.mark.parametrize(("several", "is_judged"), [(True, True), (False, False)])
@@ -200,7 +206,7 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
 
 
 @pytest.mark.parametrize(("is_judged", "lengths"), [(True, (300, 100)), (False, (300,))])
-def test_sentences_choose_nothing_by_documents(texts, monkeypatch, is_judged, lengths):
+def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_judged, lengths):
     tried = []
     monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
     monkeypatch.setattr(_Learner, "_choose_passages", lambda self, given: tried.append(given))
@@ -209,6 +215,10 @@ def test_sentences_choose_nothing_by_documents(texts, monkeypatch, is_judged, le
     )
     learn_lexical_model(texts, seed=13, passage_words=(300, 100))
     assert tried == [lengths, 1][: 1 + is_judged]
+    for own, expected in ((0, 300), (50, 50)):  # a model that has chosen keeps its passages
+        chosen = dataclasses.replace(model, passage_words=own)
+        _Learner(texts, 13, None, passage_words=(300, 100), initial=chosen)
+        assert tried.pop() == (expected,)
 
 
 def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
