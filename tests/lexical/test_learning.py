@@ -1,5 +1,6 @@
 """Learning a lexical model, the number that chooses, and queries made of documents."""
 
+import collections
 import copy
 import dataclasses
 import time
@@ -143,7 +144,10 @@ def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, ga
     monkeypatch.setattr(
         _Learner, "_measured", lambda *key: 0.5 + np.broadcast_to(found[key[-1]], (4, 3))
     )
-    assert _Learner(texts, 13, None).model().lower_grades == chosen
+    model = _Learner(texts, 13, None).model()
+    assert model.lower_grades == chosen
+    assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
+    assert not model.weights[1:].any()
 
 
 @pytest.mark.parametrize(
@@ -282,6 +286,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     """Hazard: a table knows the words of the queries that it was learned from too well."""
     learner, seen, weighed = _Learner(texts, 13, None), [], []
     tables = learner._documents.pairs.tables
+    most = max(collections.Counter(texts.retrieval_set.query_rows.tolist()).values())
 
     def learned_from(profile, lower_grades, parts):
         seen.extend(set(queries.tolist()) for queries in parts)
@@ -289,7 +294,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
 
     def weighed_by(texts, mates, postings, number):
         weighed.append(set(mates.queries.tolist()))
-        assert number > 1  # documents that compete with each mate
+        assert number == len(texts.retrieval_set.document_ids) - most  # all that nobody judged
         return hard_candidates(texts, mates, postings, number)
 
     monkeypatch.setattr(learner._documents.pairs, "tables", learned_from)

@@ -115,7 +115,7 @@ class HardNegatives:
         # Variable `[training queries, hard_negatives]` int32, document rows in the order of
         # `RetrievalSet.queries_in("train")`, -1 where there are fewer. Checkpoints must hold it, so
         # that a run that continues has the same documents.
-        self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
+        self.documents = tf.Variable(np.full(shape, _NONE, np.int32))
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
         """Training lists with the mined documents added."""
