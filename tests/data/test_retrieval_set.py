@@ -150,7 +150,7 @@ def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     assert warning in caplog.text
     assert "validation" not in caplog.text
     del texts["q5"]
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", logger="absl"):
         RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items()))
     assert (
         "of the test queries, 0 (0%) have the text of a training query, and 1 more" in caplog.text
