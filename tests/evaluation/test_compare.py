@@ -403,6 +403,8 @@ def test_an_interval_is_about_the_normal_one_whatever_the_batch(monkeypatch):
     low, high = expected = bootstrap_interval(values, seed=3, samples=4000)
     assert low == pytest.approx(values.mean() - half, abs=0.05 * half)
     assert high == pytest.approx(values.mean() + half, abs=0.05 * half)
+    drawn = np.random.default_rng(3).integers(0, len(values), (4000, len(values)))
+    assert expected == tuple(np.percentile(values[drawn].mean(axis=1), [2.5, 97.5]))
     assert bootstrap_interval(values, seed=4, samples=4000) != expected
     monkeypatch.setattr("tf_smoothclir.evaluation.compare._VALUES_PER_BATCH", 7 * len(values))
     assert bootstrap_interval(values, seed=3, samples=4000) == expected

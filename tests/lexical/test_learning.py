@@ -22,6 +22,7 @@ from tf_smoothclir.lexical import learning, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.learning import (
+    DICTIONARY_SHARES,
     FEEDBACK_WEIGHTS,
     LENGTH_POWERS,
     LexicalTexts,
@@ -178,6 +179,17 @@ def test_titles_weigh_more_while_that_is_better_and_no_metric_falls(
     for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
         learner._texts = others
         assert learner._best_title_weight(FLAT) == FLAT
+
+
+@pytest.mark.parametrize("best", [0, 3, 7])
+def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
+    learner, table = _Learner.__new__(_Learner), table_of(np.eye(2))
+    learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
+    qualities = iter([0.5 + 0.1 * (place == best) for place in range(len(DICTIONARY_SHARES))])
+    learner._validation = lambda rows: next(qualities)
+    monkeypatch.setattr(_Learner, "_learned", lambda self, profile: (table, None))
+    monkeypatch.setattr(_Learner, "_scored_by", lambda *_: None)
+    assert learner._best_dictionary_share(FLAT) == DICTIONARY_SHARES[best]
 
 
 @pytest.mark.parametrize(
