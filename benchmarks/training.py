@@ -39,7 +39,12 @@ def trainer(workload: Workload, threads: int, changes: dict) -> dict[str, float]
     with tempfile.TemporaryDirectory() as directory:
         tokenized_set = tokenized_set_of(workload, Path(directory))
         run = RunDirectory.create(Path(directory, "run"), settings)
-        batches = SampledBatches(tokenized_set, settings.training)
+        batches = SampledBatches(
+            tokenized_set,
+            settings.training,
+            mined=tokenized_set.retrieval_set,
+            both_at_once=model.encodes_both_at_once,
+        )
         task = TwoTowerTask(model, settings.training, batches, tokenized_set)
         retrieval_set = tokenized_set.retrieval_set
         pairs, seconds = second_epoch(Trainer(task, retrieval_set, settings.training, run))

@@ -9,11 +9,15 @@ Prints each survivor, and how many there are. First, all tests run once, to see 
 which function; a mutant meets those of its function first, and then all of its module. Needs
 Python 3.12 or later, and an hour for 200 mutants, on a busy machine two.
 
-On 2026-11-27, 38 of 183 of seed 1 survived, and 40 of 200 of seed 2. Of the latter, 19
-showed what no test looked at; tests hold it now. 13 were code without effect, which is gone:
-bounds, shifts, padding, defaults. Two are noticed by tests of another room, which are named below
-since, two by tests that call a function through AutoGraph, and three were kinds that are left out
-since. One survives: a level above the grades in `OrdinalSoftmaxLoss`, which no document has.
+On 2026-11-27, 38 of 183 of seed 1 survived, 40 of 200 of seed 2, and 10 of the first 66 of seed 3.
+Tests hold since then what these showed, or the code without effect is gone. Of 19 of seed 4, drawn
+after that, two survived, which tests hold now too; of seeds 3 and 4, only the tests that call the
+function were run. So more than the aim, two in a hundred, of a further seed may survive.
+
+These survive and change no result: a level above the grades in `OrdinalSoftmaxLoss`, which no
+document has; how many samples `bootstrap_interval` draws at once; the deviation of equal scores,
+and of towers that a fusion does not have; whether weights of lower grades are tried where there are
+no such pairs.
 """
 
 import ast
@@ -30,12 +34,13 @@ from pathlib import Path
 
 import pytest
 from absl import app, flags
+from hypothesis import Phase, settings
 
 from tests.command_line.forked import ForkedCommands
 
 ROOT = Path(__file__).parent.parent
 CORE = {  # modules -> their tests
-    "losses/*.py ops/ranks.py": "tests/losses tests/test_golden.py tests/two_tower/test_model.py"
+    "losses/*.py": "tests/losses tests/test_golden.py tests/two_tower/test_model.py"
     " tests/two_tower/test_strings.py",
     "two_tower/similarity.py two_tower/batches.py": "tests/two_tower tests/losses/test_contract.py",
     "evaluation/metrics.py evaluation/calibration.py": "tests/evaluation tests/test_choices.py",
@@ -113,6 +118,12 @@ class Calls:
         return (yield from self._calling("" if of_all else str(request.path)))
 
 
+def pytest_configure() -> None:
+    """Keeps hypothesis from shrinking what fails, which takes minutes and says nothing here."""
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
+
+
 def changes(tree: ast.AST):
     """Yields the places of a tree that can be changed: number, field, new value."""
     left_out = {id(part) for whole in _left_out(tree) for part in ast.walk(whole)}
@@ -129,12 +140,13 @@ def changes(tree: ast.AST):
 
 
 def _left_out(tree: ast.AST):
-    """Yields parts that no test can or should hold: annotations, tuned values, logs, digits."""
+    """Yields parts that no test can or should hold: annotations, tuned values, logs, progress."""
     for node in ast.walk(tree):
         yield from filter(None, (getattr(node, name, None) for name in ("annotation", "returns")))
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).isupper():
             yield node.value  # chosen on validation: a value near it is as good
-        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("logging."):
+        told = ("logging.", "progress_bar")
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(told):
             yield node
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "round":
             yield from node.args[1:]
@@ -233,7 +245,7 @@ def try_mutants(run) -> None:
                 raise SystemExit(f"They fail before anything is changed:\n{done.stdout}")
             calls[tests] = json.load(file)
     chosen, survivors = mutants(), []
-    options = ("-qx", "-m", "not slow", "-p", "no:cacheprovider")
+    options = ("-qx", "-m", "not slow", "-p", "no:cacheprovider", "-p", "tests.mutants")
     for number, mutant in list(enumerate(chosen, 1))[_FIRST.value - 1 :]:
         before = mutant.path.read_text(encoding="utf-8")
         mutant.path.write_text(mutant.source, encoding="utf-8")

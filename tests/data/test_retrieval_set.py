@@ -75,6 +75,11 @@ BAD = [
     ({"documents": documents[:1] * 2}, f"documents.tsv:2: id 'd1' {USED} documents.tsv:1"),
     ({"queries": (), "judgments": ()}, "small-en-de: there are no queries. Check the files of"),
     ({"documents": ()}, "small-en-de: there are no documents. Check the files of the set."),
+    (
+        {"documents": [(f"{n}:d1", "") for n in "abcd"], "judgments": [("q1", "d1", 1)]},
+        "judgments.tsv:1: the judged document 'd1' is not among the 8 queries and 4 documents."
+        " Call it a:d1 or b:d1 or c:d1.",
+    ),
     *(({"judgments": bad}, f"judgments.tsv:{message}") for bad, message in BAD_JUDGMENTS),
     ({"judgments": JUDGMENTS[-1:]}, "small-en-de: no query has a relevant document (1 judgments"),
     ({"splits": {"q99": "train"}}, "splits.tsv:1: query 'q99' is not among the queries. Correct"),
@@ -89,12 +94,10 @@ def test_defects(parts, message):
         RetrievalSet.load(SmallWorld(**parts))
 
 
-def split_of(query_ids, *, judged=(), seed=13):
+def split_of(query_ids, *, judged=(), **seed):
     texts = [(id_, f"text of {id_}") for id_ in query_ids]
     judgments = [(id_, "d1", 1) for id_ in judged or query_ids]
-    loaded = RetrievalSet.load(
-        SmallWorld(queries=texts, judgments=judgments, splits=None), seed=seed
-    )
+    loaded = RetrievalSet.load(SmallWorld(queries=texts, judgments=judgments, splits=None), **seed)
     return dict(zip(loaded.query_ids, loaded.splits.tolist()))
 
 
@@ -112,7 +115,7 @@ def test_seeded_split_is_three_to_one_to_one_over_judged_queries(count, sizes):
 
 def test_seeded_split_depends_on_ids_and_seed_alone():
     expected = split_of(IDS)
-    assert split_of(IDS) == split_of(IDS[::-1]) == expected != split_of(IDS, seed=14)
+    assert split_of(IDS, seed=13) == split_of(IDS[::-1]) == expected != split_of(IDS, seed=14)
     assert split_of([*IDS, "never judged"], judged=IDS) == {**expected, "never judged": -1}
 
 
@@ -137,6 +140,12 @@ def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     warning = "of the test queries, 1 (50%) have the text of a training query, and 1 more its words"
     assert warning in caplog.text
     assert "validation" not in caplog.text
+    del texts["q5"]
+    with caplog.at_level("INFO", logger="absl"):
+        RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items()))
+    assert (
+        "of the test queries, 0 (0%) have the text of a training query, and 1 more" in caplog.text
+    )
     assert known_queries(["a b"], ["A b", "b a", "b a a", ""]) == (1, 2)
 
 
@@ -185,20 +194,26 @@ def test_the_seed_the_epoch_and_the_id_of_a_query_decide(small_set):
     first, again, other_seed, other_epoch = (by_query(small_set, each) for each in lists)
     assert first == again not in (other_seed, other_epoch)
     assert other_seed != other_epoch
-    whole = by_query(small_set, candidate_lists(small_set, "train", negatives=40, seed=1))
-    for query in first:
-        numbers = mix(hash_ids([query], "negatives 1") ^ mix(np.uint64(0)))
-        numbers = mix(numbers + np.arange(99, dtype=np.uint64))
-        judged = [document for one, document, _ in JUDGMENTS if one == query]
-        for found, drawn in ((first, numbers % np.uint64(12)), (whole, np.argsort(numbers[:12]))):
-            sampled = [document for document, _ in found[query]][len(judged) :]
-            drawn_ids = dict.fromkeys(small_set.document_ids[row] for row in drawn)
-            assert sampled == [id_ for id_ in drawn_ids if id_ not in judged][: len(sampled)]
 
 
-@pytest.mark.parametrize("documents", [8, 9, 12, 30])
-@pytest.mark.parametrize("negatives", [0, 1, 5, 40])
-@pytest.mark.parametrize("epoch", range(3))
+def sampled_by_hand(world, query, judged, negatives, epoch):
+    """Of a row of hashes, which grows until it is long enough: each document that is new."""
+    documents, draws = len(world.document_ids), negatives + 8
+    stream = mix(hash_ids([query], "negatives 1") ^ mix(np.uint64(epoch)))
+    while True:
+        hashes = mix(stream + np.arange(max(draws, documents), dtype=np.uint64))
+        every = draws > 2 * documents  # a permutation, which has them all
+        rows = np.argsort(hashes[:documents]) if every else hashes[:draws] % np.uint64(documents)
+        ids = dict.fromkeys(world.document_ids[row] for row in rows)
+        found = [id_ for id_ in ids if id_ not in judged][:negatives]
+        if every or len(found) == negatives:
+            return found
+        draws *= 4
+
+
+@pytest.mark.parametrize("documents", [6, 9, 12, 30, 100])
+@pytest.mark.parametrize("negatives", [0, 1, 4, 5, 40])
+@pytest.mark.parametrize("epoch", range(2))
 def test_negatives_are_distinct_never_judged_and_as_many_as_asked(documents, negatives, epoch):
     world = random_set(5, documents, seed=epoch, split="train")
     judged = {}
@@ -214,3 +229,5 @@ def test_negatives_are_distinct_never_judged_and_as_many_as_asked(documents, neg
         others = [grade for document, grade in pairs if document not in judged[query]]
         left = len(world.document_ids) - len(judged[query])
         assert others == [0] * min(negatives, left)
+        sampled = sampled_by_hand(world, query, judged[query], negatives, epoch)
+        assert [document for document, _ in pairs[len(judged[query]) :]] == sampled

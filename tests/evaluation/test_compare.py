@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import json
 import math
 import re
@@ -66,8 +67,10 @@ def test_differences_by_hand():
     a, b = np.random.default_rng(1).uniform(size=(2, 40))
     (row,) = compare({"a": system(a), "b": system(b)}, metrics=["MAP"], seed=5, samples=3000)
     assert row.randomization_p == randomization_test(b, a, seed=5, samples=3000)
-    interval = bootstrap_interval(b - a, seed=5, samples=10_000)
-    assert (row.low, row.high) == interval
+    assert (row.low, row.high) == bootstrap_interval(b - a, seed=5, samples=10_000)
+    (row,) = compare({"a": system(a), "b": system(b)}, metrics=["MAP"])
+    assert row.randomization_p == randomization_test(b, a, seed=13, samples=100_000)
+    assert (row.low, row.high) == bootstrap_interval(b - a, seed=13, samples=10_000)
 
 
 def test_every_metric_and_system_once_against_any_baseline():
@@ -102,9 +105,9 @@ def test_rounding_of_float32_is_no_difference():
         ({"a": system([1])}, "", "RUN RUN ...: 1 given, but a comparison needs two. Give the run"),
         (SYSTEMS, "best", "--baseline=best: no run has this name. Give one of: base, good, bad."),
         (
-            {"a": system([1, 0]), "b": system([1, 0], ["q0", "q7"])},
+            {"a": system([1, 0]), "b": system([1, 0], ["q7", "q8"])},
             "",
-            "b: it is evaluated on other queries than a (2 differ, such as ['q1', 'q7']). Evaluate",
+            "b: it is evaluated on other queries than a (4 differ, such as ['q0', 'q1', 'q7']). Ev",
         ),
     ],
 )
@@ -155,7 +158,10 @@ def read(directory, *pairs):
     ("other", "queries"),
     [
         (FILES["qrels"].replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
-        (FILES["qrels"] + "q4 0 d1 2\nq5 0 d1 2\n", "2 queries such as ['q4', 'q5']"),
+        (
+            FILES["qrels"] + "".join(f"q{n} 0 d1 2\n" for n in (4, 5, 6, 7)),
+            "4 queries such as ['q4', 'q5', 'q6']",
+        ),
     ],
 )
 def test_runs_with_other_judgments_are_refused(files, other, queries):
@@ -337,7 +343,9 @@ def test_p_at_a_fixed_seed_is_the_same_on_every_machine():
     assert randomization_test(a, b, seed=13, samples=2000) == 65 / 2001
     assert randomization_test(a, b, seed=14, samples=2000) != 65 / 2001
     # The least p of samples is 1 of one more.
-    assert randomization_test(np.ones(40), np.zeros(40), seed=1, samples=3000) == 1 / 3001
+    for samples in (1, 3000):
+        found = randomization_test(np.ones(40), np.zeros(40), seed=1, samples=samples)
+        assert found == 1 / (samples + 1)
     # No sum is below one of 0, whatever block of samples it is in.
     a, b = np.tile([0, 1], 20), np.tile([1, 0], 20)
     assert randomization_test(a, b, seed=1, samples=3000) == 1
@@ -355,7 +363,8 @@ def test_holm_by_hand():
         ([], []),
         ([0.04], [0.04]),
         ([0.01, 0.04, 0.03], [3 * 0.01, 2 * 0.03, 2 * 0.03]),  # 0.04 may not pass 0.03
-        ([0.5, 0.6], [1, 1]),
+        ([0.6, 0.7], [1, 1]),
+        ([0, 0.5], [0, 0.5]),
         ([0.02, 0.02], [2 * 0.02, 2 * 0.02]),
     ):
         np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
@@ -376,7 +385,10 @@ def test_queries_undefined_in_both_systems_are_left_out():
     ("a", "b", "message"),
     [
         ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
-        ([0.1, math.inf], [0.1, 0.2], "must be finite"),
+        *(
+            (*pair, "must be finite")
+            for pair in itertools.permutations([[1, math.inf], [0.1, 0.2]])
+        ),
         ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
     ],
 )
@@ -389,8 +401,10 @@ def test_an_interval_is_about_the_normal_one_whatever_the_batch(monkeypatch):
     values = np.random.default_rng(1).beta(2, 5, size=800)
     half = 1.96 * values.std() / math.sqrt(len(values))
     low, high = expected = bootstrap_interval(values, seed=3, samples=4000)
-    assert low == pytest.approx(values.mean() - half, abs=0.1 * half)
-    assert high == pytest.approx(values.mean() + half, abs=0.1 * half)
+    assert low == pytest.approx(values.mean() - half, abs=0.05 * half)
+    assert high == pytest.approx(values.mean() + half, abs=0.05 * half)
+    drawn = np.random.default_rng(3).integers(0, len(values), (4000, len(values)))
+    assert expected == tuple(np.percentile(values[drawn].mean(axis=1), [2.5, 97.5]))
     assert bootstrap_interval(values, seed=4, samples=4000) != expected
     monkeypatch.setattr("tf_smoothclir.evaluation.compare._VALUES_PER_BATCH", 7 * len(values))
     assert bootstrap_interval(values, seed=3, samples=4000) == expected

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import image
 from matplotlib import pyplot as plt
+from sklearn import linear_model
 
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -217,14 +218,16 @@ def test_cut_points_by_hand(scores_by_grade, expected):
 
 
 def test_cut_points_beyond_all_scores_and_without_a_middle():
-    above = np.nextafter(np.float32(1), np.float32(2))
+    one, above, higher = (np.float32(1 + n * 2**-23) for n in range(3))  # neighbours in float32
     for scores_by_grade, grades in (
-        ([[1.0, above], []], [0, 0]),  # only the lowest grade occurs
-        ([[], [1.0, above]], [1, 1]),  # only the highest one
-        ([[1.0], [above]], [0, 1]),  # between neighbours in float32 there is no middle
+        ([[one, above], []], [0, 0]),  # only the lowest grade occurs
+        ([[], [one, above]], [1, 1]),  # only the highest one
+        ([[one], [above]], [0, 1]),  # between neighbours there is no middle: it is rounded down
+        ([[above], [higher]], [0, 1]),  # or up
     ):
         (found,) = best_cut_points(scores_by_grade)
-        assert predicted_grades(np.float32([1, above]), (found,)).numpy().tolist() == grades
+        scores = np.sort(np.concatenate(scores_by_grade))
+        assert predicted_grades(scores, (found,)).numpy().tolist() == grades
 
 
 @given(st.lists(st.lists(st.integers(-4, 4), max_size=6), min_size=2, max_size=4).filter(any))
@@ -255,6 +258,13 @@ def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():
     grades = sum((draws < 1 / (1 + np.exp(-2 * scores + bias))).astype(int) for bias in (1, 3))
     expected = [bias / 2 for bias in (1, 3)]  # where 2 score - bias is 0
     assert probable_cut_points(scores, grades, 3) == pytest.approx(expected, abs=0.03)
+    # Of few hits, by the regression of another library, whose penalty is the same.
+    few, grades = 20 + 5 * scores[:200], grades[:200]
+    standard = ((few - few.mean()) / few.std())[:, np.newaxis]
+    for grade, found in enumerate(probable_cut_points(few, grades, 3), 1):
+        model = linear_model.LogisticRegression(C=1.0, tol=1e-8).fit(standard, grades >= grade)
+        even = few.mean() - few.std() * model.intercept_ / model.coef_[0]
+        assert found == pytest.approx(even.item(), abs=1e-3)
 
 
 @pytest.mark.parametrize(

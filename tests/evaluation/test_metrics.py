@@ -15,6 +15,7 @@ from tf_smoothclir.evaluation.metrics import (
     counts,
     grade_metrics,
     mean_metrics,
+    named_measures,
     per_query_metrics,
     ranked_grades,
 )
@@ -53,16 +54,20 @@ def test_agrees_with_the_oracle_on_ragged_lists_with_ties(num_grades, data):
             assert found[name][i] == same(value), name
 
 
-def test_a_document_at_rank_11_is_not_among_ten():
-    ranked_10, ranked_11 = ([0] * rank + [2] for rank in (9, 10))
-    ideal = np.array([[2, 0]])
-    for row, expected in ((ranked_10, 1 / 10), (ranked_11, 0)):
-        assert collection_metrics(np.array([row]), ideal, 2)["MRR@10"] == [expected]
+@pytest.mark.parametrize(
+    ("name", "last", "expected"),
+    [("MRR@10", 10, 1 / 10), ("Recall@1", 1, 1), ("Recall@10", 10, 1), ("Recall@100", 100, 1)],
+)
+def test_a_document_behind_the_last_rank_that_counts_is_not_found(name, last, expected):
+    for rank, value in ((last, expected), (last + 1, 0)):
+        ranked = np.array([[0] * (rank - 1) + [2]])
+        assert collection_metrics(ranked, np.array([[2, 0]]), 2)[name] == [value]
 
 
 def test_minus_zero_ties_with_zero_and_nan_is_an_error():
     rest = np.array([0, 2]), np.array([0, 2]), [1, 0]
     np.testing.assert_array_equal(ranked_grades(np.float32([0.0, -0.0]), *rest), [[2, 0]])
+    assert ranked_grades(*np.zeros((2, 0), np.int32), np.zeros(1, int), []).shape == (0, 0)
     with pytest.raises(InputError, match="scores: 1 of 2 are NaN"):
         ranked_grades(np.float32([math.nan, -1.0]), *rest)
 
@@ -105,3 +110,16 @@ def test_how_well_grades_are_predicted(confusion, accuracy, macro, kappa):
         "macro_accuracy": pytest.approx(macro),
         "quadratic_kappa": pytest.approx(kappa),
     }
+
+
+def test_measures_by_name_of_queries_without_an_answer_or_a_relevant_document():
+    qrels = {"first": {"a": 2, "b": 0}, "second": {"a": 1, "b": 0}, "unanswered": {"a": 1}}
+    qrels |= {"nothing relevant": {"a": 0}, "unjudged": {}}
+    run = {"first": {"a": 2.0, "b": 1.0}, "second": {"a": 1.0, "b": 2.0}, "other": {"a": 1.0}}
+    names = {"ours": "RR", "of mates": "RR(rel=2)"}
+    found = named_measures(names, run, qrels, list(qrels))
+    np.testing.assert_array_equal(found["ours"], [1, 1 / 2, 0, math.nan, math.nan])
+    np.testing.assert_array_equal(found["of mates"], [1, *[math.nan] * 4])
+    (found,) = named_measures({"ours": "RR"}, run, qrels, ["unjudged"]).values()
+    np.testing.assert_array_equal(found, [math.nan])
+    assert named_measures({}, run, qrels, list(qrels)) == {}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -108,6 +109,10 @@ def test_ranks_are_fused_whatever_the_scores(share):
     assert fusion.by_ranks
     assert fusion.of_pairs == Fusion(share, 5.5, 0.09)  # pairs are scored by the sum
     assert not fusion.of_pairs.by_ranks
+    assert str(fusion.of_pairs) == f"vectors have {share:.0%} of the score, feedback 0"
+    of_three = dataclasses.replace(fusion.with_share("encoder", 0.5), feedback=2.5)
+    parts = f"vectors have {share / 2:.0%} of the score, the encoder 50%, by reciprocal ranks"
+    assert str(of_three) == f"{parts}, feedback 2.5"
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -158,7 +163,9 @@ def knowing(texts, number, grades):
 )
 def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     rows = rows_of(knowing(texts, 0, lexical), knowing(texts, 1, dense) / 100)
+    begin = time.monotonic()
     fusion = learn_fusion(texts, rows)
+    assert 0 < fusion.seconds < time.monotonic() - begin + 0.001  # which is rounded
     assert fusion.share in shares
     for early in (True, False):
         assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == (0.0 not in shares)
@@ -188,14 +195,35 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
     towers = knowing(texts, 1, {2: 9}) if towers_know else encoder
     rows = rows_of(knowing(texts, 0, {}), towers, encoder)
     others = learn_fusion(texts, {part: rows[part] for part in ("lexical", "encoder")})
-    assert may_count(texts, rows, others) == towers_know
-    assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0))
+    assert may_count(texts, rows, others, early=False) == towers_know
+    assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early=False)
     assert len(learn_fusion(texts, rows).parts - {"lexical"}) == 1 + towers_know
-    # Early, it is enough that they rank nearly as well alone.
-    equal = Fusion(0.0, 1.0, 1.0), rows_of(towers, towers)
-    assert [may_count(texts, equal[1], equal[0], early) for early in (True, False)] == [True, False]
     extended = _Learner(texts, rows)._extended([Fusion(0.5, 1.0, 1.0)], FORMULAS)
     assert {fusion.formula for fusion in extended} == {SUM}  # two parts keep their formula
+
+
+@pytest.mark.parametrize(
+    ("gain", "alone", "early", "expected"),
+    [
+        (0.1, 0.1, False, True),
+        (0.001, 0.1, False, False),  # not worth their time
+        ([1.0, -0.9] * 10, 0.1, False, False),  # 0.05 on average with a standard error of 0.2
+        (0.001, 0.1, True, True),
+        (0.0, 0.1, True, False),
+        (0.0, 0.39, True, True),  # nearly as good alone as the others, which have 0.5
+    ],
+)
+def test_towers_count_if_they_add_what_is_worth_it(
+    texts, monkeypatch, gain, alone, early, expected
+):
+    others = np.full((QUERIES, 3), 0.5)
+    measured = [others, others + np.resize(gain, QUERIES)[:, np.newaxis]]
+    monkeypatch.setattr(
+        Validation, "of_variants", lambda self, variants: [0.5, 0.5, 0, 0, 0, alone]
+    )
+    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
+    rows = rows_of(*np.ones((2, QUERIES, 30), np.float32))
+    assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == expected
 
 
 @pytest.mark.parametrize("formulas", [None, [SUM], [RECIPROCAL_RANK]])

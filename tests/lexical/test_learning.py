@@ -1,7 +1,9 @@
 """Learning a lexical model, the number that chooses, and queries made of documents."""
 
+import collections
 import copy
 import dataclasses
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +22,7 @@ from tf_smoothclir.lexical import learning, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.learning import (
+    DICTIONARY_SHARES,
     FEEDBACK_WEIGHTS,
     LENGTH_POWERS,
     LexicalTexts,
@@ -40,7 +43,7 @@ from tf_smoothclir.lexical.pseudo_queries import (
     with_pseudo_queries,
     write_pseudo_queries,
 )
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.protocols import scorer
 from tf_smoothclir.protocols.scorer import RowRetriever
@@ -70,7 +73,9 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
     retrieval_set = texts.retrieval_set
     (ranking,) = texts.retriever(model).rank(retrieval_set.queries_in("test"), 10)
     assert (ranking.grades(retrieval_set) == 2).any(axis=1).all()
+    begin = time.monotonic()
     again = learn_lexical_model(texts, seed=13)
+    assert 0 < again.seconds < time.monotonic() - begin + 0.001  # which is rounded
     assert again.feedback == model.feedback
     np.testing.assert_array_equal(again.weights, model.weights)
     np.testing.assert_array_equal(again.table.toarray(), model.table.toarray())
@@ -104,8 +109,26 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
+    pairs = training_pairs.TrainingPairs
+    table, asked = pairs.whole_table_and_evidence, []
+    monkeypatch.setattr(
+        pairs, "whole_table_and_evidence", lambda *key: asked.append(key[1:]) or table(*key)
+    )
     model = learn_lexical_model(texts, seed=13)
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
+    assert asked[0] == (FLAT, 0)  # all are measured by one table
+
+
+@pytest.mark.parametrize(("several", "is_judged"), [(True, True), (False, False)])
+def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
+    learner = _Learner.__new__(_Learner)  # which has learned no table to measure a profile by
+    source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
+    learner._texts = SimpleNamespace(retrieval_set=source)
+    learner._documents = SimpleNamespace(has_several_passages=several)
+    assert learner._best_profile() == FLAT
+
+
+FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
 
 
 @pytest.mark.parametrize(
@@ -114,22 +137,26 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
         ([0.1, 0.2], LOWER_GRADES[1]),
         ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
         ([0.0, 0.2], 0.0),
+        ([FALLS, 0.0], LOWER_GRADES[0]),
     ],
 )
 def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
     monkeypatch.setattr(
-        _Learner, "_measured", lambda self, profile, weight: np.full((4, 3), 0.5 + found[weight])
+        _Learner, "_measured", lambda *key: 0.5 + np.broadcast_to(found[key[-1]], (4, 3))
     )
-    assert _Learner(texts, 13, None).model().lower_grades == chosen
+    model = _Learner(texts, 13, None).model()
+    assert model.lower_grades == chosen
+    assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
+    assert not model.weights[1:].any()
 
 
 @pytest.mark.parametrize(
     ("gains", "chosen"),
     [
         ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
-        ({0: (0.1, 0.1, 0.1), 1: (0.1, 0.1, 0.1)}, 1),  # no more than is better
-        ({0: [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]}, 0),  # one metric falls, within chance
+        ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
+        ({0: FALLS}, 0),
         ({0: (0.0, 0.0, 0.0)}, 0),
     ],
 )
@@ -137,15 +164,32 @@ def test_titles_weigh_more_while_that_is_better_and_no_metric_falls(
     texts, monkeypatch, gains, chosen
 ):
     found = {profile_weight: gains.get(n) for n, profile_weight in enumerate(TITLE_WEIGHTS)}
-    monkeypatch.setattr(
-        _Learner,
-        "_measured",
-        lambda self, profile, _: 0.5 + np.broadcast_to(found.get(profile.title, 0), (4, 3)),
-    )
+
+    def measured(self, profile, lower_grades):
+        assert not lower_grades
+        return 0.5 + np.broadcast_to(found.get(profile.title, 0), (4, 3))
+
+    monkeypatch.setattr(_Learner, "_measured", measured)
     learner = _Learner(texts, 13, None)
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
     assert learner._best_title_weight(FLAT).title == (FLAT.title, *TITLE_WEIGHTS)[chosen]
+    # Nor is there a choice without titles, or by sentences.
+    sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
+    for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
+        learner._texts = others
+        assert learner._best_title_weight(FLAT) == FLAT
+
+
+@pytest.mark.parametrize("best", [0, 3, 7])
+def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
+    learner, table = _Learner.__new__(_Learner), table_of(np.eye(2))
+    learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
+    qualities = iter([0.5 + 0.1 * (place == best) for place in range(len(DICTIONARY_SHARES))])
+    learner._validation = lambda rows: next(qualities)
+    monkeypatch.setattr(_Learner, "_learned", lambda self, profile: (table, None))
+    monkeypatch.setattr(_Learner, "_scored_by", lambda *_: None)
+    assert learner._best_dictionary_share(FLAT) == DICTIONARY_SHARES[best]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +222,7 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
 
 
 @pytest.mark.parametrize(("is_judged", "lengths"), [(True, (300, 100)), (False, (300,))])
-def test_sentences_choose_nothing_by_documents(texts, monkeypatch, is_judged, lengths):
+def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_judged, lengths):
     tried = []
     monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
     monkeypatch.setattr(_Learner, "_choose_passages", lambda self, given: tried.append(given))
@@ -187,6 +231,10 @@ def test_sentences_choose_nothing_by_documents(texts, monkeypatch, is_judged, le
     )
     learn_lexical_model(texts, seed=13, passage_words=(300, 100))
     assert tried == [lengths, 1][: 1 + is_judged]
+    for own, expected in ((0, 300), (50, 50)):  # a model that has chosen keeps its passages
+        chosen = dataclasses.replace(model, passage_words=own)
+        _Learner(texts, 13, None, passage_words=(300, 100), initial=chosen)
+        assert tried.pop() == (expected,)
 
 
 def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
@@ -198,7 +246,7 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     texts.documents = dataclasses.replace(joined, offsets=joined.offsets[::3])
     learner = _Learner(texts, 13, None, passage_words=(60, 30))
     found, pairs = learner._documents.passages, learner._documents.pairs
-    documents, chosen = pairs.mates[1], pairs._mate_rows
+    documents, chosen = pairs.mates.documents, pairs._mate_rows
     assert (np.searchsorted(found.firsts, chosen, side="right") - 1 == documents).all()
     middle = found.starts[chosen] + np.diff(found.offsets)[chosen] / 2
     begins, ends = (joined.offsets[place::3] - joined.offsets[:-1:3] for place in (1, 2))
@@ -207,7 +255,7 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
 
 
 @pytest.mark.parametrize("best_feedback", range(len(FEEDBACK_WEIGHTS)))
-@pytest.mark.parametrize("power", [0.0, -0.05, -0.15])
+@pytest.mark.parametrize("power", [0.0, -0.075, -0.15])
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
     best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
@@ -250,14 +298,15 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     """Hazard: a table knows the words of the queries that it was learned from too well."""
     learner, seen, weighed = _Learner(texts, 13, None), [], []
     tables = learner._documents.pairs.tables
+    most = max(collections.Counter(texts.retrieval_set.query_rows.tolist()).values())
 
     def learned_from(profile, lower_grades, parts):
         seen.extend(set(queries.tolist()) for queries in parts)
         return tables(profile, lower_grades, parts)
 
     def weighed_by(texts, mates, postings, number):
-        weighed.append(set(mates[0].tolist()))
-        assert number > 1  # documents that compete with each mate
+        weighed.append(set(mates.queries.tolist()))
+        assert number == len(texts.retrieval_set.document_ids) - most  # all that nobody judged
         return hard_candidates(texts, mates, postings, number)
 
     monkeypatch.setattr(learner._documents.pairs, "tables", learned_from)
@@ -271,7 +320,7 @@ def test_words_are_weighed_by_queries_that_their_table_has_not_seen(texts, model
     assert set.union(*weighed) == set(texts.retrieval_set.queries_in("train").tolist())
     training = texts.retrieval_set.queries_in("train")
     other = np.setdiff1d(np.arange(len(texts.retrieval_set.document_ids)), training)
-    learner._mates = training[:1], other[:1]  # one fold has a mate
+    learner._mates = Pairs(training[:1], other[:1])  # one fold has a mate
     weighed.clear()
     learner.word_weights(model)
     assert [training[0] in rows for rows in weighed] == [True]

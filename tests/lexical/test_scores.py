@@ -420,12 +420,12 @@ def test_feedback_by_hand(monkeypatch):
     found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(scores)
     assert found == pytest.approx(np.array([[9 + 10 * 1, 10 * 0.6, 0, 10 * 0.8]]))
     assert scores.tolist() == [[9, 0, 0, 0]]  # those that are given stay as they are
-    # First documents count by their scores: shares 3/4 and 1/4.
-    scores = np.array([[1 + np.log(3), 1, -9, -9]], np.float32)
-    found = Feedback.of(sp.csr_array(VECTORS), 1.0, depth=2).added_to(scores)
+    # First documents count by their scores: shares 3/4, 1/4, and exp(-199) of what is far below.
+    scores = np.array([[200 + np.log(3), 200, 1, -9]], np.float32)
+    found = Feedback.of(sp.csr_array(VECTORS), 1.0, depth=3).added_to(scores)
     similar = VECTORS @ (3 / 4 * VECTORS[0] + 1 / 4 * VECTORS[1])
-    assert found[0, 2:] == pytest.approx(scores[0, 2:] + similar[2:])
-    assert found[0, :2] == pytest.approx(scores[0, :2] + max(similar[:2]))
+    assert found[0, 3] == pytest.approx(-9 + similar[3])
+    assert found[0, :3] == pytest.approx(scores[0, :3] + max(similar[:3]))
     # Of two words, the heavier one counts.
     monkeypatch.setattr("tf_smoothclir.lexical.feedback.TERMS", 1)
     found = Feedback.of(sp.csr_array(VECTORS), 10.0, depth=1).added_to(np.float32([[0, 9, 0, 0]]))
@@ -440,7 +440,16 @@ def test_some_documents_get_the_numbers_of_all_and_few_terms_bound_them():
     similarity = feedback.similarity(documents, random.random(80, np.float32))
     similarity.add_to(expected)
     np.testing.assert_array_equal(similarity.of(documents), expected)
-    assert (similarity.at_most() >= expected).all()
+    bounds = similarity.at_most(8)
+    assert (bounds >= expected).all()
+    others = np.linalg.norm(np.sort(similarity.weights)[:-8])  # of all but the heaviest terms
+    assert (bounds <= expected + others + 1e-4).all()
+    # A document of nothing else has all that others may add.
+    vectors = np.float32([[0.8, 0.48, 0.36], [0, 0.8, 0.6]])
+    similarity = Feedback.of(sp.csr_array(vectors), 1.0, depth=1).similarity(
+        np.array([0]), np.ones(1)
+    )
+    assert 0.6 < similarity.at_most(1)[1] == pytest.approx(np.hypot(0.48, 0.36), abs=1e-4)
 
 
 def test_only_a_score_above_zero_begins_a_ranking_and_equal_scores_stay_equal():

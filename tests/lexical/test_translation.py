@@ -188,6 +188,8 @@ def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vecto
     found = background(counts([2, 2, 3], size=5))
     # 2.1 + 1.1 of words that occur, and room of 0.1 for each of these two.
     assert found == pytest.approx(np.array([0.1, 0.1, 2.1, 1.1, 0.1]) / (3.2 + 0.2))
+    assert background(counts([2], size=3)) == pytest.approx(np.array([0.1, 0.1, 1.1]) / (1.1 + 0.1))
+    assert background(counts([], size=2)) == pytest.approx([1, 1])  # room of one word
 
 
 @pytest.mark.parametrize("settings", [PsqSettings(), PsqSettings(alpha=0.5, beta=0.0)])

@@ -133,10 +133,13 @@ def test_lists_are_weighted_and_padding_is_not_counted(name):
         found = LOSSES[name]()(labels, scores, weights).numpy()
         assert found == pytest.approx((3 * each[0] + 0.5 * each[1]) / 2)
     assert LOSSES[name](reduction="sum")(labels, scores).numpy() == pytest.approx(sum(each))
+    for some, number in ((labels, 2), ([[0, 0], [-1, 0], [-1, -1]], 2)):
+        assert LOSSES[name]().num_terms(tf.constant(some)) == number
 
 
 @pytest.mark.parametrize(
-    "weights", [2.0, [2.0, 3.0], [[2.0], [3.0]], [[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]]
+    "weights",
+    [2.0, [2, 3.0], [[2], [3.0]], [[2, 2, 2], [3, 3, 3.0]], [[[2], [2], [2]], [[3], [3], [3.0]]]],
 )
 def test_weights_of_each_shape_apply_to_leading_axes(weights):
     labels, scores = [[0, 0, 0], [2, 2, 2]], np.float64([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]])
@@ -164,8 +167,13 @@ def test_shapes_known_only_at_run_time_do_not_broadcast(name):
         with pytest.raises(tf.errors.InvalidArgumentError):
             run(tf.ones(labels), tf.zeros([1, 3]), tf.ones(weights))
     of_rows = tf.function(EACH, input_signature=[any_matrix, any_matrix, tf.TensorSpec(None)])
-    found = of_rows(tf.zeros([2, 2]), tf.fill([2, 2], 0.9), tf.constant([1.0, 2.0]))
-    np.testing.assert_allclose(found, [[0.49, 0.49], [0.98, 0.98]], rtol=1e-6)
+    for weights in ([1.0, 2.0], [[1.0], [2.0]], [[1.0, 1.0], [2.0, 2.0]]):
+        found = of_rows(tf.zeros([2, 2]), tf.fill([2, 2], 0.9), tf.constant(weights))
+        np.testing.assert_allclose(found, [[0.49, 0.49], [0.98, 0.98]], rtol=1e-6)
+    of_any = tf.function(EACH, input_signature=[tf.TensorSpec(None), any_matrix])
+    np.testing.assert_allclose(
+        of_any(tf.zeros([2, 1, 1]), [[0.9], [0.1]]), [[0.49], [0]], rtol=1e-6
+    )
 
 
 MATRIX = (2, 3)

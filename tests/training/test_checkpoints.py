@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -62,6 +62,18 @@ def shift(model, by=1):
 def assert_equal(found, expected):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_progress_counts_steps_and_begins_each_epoch_anew():
+    progress = Progress()
+    assert astuple(progress) == (0, 0, 0, 0, {"loss": 0}, 0, 0, 0, [])
+    for loss, pairs, terms in ((0.5, 4, 2), (2.0, 6, 6)):
+        progress.count_step([("loss", loss), ("other", 2 * loss)], pairs, terms)
+    assert (progress.step, progress.epoch_pairs, progress.epoch_terms) == (2, 4 + 6, 2 + 6)
+    mean = (0.5 * 2 + 2.0 * 6) / 8
+    assert progress.mean_losses() == {"loss": mean, "other": 2 * mean}
+    progress.begin_epoch(1)
+    assert progress == Progress(epoch=1, pairs=4 + 6)
 
 
 @pytest.mark.parametrize("optimizer", ["lazy_adam", "adam", "rmsprop", "row_rmsprop"])

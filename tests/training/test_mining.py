@@ -9,7 +9,7 @@ from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training import batches
-from tf_smoothclir.training.batches import HardNegatives
+from tf_smoothclir.training.batches import HardNegatives, SampledBatches
 from tf_smoothclir.two_tower import scorer as scorer_module
 
 QUERIES, DOCUMENTS = 30, 50
@@ -82,3 +82,31 @@ def test_mined_documents_come_last_in_the_lists_of_their_queries(world):
     larger = world.with_training_queries(np.array([7]))
     found = miner.added_to(candidate_lists(larger, "train", negatives=0, seed=1))
     assert found.document_rows[found.offsets[1:] - 1].tolist() == [*unjudged, 7]
+
+
+@pytest.mark.parametrize(
+    ("changes", "negatives", "epochs"),
+    [
+        ({}, 3, (0, 0)),
+        ({"fresh_negatives": True}, 3, (0, 1)),
+        ({"train_negatives": 0}, 0, (0, 0)),
+        ({"train_negatives": 2, "hard_negatives": 1}, 2, (0, 0)),
+    ],
+)
+def test_an_epoch_trains_on_its_candidate_lists(tokenized_set, changes, negatives, epochs):
+    settings = TrainingSettings(negatives=3, seed=5, **changes)
+    data = tokenized_set.retrieval_set
+    batches = SampledBatches(tokenized_set, settings, mined=data, both_at_once=False)
+    mined = []
+    for number, of_lists in enumerate(epochs):
+        epoch = batches.epoch(number)
+        lists = candidate_lists(data, "train", negatives=negatives, seed=5, epoch=of_lists)
+        pairs = zip(lists.pair_query_rows, lists.document_rows, lists.grades)
+        expected = [(data.query_ids[q], data.document_ids[d], int(grade)) for q, d, grade in pairs]
+        expected += [(data.query_ids[q], data.document_ids[d], 0) for q, d in enumerate(mined)]
+        rows = [row for step in range(epoch.steps) for row in epoch.rows(step)]
+        assert sorted(rows) == sorted(expected)
+        if settings.hard_negatives:  # the first document of those that are not in a list
+            there = [lists.document_rows[lists.pair_query_rows == query] for query in range(3)]
+            mined = [min({*range(len(data.document_ids))} - {*own}) for own in there]
+            batches.variables["hard_negatives"].assign([[document] for document in mined])

@@ -240,6 +240,8 @@ def test_what_keras_calls_with_a_batch_returns_the_same_before_and_after_fit():
         assert model.train_on_batch(*pairs) == pytest.approx(first)
         assert model.test_on_batch(*pairs) == pytest.approx(first)
     assert model.predict_on_batch(pairs[0]).shape == (2,)
+    for one in (["a"], np.array(["a"]), np.array(["a"], object)):
+        assert model.predict_on_batch({"query": one, "document": one}).shape == (1,)
     expected = float(SOSL([2, 0], model.predict_on_batch(pairs[0]), [3.0, 0.5]))
     for call in (model.evaluate, model.test_on_batch):
         model.reset_metrics()

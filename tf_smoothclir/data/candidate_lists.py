@@ -34,7 +34,7 @@ def candidate_lists(
     queries = retrieval_set.queries_in(split)
     begin = np.searchsorted(retrieval_set.query_rows, queries)
     end = np.searchsorted(retrieval_set.query_rows, queries, side="right")
-    judged = np.concatenate([np.arange(b, e) for b, e in zip(begin, end)] or [np.zeros(0, int)])
+    judged = np.concatenate([np.arange(b, e) for b, e in zip(begin, end)])
     sampled_list, sampled_document = _sample(retrieval_set, queries, negatives, seed, epoch)
 
     own_list = np.repeat(np.arange(len(queries)), end - begin)

@@ -166,7 +166,7 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
         missing = query_ids[missing[0]]
         reason = f"query {missing!r} has no split"
         remedy = "Give every query a split, or remove the file for a seeded 3:1:1 split"
-        raise input_error(source.place("splits", 0).rsplit(":", 1)[0], reason, remedy)
+        raise input_error(source.place("splits", 0).rpartition(":")[0], reason, remedy)
     return splits
 
 

@@ -88,5 +88,5 @@ def _between(values: np.ndarray, place: int) -> float:
     below = values[place - 1]
     if place == len(values):
         return float(below)
-    middle = below + (values[place] - below) / 2
+    middle = np.float32(below + (values[place] - below) / 2)
     return float(below if middle >= values[place] else middle)

@@ -32,6 +32,7 @@ from tf_smoothclir.utils.progress import progress_bar
 _EQUAL_WITHIN = 1e-6
 SAMPLES = 100_000
 RESAMPLES = 10_000
+FEW_RESAMPLES = 1000  # of a report, which has an interval for each metric
 _ROUNDING = 1e-6  # scores come from float32 metrics; sums that differ by less are equal
 _SAMPLES_PER_BLOCK = 512
 _VALUES_PER_BATCH = 1 << 22
@@ -228,7 +229,7 @@ def randomization_test(a: np.ndarray, b: np.ndarray, *, seed: int, samples: int 
     values = values[values != 0]
     least_extreme = abs(values.sum()) - _ROUNDING * np.abs(values).sum()
     if len(values) <= math.log2(samples):
-        sums = np.zeros(1)
+        sums = np.array([0.0])
         for value in values:
             sums = np.concatenate([sums + value, sums - value])
         return float(np.mean(np.abs(sums) >= least_extreme))
@@ -249,14 +250,14 @@ def _random_sums(values: np.ndarray, rows: int, generator: np.random.Generator) 
 
 
 def bootstrap_interval(
-    values: np.ndarray, *, seed: int, samples: int = 1000
+    values: np.ndarray, *, seed: int, samples: int = FEW_RESAMPLES
 ) -> tuple[float, float]:
     """The 95% percentile bootstrap interval of the mean of `[queries]` (Efron 1979)."""
     values = values[np.isfinite(values)]
     if not len(values):
         return 0.0, 0.0
     generator, means = np.random.default_rng(seed), []
-    step = max(1, _VALUES_PER_BATCH // len(values))
+    step = math.ceil(_VALUES_PER_BATCH / len(values))
     for begin in range(0, samples, step):
         shape = min(step, samples - begin), len(values)
         means.append(values[generator.integers(0, len(values), shape)].mean(axis=1))

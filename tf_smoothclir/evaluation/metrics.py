@@ -60,7 +60,7 @@ def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.
     """`[lists]` float32: "ndcg", "average_precision" or "reciprocal_rank" of `ranked_grades`."""
     if not ranked.size:  # keras-rs fails on it
         return np.zeros(len(ranked), np.float32)
-    order = -np.arange(ranked.shape[1], dtype=np.float32) + np.zeros((len(ranked), 1), np.float32)
+    order = np.tile(-np.arange(ranked.shape[1], dtype=np.float32), (len(ranked), 1))
     return np.asarray(list_metric(name, ranked.astype(np.float32), order, topn))
 
 
@@ -104,7 +104,7 @@ def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str
 
 def grades_by_query(queries: np.ndarray, grades: np.ndarray, num_queries: int) -> np.ndarray:
     """`[number, most]` int32: the grades of judgments by query, the highest first, then zeros."""
-    grouped = np.zeros((num_queries, np.bincount(queries, minlength=1).max()), np.int32)
+    grouped = np.zeros((num_queries, np.bincount(queries, minlength=num_queries).max()), np.int32)
     order = np.lexsort((-grades, queries))
     of_query = queries[order]
     grouped[of_query, np.arange(len(of_query)) - np.searchsorted(of_query, of_query)] = grades[
@@ -192,7 +192,7 @@ def named_measures(
         measure = _parsed(theirs)
         ours[measure].append(name)
         values[name] = np.where(best < measure.params.get("rel", 1), np.nan, 0.0)
-    if not names or not best.any():
+    if not names:  # ir_measures fails without any
         return values
     places = {query: place for place, query in enumerate(query_ids)}
     judged = {query: dict(qrels[query]) for query in query_ids if qrels[query]}

@@ -49,7 +49,7 @@ def learn_fusion(
 
 
 def may_count(
-    texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion, early: bool = False
+    texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion, early: bool
 ) -> bool:
     """Whether towers that are still trained add enough to a fusion of all others to go on.
 
@@ -119,7 +119,7 @@ class _Learner:
 
     def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
         """Fusions with the weight of feedback that is best for each."""
-        feedback = self._texts.feedback(1.0)
+        feedback = self._texts.feedback()
         qualities = self._sample.of_variants(
             lambda query_rows: (
                 variant

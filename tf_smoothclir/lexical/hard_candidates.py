@@ -7,18 +7,18 @@ import numpy as np
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.lexical.postings import Postings, highest
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.training_pairs import Pairs
 from tf_smoothclir.protocols.scorer import query_chunks
 
 
 def hard_candidates(
-    texts: LexicalTexts, mates: tuple[np.ndarray, np.ndarray], postings: Postings, number: int
+    texts: LexicalTexts, mates: Pairs, postings: Postings, number: int
 ) -> np.ndarray:
     """Returns `[pairs, 1 + number]` rows of impacts, of each document the best passage.
 
     The first one is of the mate, the others are of the best documents that nobody judged.
 
     Args:
-        mates: `[pairs]` rows of queries, and of their documents.
         postings: Impacts of documents or passages.
     """
     queries, documents = mates

@@ -53,7 +53,6 @@ class Alignments:
         """
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         order = np.argsort(queries.indices, kind="stable")
-        order = order[np.diff(documents.indptr)[pairs[order]] > 0]  # no empty document
         pairs, words = pairs[order], queries.indices[order]
         places, ends = _places(documents, pairs)
         shape = documents.shape[1], queries.shape[1]
@@ -101,7 +100,7 @@ class Alignments:
             expected *= table
             totals = [np.bincount(places, column, self.shape[0]) for column in expected.T]
             totals = np.stack(totals, axis=1).astype(np.float32)
-            scale = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+            scale = np.reciprocal(totals, out=np.zeros_like(totals), where=totals > 0)
             # These arrays are the largest, so no more of them are made.
             np.take(scale, places, axis=0, out=table, mode="clip")
             table *= expected

@@ -23,7 +23,7 @@ from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.lexical.training_pairs import LOWER_GRADES
+from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.protocols.scorer import ScoreRows
@@ -59,8 +59,7 @@ def learn_lexical_model(
     begin = time.monotonic()
     learner = _Learner(texts, seed, dictionary, psq, passage_words, initial)
     model = learner.model()
-    seconds, entries = time.monotonic() - begin, model.table.nnz
-    logging.info("Translation table: %d entries, %s (%.1f s)", entries, model.fields[0], seconds)
+    logging.info("Translation table: %d entries, %s", model.table.nnz, model.fields[0])
     model = dataclasses.replace(model, weights=learner.word_weights(model))
     if texts.retrieval_set.source.is_judged and not learner.keeps_choices:
         # Sentences say nothing of documents.
@@ -106,7 +105,7 @@ class _Learner:
         self._seed = seed
         self._documents = ScoredDocuments(texts, psq)
         pairs = self._documents.pairs
-        learnable = bool(len(pairs.mates[0]))
+        learnable = bool(len(pairs.mates.queries))
         if not learnable and dictionary is None:
             raise input_error(
                 texts.retrieval_set.source.name,
@@ -132,7 +131,7 @@ class _Learner:
         if passage_words:
             can_choose = learnable and texts.retrieval_set.source.is_judged
             if self.keeps_choices:
-                can_choose, passage_words = False, (initial.passage_words or passage_words[0],)
+                passage_words = (initial.passage_words or passage_words[0],)
             self._choose_passages(passage_words if can_choose else passage_words[:1])
 
     @property
@@ -217,7 +216,7 @@ class _Learner:
         No metric may fall: names of books find related verses, and lose the verse that is meant.
         """
         has_titles = self._texts.documents.starts is not None
-        can_choose = len(self._mates[0]) and self._texts.retrieval_set.source.is_judged
+        can_choose = len(self._mates.queries) and self._texts.retrieval_set.source.is_judged
         if not has_titles or not can_choose:
             return profile
         heavier = [(dataclasses.replace(profile, title=one), 0.0) for one in TITLE_WEIGHTS]
@@ -225,7 +224,7 @@ class _Learner:
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
         """Weight of pairs of lower grades: more while that is better beyond chance."""
-        can_choose = len(self._mates[0]) and len(self._documents.pairs.lower[0])
+        can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
         return self._last_better([(profile, weight) for weight in weights], may_fall=True)[1]
 
@@ -251,7 +250,7 @@ class _Learner:
 
     def _best_dictionary_share(self, profile: PositionProfile) -> float:
         """The share of the dictionary in the table that ranks best."""
-        if self._dictionary is None or not len(self._mates[0]):
+        if self._dictionary is None or not len(self._mates.queries):
             return self._dictionary_share
         (learned, _), qualities = self._learned(profile), []
         for share in DICTIONARY_SHARES:
@@ -273,7 +272,7 @@ class _Learner:
 
     def word_weights(self, model: LexicalModel) -> np.ndarray:
         """Learns weights from queries whose table has not seen them; without pairs, keeps them."""
-        if not len(self._mates[0]):
+        if not len(self._mates.queries):
             return model.weights
         former = {}
         if self.keeps_choices:
@@ -290,7 +289,7 @@ class _Learner:
         candidates = max(0, min(_CANDIDATES, unjudged))
         parts = [self._training[chosen & (fold == fold_number)] for fold_number in range(_FOLDS)]
         # A fold of a very small set may have no mates.
-        used = [n for n, rows in enumerate(parts) if np.isin(self._mates[0], rows).any()]
+        used = [n for n, rows in enumerate(parts) if np.isin(self._mates.queries, rows).any()]
         others = [self._training[fold != fold_number] for fold_number in used]
         tables = self._documents.pairs.tables(model.fields[0], self._lower_grades, others)
         tables = [self._mixed(pruned(learned), evidence)[0] for learned, evidence in tables]
@@ -299,11 +298,11 @@ class _Learner:
         for fold_number, table in zip(used, tables):
             rows = parts[fold_number]
             impacts = self._field_impacts(model.fields, table, rows)
-            of_fold = np.isin(self._mates[0], rows)
-            mates = self._mates[0][of_fold], self._mates[1][of_fold]
+            of_fold = np.isin(self._mates.queries, rows)
+            mates = Pairs(self._mates.queries[of_fold], self._mates.documents[of_fold])
             postings = Postings.of(impacts[0], self._documents.passages.firsts)
             passages = hard_candidates(self._texts, mates, postings, candidates)
-            queries.append(self._texts.queries[mates[0]])
+            queries.append(self._texts.queries[mates.queries])
             for field, of_field in zip(features, impacts):
                 field.append(candidate_features(queries[-1], of_field, passages))
         asked = sp.csr_array(sp.vstack(queries, format="csr"))
@@ -330,7 +329,7 @@ class _Learner:
         chosen = 0
         while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
             chosen += 1
-        feedback = self._texts.feedback(1)
+        feedback = self._texts.feedback()
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors[chosen])
         )

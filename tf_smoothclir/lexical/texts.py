@@ -80,7 +80,7 @@ class LexicalTexts:
         """Feedback of weight 1."""
         return Feedback.of(tf_idf(self.documents.matrix()), 1.0, self.retrieval_set.tie_order)
 
-    def feedback(self, weight: float) -> Feedback:
+    def feedback(self, weight: float = 1.0) -> Feedback:
         """Feedback of a weight over the documents of the set."""
         return dataclasses.replace(self._feedback, weight=weight)
 

@@ -10,6 +10,7 @@ nothing, and costs several times as much.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,13 +28,20 @@ _COMMON = 0.1
 _FIRST_WORDS = 40
 
 
+class Pairs(NamedTuple):
+    """Queries and the documents that each is paired with."""
+
+    queries: np.ndarray  # `[pairs]` int, rows
+    documents: np.ndarray  # the same
+
+
 class TrainingPairs:
     """The pairs of a set.
 
     Attributes:
         training: `[training queries]` int, their rows.
-        mates: `[pairs]` int each, the query rows and document rows of the highest grade.
-        lower: The same of lower grades above 0.
+        mates: Those of the highest grade.
+        lower: Those of lower grades above 0.
     """
 
     def __init__(
@@ -56,12 +64,13 @@ class TrainingPairs:
         of_highest = of_training & (grades == highest)
         of_lower = of_training & (grades < highest) & (grades > 0)
         self.mates, self.lower = (
-            (rows[chosen], retrieval_set.document_rows[chosen]) for chosen in (of_highest, of_lower)
+            Pairs(rows[chosen], retrieval_set.document_rows[chosen])
+            for chosen in (of_highest, of_lower)
         )
         weights = retrieval_set.weights
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
         self._texts, self._shares = texts, shares
-        self._mate_rows = self.mates[1] if mate_rows is None else mate_rows
+        self._mate_rows = self.mates.documents if mate_rows is None else mate_rows
         self._whole_tables: dict[tuple[PositionProfile, float], tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
 
@@ -89,10 +98,9 @@ class TrainingPairs:
             that the row of each document word comes from, `[document words]` float32; 0 for words
             that no pair has.
         """
-        queries, _ = self.mates
-        weights = self._weights
+        queries, weights = self.mates.queries, self._weights
         if lower_grades:
-            queries = np.concatenate([queries, self.lower[0]])
+            queries = np.concatenate([queries, self.lower.queries])
             weights = np.append(weights, lower_grades * self._lower_weights)
         of_parts = np.stack([weights * np.isin(queries, rows) for rows in parts], axis=1)
         learned = self._alignments(profile, bool(lower_grades)).learn_counts(of_parts)
@@ -118,7 +126,7 @@ class TrainingPairs:
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
     ) -> tuple[sp.csr_array, sp.csr_array]:
-        texts = self._known_words(self.mates[0]), self._shares(profile)[self._mate_rows]
+        texts = self._known_words(self.mates.queries), self._shares(profile)[self._mate_rows]
         if not with_lower:
             return texts
         both = zip(texts, self._of_lower_grades(profile))

@@ -83,7 +83,7 @@ def weights_of_lists(
     message = "sample_weight: documents of one list have different weights. Give one for each list"
     equal = tf.debugging.assert_less_equal(highest, lowest, message)
     with tf.control_dependencies([] if equal is None else [equal]):
-        return labels, tf.where(tf.reduce_any(real, axis=1), highest, 0)
+        return labels, highest
 
 
 def broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:

@@ -137,18 +137,16 @@ class OrdinalSoftmaxLoss(ListwiseLoss):
         self.lower_grade_weight = float(lower_grade_weight)
 
     def call(self, y_true, y_pred):
-        grades = tf.cast(y_true, tf.int32)  # a fractional grade is rounded down
-        highest = tf.reduce_max(grades, axis=1, keepdims=True)
+        real = (y_true >= 0)[:, tf.newaxis]
+        grades = tf.maximum(tf.cast(y_true, tf.int32), 0)  # a fractional grade is rounded down
         levels = tf.range(1 + tf.maximum(tf.reduce_max(grades), 0))[:, tf.newaxis]
-        # [lists, levels]: how likely the documents below each grade are. None is below grade 0.
-        is_lower = (grades >= 0)[:, tf.newaxis] & (grades[:, tf.newaxis] < levels)
+        # [lists, levels]: how likely the documents below each grade are. None is below grade 0, so
+        # documents of grade 0, and padding, have no loss.
+        is_lower = real & (grades[:, tf.newaxis] < levels)
         lower = tf.where(is_lower, y_pred[:, tf.newaxis], y_pred.dtype.min)
-        lower = tf.gather(
-            tf.reduce_logsumexp(lower, axis=2), tf.maximum(grades, 0), axis=1, batch_dims=1
-        )
+        lower = tf.gather(tf.reduce_logsumexp(lower, axis=2), grades, axis=1, batch_dims=1)
         powers = tf.pow(self.lower_grade_weight, tf.cast(levels[:, 0], y_pred.dtype))
-        steps = tf.where(grades > 0, highest - grades, 0)
-        weights = tf.where(grades > 0, tf.gather(powers, steps), 0.0)
+        weights = tf.gather(powers, tf.reduce_max(grades, axis=1, keepdims=True) - grades)
         return tf.reduce_sum(weights * tf.nn.softplus(lower - y_pred), axis=1)
 
     def get_config(self):

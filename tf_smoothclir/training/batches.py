@@ -32,14 +32,14 @@ class SampledBatches(Batches):
         tokenized_set: TokenizedSet,
         settings: TrainingSettings,
         *,
-        mined: RetrievalSet | None = None,
-        both_at_once: bool = False,
+        mined: RetrievalSet,
+        both_at_once: bool,
     ):
         self._set = tokenized_set.retrieval_set
         self._settings = settings
         self._hard_negatives = None
         if settings.hard_negatives:
-            self._hard_negatives = HardNegatives(mined or self._set, settings)
+            self._hard_negatives = HardNegatives(mined, settings)
             self.variables = {"hard_negatives": self._hard_negatives.documents}
         self._pipeline = PIPELINES[settings.batching](
             tokenized_set,
@@ -115,7 +115,7 @@ class HardNegatives:
         # Variable `[training queries, hard_negatives]` int32, document rows in the order of
         # `RetrievalSet.queries_in("train")`, -1 where there are fewer. Checkpoints must hold it, so
         # that a run that continues has the same documents.
-        self.documents = tf.Variable(np.full(shape, _NONE, np.int32), trainable=False)
+        self.documents = tf.Variable(np.full(shape, _NONE, np.int32))
 
     def added_to(self, lists: CandidateLists) -> CandidateLists:
         """Training lists with the mined documents added."""

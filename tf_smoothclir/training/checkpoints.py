@@ -108,11 +108,12 @@ class Checkpoints:
 
     def _damage(self, number: int) -> str:
         """Damage to a state, or to the best weights that belong to it; empty if there is none."""
-        damage = self._states.damage(number)
-        needs = 0 if damage else self._states.needs(number)
-        return damage or (self._best.damage(needs) if needs else "")
+        if damage := self._states.damage(number):
+            return damage
+        needs = self._states.needs(number)
+        return self._best.damage(needs) if needs else ""
 
-    def _restored(self, prefix: str, needs: int = 0) -> Progress:
+    def _restored(self, prefix: str, needs: int) -> Progress:
         with _readable(prefix):
             # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()

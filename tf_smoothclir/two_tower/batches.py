@@ -169,7 +169,7 @@ def _with_weights(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _holds_texts(array: np.ndarray) -> bool:
-    return array.dtype == object and array.size > 0 and isinstance(array.flat[0], (str, bytes))
+    return array.dtype == object and isinstance(next(iter(array.flat), None), (str, bytes))
 
 
 class ScoringModel(tf.Module):

@@ -141,7 +141,7 @@ def _score_shape(queries: tf.TensorShape, documents: tf.TensorShape) -> tuple:
     fits = (
         queries.rank == 2
         and documents.rank in (2, 3)
-        and queries[-1:].is_compatible_with(documents[-1:])
+        and queries[1:].is_compatible_with(documents[-1:])
         and queries[:1].is_compatible_with(documents[:1])
     )
     if not fits:

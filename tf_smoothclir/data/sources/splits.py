@@ -103,7 +103,7 @@ class SelectedJudgments(Source):
         *,
         max_queries: int = 0,
         max_train_queries: int = 0,
-        seed: int = 0,
+        seed: int,
         languages: Mapping[str, frozenset[str]] | None = None,
     ):
         self.name = source.name
