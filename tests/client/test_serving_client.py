@@ -2,12 +2,9 @@
 
 import http.server
 import json
-import subprocess
-import sys
 import threading
 import time
 from concurrent import futures
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -20,7 +17,6 @@ from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.utils.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 # Bytes of a command line that are not UTF-8 are surrogates; others have no bytes.
 TEXTS = ["red apple", "", b"\xff\xfe red", "sea\x00red", "日本語", "\udcff", "\ud800"]
 BYTES = [b"red apple", b"", b"\xff\xfe red", b"sea\x00red", "日本語".encode(), b"\xff", b"?"]
@@ -197,10 +193,3 @@ REASON = b'{"error": "the reason."}'
 def test_a_failure_of_a_server_has_a_code_and_a_reason(status, answer, message):
     with pytest.raises(InputError, match=message):
         asked(status, answer, ["a", "b"])
-
-
-def test_rest_needs_no_tensorflow():
-    script = "import sys; from tf_smoothclir.client.serving_client import ServingClient;"
-    script += " ServingClient('http://here:1');"
-    script += " sys.exit(sorted({'tensorflow'} & set(sys.modules)) or 0)"
-    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0

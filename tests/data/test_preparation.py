@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.full_disk import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.data import preparation
@@ -161,19 +160,6 @@ def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_p
     assert tokens == contents(found.directory) == contents(again.directory)
 
 
-@pytest.mark.parametrize("name", ["write_vocabulary", "copy_mapped", "_write_ngrams"])
-def test_a_crash_while_writing_leaves_only_what_is_whole(name, small_set, tmp_path, monkeypatch):
-    settings = NGRAMS if name == "_write_ngrams" else TextSettings()
-    with monkeypatch.context() as patch:
-        patch.setattr(preparation, name, mock.Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            tokenize_set(small_set, settings, tmp_path)
-    whole = [] if name == "write_vocabulary" else ["vocabulary"]
-    assert [entry.split("-")[3] for entry in entries(tmp_path)] == whole
-    found = tokenize_set(small_set, settings, tmp_path)  # now by looking up
-    assert len(found.tokens("document")) == len(DOCUMENTS)
-
-
 @pytest.mark.parametrize(
     ("given", "error"), [(False, Crash), (True, Crash), (False, KeyboardInterrupt)]
 )
@@ -261,13 +247,6 @@ def test_a_damaged_cache_is_made_again(name, given, damage, small_set, tmp_path,
     assert caplog.text.count(f"{damaged} is damaged: ") == used
     assert not used or {path: contents(path) for path in before} == before
     assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]
-
-
-@pytest.mark.parametrize("room", [0, 8, 60])
-def test_a_disk_that_fills_leaves_no_store(tokenized_set, small_set, tmp_path, room):
-    with room_for(room), pytest.raises(OSError, match="File too large"):
-        tokenize_set(small_set, TextSettings(), tmp_path, tokenized_set.vocabulary_dir)
-    assert entries(tmp_path) == []
 
 
 @pytest.mark.parametrize("settings", SETTINGS[1:])

@@ -35,11 +35,14 @@ def list_measures(best=2):
     }
 
 
-@pytest.fixture(scope="module", params=["small set", "random", "four grades", "no ties"])
+@pytest.fixture(
+    scope="module", params=["small set", "random", "two grades", "four grades", "no ties"]
+)
 def case(request, small_set):
     if request.param == "small set":
         return small_set, vectors_with_ties(small_set, seed=1), "train"
-    retrieval_set = random_set(60, 150, seed=2, grades=4 if request.param == "four grades" else 3)
+    grades = {"two grades": 2, "four grades": 4}.get(request.param, 3)
+    retrieval_set = random_set(60, 150, seed=2, grades=grades)
     retriever = vectors_with_ties(retrieval_set, seed=3)
     if request.param == "no ties":
         random = np.random.default_rng(3).normal(size=(210, 8)).astype(np.float32) / 8

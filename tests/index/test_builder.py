@@ -9,7 +9,6 @@ import pytest
 
 from tests.index import helpers
 from tests.index.helpers import TOWER, Tower, brute_force, document, found_by, in_memory, queries
-from tests.power_loss import PowerLoss, write_disk
 from tests.training.test_run_directory import snapshot
 from tf_smoothclir.index import builder
 from tf_smoothclir.index.dense_half import Recall, dense_note
@@ -93,29 +92,6 @@ def test_a_failed_build_leaves_what_was_there(path, there):
     with pytest.raises(KeyboardInterrupt):
         build(path, TEXTS[1:], tower=Tower(fail_after=100), overwrite=True)
     assert snapshot(path.parent) == before
-
-
-@pytest.mark.parametrize("before", [[], TEXTS[:5]], ids=["new", "replaced"])
-def test_whenever_a_build_is_killed_the_old_or_the_new_index_is_there_and_the_next_build_cleans_up(
-    tmp_path, monkeypatch, before
-):
-    (tmp_path / "root").mkdir()
-    if before:
-        build(tmp_path / "root" / "index", before)
-    with PowerLoss(tmp_path / "root", monkeypatch) as losses:
-        build(tmp_path / "root" / "index", TEXTS[3:9], overwrite=True)
-    held = set()
-    for number, disk in enumerate([*losses.disks, losses.lasting]):
-        path = write_disk(disk, tmp_path / str(number)) / "index"
-        texts = {r.text for r in all_of(path)} if path.exists() else set()
-        assert texts in ({t.text for t in before}, {t.text for t in TEXTS[3:9]})
-        held.add(len(texts))
-        build(path, TEXTS[3:9], overwrite=True)
-        for left in path.parent.glob(".*.begun"):  # so young that it may be of a process at work
-            left.rmdir()
-        assert_whole(path, TEXTS[3:9])
-    assert held == {len(before), 6}
-    assert len(texts) == 6  # once it has ended, it is there
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,23 @@ from tf_smoothclir.utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def index(ranking_exports, tmp_path_factory):
-    """An index whose lexical half has feedback; read-only."""
-    models = load_exported_models(ranking_exports["lexical"])
-    parts, manifest = models["lexical"], models.manifest
+def parts(ranking_exports):
+    """A lexical model that reads passages and has feedback."""
+    parts = load_exported_models(ranking_exports["lexical"])["lexical"]
     model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
-    half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
+    return LexicalParts(model, parts.vocabulary_dir, parts.text)
+
+
+@pytest.fixture(scope="module")
+def manifest(ranking_exports):
+    return load_exported_models(ranking_exports["lexical"]).manifest
+
+
+@pytest.fixture(scope="module")
+def index(parts, manifest, tmp_path_factory):
+    """An index whose lexical half has feedback; read-only."""
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, source_of(manifest.data), [half], manifest)
+    build_index(path, source_of(manifest.data), [LexicalHalf(parts)], manifest)
     return path
 
 
@@ -72,14 +81,10 @@ def search(index):
     return [index.documents[place] for place in range(len(index))]
 
 
-def test_in_batches_it_is_what_one_matrix_would_be(ranking_exports, tmp_path, monkeypatch):
+def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
-    models = load_exported_models(ranking_exports["lexical"])
-    parts, manifest = models["lexical"], models.manifest
-    model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
-    half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
-    collection = source_of(manifest.data)
+    model, half, collection = parts.model, LexicalHalf(parts), source_of(manifest.data)
     build_index(tmp_path / "index", collection, [half], manifest)
     index = DocumentIndex(tmp_path / "index")
 

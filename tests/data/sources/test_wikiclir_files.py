@@ -144,14 +144,6 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
         RetrievalSet.load(source_of(dataclasses.replace(settings, max_skipped=0.007)))
 
 
-def test_repeated_judgments_are_skipped_unless_none_may_be(make):
-    directory = archive(make, "1000\t1000\t2")
-    loaded = RetrievalSet.load(WikiClirDirectory(directory, "fr"))
-    assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
-    with pytest.raises(InputError, match=r"rel:400: .* already judged at .*en2fr.rel:1\. Keep"):
-        RetrievalSet.load(source_of(DataSettings(data_dir=str(directory), max_skipped=0.0)))
-
-
 @pytest.mark.parametrize(
     ("blemish", "reason"),
     [("7\t7\t2", "already judged at"), ("no\t7\t2", "'no' is not among the 300 queries")],

@@ -158,24 +158,6 @@ def test_shards_that_cannot_be_written(write, tmp_path, monkeypatch, directory, 
     assert names_in(tmp_path) == ["file"]
 
 
-def test_interrupted_write_leaves_nothing_or_the_old_shards(write, copied, monkeypatch):
-    original, calls = shard_writer._example, itertools.count(1)
-
-    def example(values):
-        if next(calls) % 10 == 0:
-            raise KeyboardInterrupt
-        return original(values)
-
-    monkeypatch.setattr(shard_writer, "_example", example)
-    parent = Path(copied.directory).parent
-    for directory in (parent / "new", copied.directory):
-        with pytest.raises(KeyboardInterrupt):
-            write(directory, 2, overwrite=True)
-    assert names_in(parent) == ["copy"]
-    assert Shards.open(copied.directory).manifest == copied.manifest
-    check_files(copied)
-
-
 def test_overwrite_replaces_all_old_files_even_damaged_ones_and_no_others(write, copied):
     directory = Path(copied.directory)
     (directory / "manifest.json").write_text("{")
