@@ -143,16 +143,11 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
 
 
 @pytest.mark.usefixtures("no_child_process")
-@pytest.mark.parametrize("given", ["sentences", "files", "dictionary"])
+@pytest.mark.parametrize("given", ["sentences", "dictionary"])
 def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
     texts = parts["queries"], parts["documents"]
     pairs = [(texts[0][q], texts[1][d]) for q, d, grade, _ in parts["judgments"] if grade == 2]
     options = {"parallel": pairs}
-    if given == "files":
-        paths = [tmp_path / "a.en", tmp_path / "a.fr"]
-        for path, side in zip(paths, zip(*pairs)):
-            path.write_text("\n".join(side))
-        options = {"parallel": ",".join(map(str, paths))}
     if given == "dictionary":
         words = {f"{query.split()[0]}\t{text.split()[0]}" for query, text in pairs}
         (tmp_path / "words").write_text("\n".join(words))

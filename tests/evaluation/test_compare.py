@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import json
 import math
 import re
@@ -371,10 +370,8 @@ def test_queries_undefined_in_both_systems_are_left_out():
     ("a", "b", "message"),
     [
         ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
-        *(
-            (*pair, "must be finite")
-            for pair in itertools.permutations([[1, math.inf], [0.1, 0.2]])
-        ),
+        ([1, math.inf], [0.1, 0.2], "must be finite"),
+        ([0.1, 0.2], [1, math.inf], "must be finite"),
         ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
     ],
 )

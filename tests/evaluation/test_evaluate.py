@@ -6,10 +6,12 @@ import math
 import re
 import types
 
+import ir_measures
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ir_measures import AP, RR, R, nDCG
 from matplotlib import image
 from matplotlib import pyplot as plt
 from sklearn import linear_model
@@ -382,28 +384,22 @@ def test_figures_of_languages_are_those_of_a_ranking_without_the_others(
     top = languages[0][ranking.document_rows[:, :10]]
     relevant_ones = languages[0][[d for (_, d), grade in judged.items() if grade]]
     for name, (wanted, asking) in rows.items():
-        measured = []
+        run, qrels = {}, {}
         for query, documents in zip(ranking.query_rows, ranking.document_rows):
-            own = {d: grade for (q, d), grade in judged.items() if q == query}
-            ideal = [grade for d, grade in own.items() if languages[0][d] in wanted]
-            if languages[1][query] not in asking or not any(ideal):
-                continue
-            ranked = [own.get(d, 0) for d in documents if languages[0][d] in wanted]
-            ranks = [rank for rank, grade in enumerate(ranked, 1) if grade]
-            gains = [
-                sum(g / np.log2(1 + rank) for rank, g in enumerate(grades[:20], 1))
-                for grades in (ranked, sorted(ideal, reverse=True))
-            ]
-            relevant = sum(grade > 0 for grade in ideal)
-            precision = sum(number / rank for number, rank in enumerate(ranks, 1))
-            first = 1 / (ranked.index(2) + 1) if 2 in ranked[:10] else 0
-            measured.append(
-                (
-                    first if 2 in ideal else np.nan,
-                    *(gains[0] / gains[1], precision / relevant, len(ranks) / relevant),
-                )
-            )
-        expected = [len(measured), *np.nanmean(measured, axis=0)]
+            grades = {
+                str(d): int(grade)
+                for (q, d), grade in judged.items()
+                if q == query and languages[0][d] in wanted
+            }
+            if languages[1][query] in asking and any(grades.values()):
+                kept = documents[np.isin(languages[0][documents], [*wanted])]
+                run[str(query)] = {str(d): -float(rank) for rank, d in enumerate(kept)}
+                qrels[str(query)] = grades
+        with_mates = {query: grades for query, grades in qrels.items() if 2 in grades.values()}
+        measures = [RR(rel=2) @ 10, nDCG @ 20, AP, R @ 100]
+        means = ir_measures.calc_aggregate(measures[1:], qrels, run)
+        means |= ir_measures.calc_aggregate(measures[:1], with_mates, run)
+        expected = [len(qrels), *(means[measure] for measure in measures)]
         if name.startswith("documents"):
             expected += [np.isin(some, [*wanted]).mean() for some in (top, relevant_ones)]
         np.testing.assert_allclose(list(found.languages[name].values()), expected)

@@ -104,11 +104,8 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
         ("parquet", {"id": [], "text": []}, ": the file is empty"),
         ("parquet", {"id": ["1"], "body": ["x"]}, ": there is no column 'text'; there are: id, bo"),
         ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: id is missing"),
-        ("parquet", {"id": ["1", "2"], "text": ["x", None]}, ":2: the text of 2 is missing"),
         ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: the title of 1 is 1, not"),
         ("parquet", {"id": ["1"], "text": np.array([2**62], "M8[us]")}, ":1: .* as Parquet .* out"),
-        ("parquet", {"id": [True], "text": ["x"]}, ":1: id is True, not a string"),
-        ("parquet", {"id": ["a b"], "text": ["x"]}, ":1: id 'a b' is empty or contains white"),
     ],
 )
 def test_a_defect_is_named(tmp_path, suffix, content, message):

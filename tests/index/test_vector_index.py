@@ -114,18 +114,6 @@ def test_no_inner_product_is_further_off_than_it_says(vectors, query):
     assert (np.abs(scores[0] - exact[positions[0]]) <= index.error(query)).all()
 
 
-@pytest.mark.parametrize("dim", [1, 15, 16, 17, 64])
-def test_scans_agree_with_the_formulas(dim):
-    drawn = np.random.default_rng(0).normal(size=(54, dim)).astype(np.float32) / dim
-    index, asked = flat(drawn[:50]), drawn[50:]
-    scores, positions = index.search(asked, 50)
-    weights = asked * index.scales
-    steps = np.abs(weights).max(axis=1, keepdims=True) / 127
-    expected = np.rint(weights / steps) * steps @ index.codes.T.astype(np.float64)
-    np.testing.assert_allclose(scores, np.take_along_axis(expected, positions, 1), 1e-5, 1e-8)
-    assert (np.diff(scores) <= 0).all()
-
-
 TEXTS = [document(number) for number in range(300)]
 
 
