@@ -28,7 +28,7 @@ class Frame:
         ({np.int64(7): "ein Apfel", "d8": ""}, TEXTS),
         (Frame(text=["ein Apfel", ""], other=[1, 2], id=[7, "d8"]), TEXTS),
         (Frame(id=["1"], text=["Apfel"], title=["Obst"]), [Text("1", "Obst", "Apfel")]),
-        (["a", "b"], [Text("0", "", "a"), Text("1", "", "b")]),  # ids are positions
+        (["a", " "], [Text("0", "", "a"), Text("1", "", " ")]),  # ids are positions
         (np.array(["a"]), [Text("0", "", "a")]),
         ([{"qid": 7.0, "Query": "ein Apfel"}, {"id": "d8", "text": "", "title": np.nan}], TEXTS),
         ([(7, "ein Apfel"), ["d8", ""]], TEXTS),
@@ -50,12 +50,6 @@ def test_texts(given, texts):
 )
 def test_judgments(given):
     assert judgments_of(given) == JUDGMENTS
-
-
-def test_a_query_without_text_is_an_error_and_a_document_is_not():
-    assert texts_of(["a", " "], "documents")[1].text == " "
-    with pytest.raises(InputError, match=r"queries\[1\]: the text of query 1 is empty"):
-        texts_of(["a", " "], "queries")
 
 
 def test_frames_of_pandas():
@@ -82,6 +76,7 @@ def test_frames_of_pandas():
         (b"bytes", "it is bytes"),
         (7, "it is 7, an int"),
         ([], "queries: it is empty"),
+        (["a", " "], r"queries\[1\]: the text of query 1 is empty"),
         (["a", 7], r"queries\[1\]: the text of 1 is 7, not a string. Give a string there"),
         ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
         ({1.5: "text"}, "id is 1.5, not a string or a whole number"),

@@ -15,28 +15,11 @@ from tests.training.tiny_set import tiny_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.trainer import Interrupted, Trainer
 from tf_smoothclir.utils.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def source(tiny_dir):
-    return source_of(DataSettings(data_dir=str(tiny_dir)))
-
-
-@pytest.fixture(scope="module")
-def parts(source):
-    """The tiny set as a person has it at hand."""
-    return {
-        "queries": {text.id: text.text for text in source.queries()},
-        "documents": {text.id: text.text for text in source.documents()},
-        "judgments": list(source.judgments()),
-        "splits": source.splits(),
-    }
 
 
 @pytest.fixture(scope="module")

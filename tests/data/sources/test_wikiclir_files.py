@@ -142,21 +142,3 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     message = "rel:401: .*=0.007 allows: 1 of 402 repeat another one, 2 .0.5%. name a query or"
     with pytest.raises(InputError, match=message):
         RetrievalSet.load(source_of(dataclasses.replace(settings, max_skipped=0.007)))
-
-
-@pytest.mark.parametrize(
-    ("blemish", "reason"),
-    [("7\t7\t2", "already judged at"), ("no\t7\t2", "'no' is not among the 300 queries")],
-)
-def test_blemishes_of_your_own_files_are_an_error_that_names_the_flag(blemish, reason, make):
-    texts = "".join(f"{number}\ttext\n" for number in range(300))
-    judgments = "".join(f"{number}\t{number}\t2\n" for number in range(300))
-    files = {"documents.tsv": texts, "queries.tsv": texts}
-    directory = make({**files, "judgments.tsv": f"{judgments}{blemish}\n"})
-    for share in (0.0, 0.003):  # of 301 judgments
-        settings = DataSettings(data_dir=str(directory), max_skipped=share)
-        message = rf"judgments.tsv:301: .*{reason}.*--max_skipped={share:g} allows"
-        with pytest.raises(InputError, match=message):
-            RetrievalSet.load(source_of(settings))
-    settings = DataSettings(data_dir=str(directory), max_skipped=0.004)
-    assert len(RetrievalSet.load(source_of(settings)).grades) == 300
