@@ -17,9 +17,9 @@ _MESSAGE = re.compile(
 )
 
 
-def fill(commands: Commands, command: Command, sizes: int, expected: Undisturbed):
+def fill(commands: Commands, command: Command, expected: Undisturbed, options):
     """Tries some sizes of the largest file; yields a line about each and what was wrong."""
-    written = expected.sizes
+    written, sizes = expected.sizes, options.sizes
     for number in range(min(sizes, len(written))):
         # None has room at first; then a larger and larger share, up to all but the last byte.
         largest = written[len(written) * number // max(1, sizes - 1) - 1] - 1 if number else 0
@@ -37,10 +37,4 @@ def _mistake(done) -> str:
 
 
 if __name__ == "__main__":
-    disturb_all(
-        __doc__,
-        {"sizes": 3},  # of the largest file; at least 2
-        lambda commands, command, expected, options: fill(
-            commands, command, options.sizes, expected
-        ),
-    )
+    disturb_all(__doc__, {"sizes": 3}, fill)  # of the largest file; at least 2

@@ -1,6 +1,7 @@
 """Short runs of `kills` and `full_disks`; SECURITY.md has the long ones."""
 
 import dataclasses
+import types
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_killed_commands_and_those_on_a_full_disk_are_repeated_without_a_trace(t
             expected = commands.undisturbed(command)
             found = [
                 *kill(commands, command, 2, expected, seed=1),
-                *fill(commands, command, 2, expected),
+                *fill(commands, command, expected, types.SimpleNamespace(sizes=2)),
             ]
             assert [wrong for _, wrong in found] == [""] * 4
             check_differences_are_found(commands, command, expected)

@@ -156,8 +156,3 @@ def test_a_file_has_vectors_by_id(tmp_path):
 def test_what_is_no_encoder_is_an_error(name, message):
     with pytest.raises(InputError, match=message):
         encoder_of(EncoderSettings(encoder=name))
-
-
-def test_a_function_is_named_by_its_module():
-    encoder = encoder_of(EncoderSettings(encoder="tests.foreign_encoders.stand_in:encode"))
-    np.testing.assert_array_equal(encoder.encode_queries(["ab"]), stand_in.encode(["ab"]))
