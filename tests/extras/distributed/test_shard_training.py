@@ -100,16 +100,10 @@ def test_broken_record_is_named(on_shards, shards, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"batching": "pairs"}, "--batching=pairs: shards give whole candidate lists.*=lists"),
-        ({"fresh_negatives": True}, "--fresh_negatives: the documents of shards were sampled"),
-        ({"hard_negatives": 2}, "--hard_negatives=2: the documents of shards were sampled"),
         ({"vocabulary_size": 20}, "30 for --vocabulary_size, but it is 20 here. Give --voc.*=30"),
-        ({"ngram_buckets": 50}, "--ngram_buckets=50: shards hold the ids of words"),
         ({"negatives": 5}, "3 for --train_negatives, but it is 5 here. Give --train_negatives=3"),
         ({"thresholds": (0.1,)}, "they have 3 grades, but --thresholds are for 2. Give 2"),
         ({"data_dir": ""}, "made from the set .*, but the data flags name toy-en-fr"),
-        ({"shards_dir": ""}, "none are given.*--shards_dir"),
-        ({"distribution": "none"}, "nothing reads the shards.*--distribution=shards"),
     ],
 )
 def test_what_does_not_fit_the_shards_is_refused_before_anything_is_written(
