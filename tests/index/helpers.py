@@ -13,7 +13,6 @@ from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.dense_half import DenseHalf
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_kind import AUTO
-from tf_smoothclir.ops.top_k import recall
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.export_directory import ExportManifest
 from tf_smoothclir.settings.data import DataSettings
@@ -102,8 +101,3 @@ def contents(path):
 def queries(count, seed=0):
     vectors = np.random.default_rng(seed).normal(size=(count, DIM)).astype(np.float32)
     return vectors / (1 + np.linalg.norm(vectors, axis=1, keepdims=True))
-
-
-def recall_of(ranker, asked, vectors):
-    """The share of the exact best ten documents that an index finds."""
-    return recall(asked, vectors, (rows for rows, _ in ranker.rank(asked, 10)), 10)

@@ -18,7 +18,6 @@ from tests.index.helpers import (
     found_by,
     hits_by,
     queries,
-    recall_of,
     vector_of,
 )
 from tests.training.test_checkpoints import flip
@@ -26,6 +25,7 @@ from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_kind import FLAT, HNSW, KINDS, LARGEST_FLAT, kind_for, search_effort
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
+from tf_smoothclir.ops.top_k import recall
 from tf_smoothclir.utils.errors import InputError
 
 NUMBERS = st.floats(-1, 1, width=32)
@@ -102,7 +102,8 @@ def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker
         assert (np.diff(found) <= 0).all()
         shares.append(len(set(positions) & set(np.argsort(-row)[:10])) / 10)
     assert np.mean(shares) >= least
-    assert recall_of(ranker, asked, ranker.vectors) == pytest.approx(np.mean(shares), abs=1e-9)
+    found = recall(asked, ranker.vectors, (rows for rows, _ in ranker.rank(asked, 10)), 10)
+    assert found == pytest.approx(np.mean(shares), abs=1e-9)
 
 
 @given(arrays(np.float32, (6, 5), elements=NUMBERS), arrays(np.float32, 5, elements=NUMBERS))
@@ -140,9 +141,8 @@ def test_flat_ranks_as_brute_force_in_a_batch_and_alone(indexes, depth):
 def test_documents_come_with_title_text_and_grade(indexes, kind):
     by_id = {text.id: text for text in TEXTS}
     grades = set()
-    for row in hits_by(
-        DocumentIndex(indexes[kind]), queries(20) * 2, 200
-    ):  # scores up to 1 and more
+    asked = queries(20) * 2  # for scores up to 1 and more
+    for row in hits_by(DocumentIndex(indexes[kind]), asked, 200):
         for result in row:
             assert (result.id, result.title, result.text) == by_id[result.id][:3]
             assert result.grade == (result.score > 0.2) + (result.score > 0.7)

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.command_line import test_command as every_command
-from tests.command_line.test_command import commands as commands  # a fixture
 from tf_smoothclir.papers import li2018 as li2018  # its settings are flags of the command
 
 MODULE = "tf_smoothclir.papers.reproduce"
