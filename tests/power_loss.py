@@ -19,14 +19,13 @@ class PowerLoss:
     """A context manager that watches a directory.
 
     Attributes:
-        events: (name of a call, path) of each change of a name and each flush, in order.
         disks: The different disks that a loss of power could leave, oldest first: relative path ->
             content, None for a directory.
         lasting: The one of them that is left at least once the code has returned.
     """
 
     def __init__(self, root, monkeypatch):
-        self.root, self.events, self.disks = Path(root), [], []
+        self.root, self.disks = Path(root), []
         self._stack, self._monkeypatch = contextlib.ExitStack(), monkeypatch
         self._kept = {}  # inode -> what is flushed of it: a list of one content, or of names
 
@@ -42,7 +41,7 @@ class PowerLoss:
             path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
             if self._is_inside(path):
                 self._flush(path)
-                self._note("fsync", path)
+                self._note()
 
         patch.setattr(os, "fsync", flushed)
         for name in _CHANGES:
@@ -63,7 +62,7 @@ class PowerLoss:
             if dir_fd is not None:
                 path = Path(os.readlink(f"/proc/self/fd/{dir_fd}")) / path
             if self._is_inside(path):
-                self._note(name, path)
+                self._note()
             return result
 
         return noted
@@ -79,16 +78,15 @@ class PowerLoss:
     def _flush(self, path):
         with contextlib.suppress(FileNotFoundError):
             if path.is_dir():
-                names = {child.name: (child.is_dir(), self._entry(child)) for child in _in(path)}
+                names = {
+                    child.name: (child.is_dir(), self._entry(child)) for child in path.iterdir()
+                }
                 self._entry(path)[0] = names
             else:
                 self._entry(path)[0] = path.read_bytes()
 
-    def _note(self, *event):
-        if event:
-            self.events.append(event)
-        there = {}
-        names = {}
+    def _note(self):
+        there, names = {}, {}
         for path in (self.root, *sorted(self.root.rglob("*"))):
             with contextlib.suppress(FileNotFoundError):
                 entry = self._entry(path)
@@ -103,10 +101,6 @@ class PowerLoss:
             if disk not in self.disks[-4:]:
                 self.disks.append(disk)
         return flushed
-
-
-def _in(directory):
-    return list(directory.iterdir())
 
 
 def _unfold(entry, prefix, found):

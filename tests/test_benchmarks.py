@@ -39,7 +39,6 @@ TINY = Workload(
     queries=5, documents=100, vocabulary=50, query_tokens=4, document_tokens=6, batch_size=8, dim=4
 )
 ONCE = {"rounds": 1, "threads": 1}
-TOY = DataSettings(toy_entities=300)
 
 
 @pytest.fixture(autouse=True)

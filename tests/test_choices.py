@@ -5,7 +5,6 @@ import shutil
 
 from tensorflow import keras
 
-from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import QUERIES, SPLITS
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -60,13 +59,6 @@ def test_nothing_is_chosen_by_the_test_split(tiny, tiny_dir, tmp_path):
     }
     assert metrics["true"]["validation"] == metrics["rubbish"]["validation"]
     assert metrics["true"]["test"] != metrics["rubbish"]["test"]
-
-
-def test_texts_that_are_cut_elsewhere_have_tokens_of_their_own(tiny):
-    """Hazard: the cache answers with the tokens of another length."""
-    lengths = {most: tokenized(tiny(max_query_tokens=most)).tokens("query") for most in (200, 1)}
-    assert max(lengths[200].lengths) == 2
-    assert max(lengths[1].lengths) == 1
 
 
 def test_the_paper_trains_on_as_many_queries_as_it_says():

@@ -25,9 +25,8 @@ class SameWords(InteractionNetwork):
         self.weight = self.add_weight(name="weight", shape=(size,), initializer="zeros")
 
     def features(self, query_ids, document_ids):
-        same = tf.equal(query_ids[:, :, tf.newaxis], document_ids[:, tf.newaxis])
-        found = tf.reduce_any(same, axis=2) & (query_ids > 0)
-        return {"ids": query_ids, "found": tf.cast(found, tf.float32)}
+        found = tf.reduce_max(self.similarities(query_ids, document_ids), axis=2)
+        return {"ids": query_ids, "found": found}
 
     def score(self, features, training=False):
         weights = tf.gather(tf_variable(self.weight), features["ids"])

@@ -420,15 +420,24 @@ def test_cut_points_give_the_grades_of_the_graph(scores, of_scores, of_shares):
 
 every_list_loss = pytest.mark.parametrize("name", LISTWISE)
 
-# Lists of (scores, grades); the first has ties in both.
+NOTHING_RELEVANT = ([0.3, -0.5, 0.9], [0, 0, 0])
+ALL_EQUAL = ([0.3, -0.5, 0.9], [1, 1, 1])
+# Lists of (scores, grades).
 LISTS = [
-    ([0.3, -0.2, 0.5, 0.3, 0.1], [1, 0, 2, 0, 0]),
+    ([0.3, -0.2, 0.5, 0.3, 0.1], [1, 0, 2, 0, 0]),  # ties in both
     ([0.9, 0.1], [0, 2]),
     ([-0.4, 0.6, 0.2, -0.1, 0.0, 0.7], [1, 1, 0, 2, 0, 0]),
     ([0.25], [1]),
+    NOTHING_RELEVANT,
+    ALL_EQUAL,
+    # At a temperature of 0.005, far below log(1e-10), the score that some give to padding.
+    ([-0.99, -0.9, -0.95], [0, 1, 2]),
+    # The widest range: at that temperature, a plain exp would underflow to log(0).
+    ([1.0, -1.0, 0.5, 1.0], [0, 2, 1, 0]),
+    # 2^128 is infinite in float32.
+    ([0.31, -0.22, 0.5], [200, 1, 0]),
+    ([0.6, 0.1, 0.2], [130, 129, 128]),
 ]
-NOTHING_RELEVANT = ([0.3, -0.5, 0.9], [0, 0, 0])
-ALL_EQUAL = ([0.3, -0.5, 0.9], [1, 1, 1])
 
 
 def batch(lists):
@@ -463,15 +472,16 @@ def by_hand(name, lists, temperature=0.1):
 
 
 @every_list_loss
-@pytest.mark.parametrize("temperature", [0.1, 1.0])
-def test_each_list_and_their_mean_equal_the_oracle(name, temperature):
-    lists = [*LISTS, NOTHING_RELEVANT, ALL_EQUAL]
-    found, expected = each(name, lists, temperature), by_hand(name, lists, temperature)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    with_empty = [([], []), *LISTS]  # a list without documents does not count
-    assert each(name, with_empty, temperature)[0] == 0
-    value, _ = of_lists(LOSSES[name](temperature=temperature), with_empty)
-    assert value == pytest.approx(np.mean(expected[: len(LISTS)]), rel=1e-5)
+@pytest.mark.parametrize("temperature", [0.005, 0.1, 1.0])
+def test_each_list_and_their_mean_equal_the_oracle_with_finite_gradients(name, temperature):
+    lists, expected = [([], []), *LISTS], by_hand(name, LISTS, temperature)
+    found = each(name, lists, temperature)
+    np.testing.assert_allclose(found, [0, *expected], rtol=1e-5, atol=1e-7 / temperature)
+    value, gradient = of_lists(LOSSES[name](temperature=temperature), lists)
+    # A list without documents does not count.
+    assert value == pytest.approx(np.mean(expected), rel=1e-5)
+    assert np.isfinite(gradient).all()
+    assert np.isnan(LOSSES[name]()([[0, 2, 1]], [[0.1, math.nan, 0.3]]))
 
 
 lists_of_any_kind = st.lists(
@@ -488,16 +498,6 @@ def test_any_lists_equal_the_oracle_with_finite_gradients(name, drawn):
     lists = [([s / 10 for s, _ in pairs], [g for _, g in pairs]) for pairs in drawn]
     value, gradient = of_lists(LOSSES[name](), lists)
     assert value == pytest.approx(np.mean(by_hand(name, lists)), rel=1e-4, abs=1e-5)
-    assert np.isfinite(gradient).all()
-
-
-@every_list_loss
-def test_grades_that_a_power_of_two_overflows_equal_the_oracle(name):
-    # 2^128 is infinite in float32.
-    lists = [([0.31, -0.22, 0.5], [200, 1, 0]), ([0.6, 0.1, 0.2], [130, 129, 128])]
-    found, (value, gradient) = each(name, lists), of_lists(LOSSES[name](), lists)
-    np.testing.assert_allclose(found, by_hand(name, lists), rtol=1e-5)
-    assert value == pytest.approx(np.mean(found), rel=1e-6)
     assert np.isfinite(gradient).all()
 
 
@@ -531,19 +531,6 @@ def test_softmax_equals_that_of_tensorflow_ranking():
 
 
 @every_list_loss
-@pytest.mark.parametrize("temperature", [0.1, 0.01])
-def test_padding_has_no_weight_beside_the_lowest_scores(name, temperature):
-    # -1 / 0.01 lies far below log(1e-10), the score that some give to padding.
-    low, flat = ([-0.99, -0.9, -0.95], [0, 1, 2]), ([0.0] * 40, [0] * 40)
-    loss = LOSSES[name](temperature=temperature)
-    value, gradient = of_lists(loss, [low])
-    beside, beside_gradient = of_lists(loss, [low, flat])
-    other = of_flat(loss, *batch([flat])).numpy()
-    assert beside == pytest.approx((value + other) / 2, rel=1e-5)
-    np.testing.assert_allclose(beside_gradient[:3], gradient / 2, rtol=1e-4, atol=1e-6)
-
-
-@every_list_loss
 def test_lists_without_a_preference_have_no_gradient(name):
     value, gradient = of_lists(LOSSES[name](), [NOTHING_RELEVANT])
     np.testing.assert_array_equal([value, *gradient], [0, 0, 0, 0])
@@ -555,20 +542,11 @@ def test_lists_without_a_preference_have_no_gradient(name):
 
 
 @every_list_loss
-def test_extreme_scores_have_finite_gradients_and_nan_shows(name):
-    # The widest range at a small temperature: a plain exp would underflow to log(0).
-    lists = [([1.0, -1.0, 0.5, 1.0], [0, 2, 1, 0]), ([-1.0, 1.0], [0, 2])]
-    value, gradient = of_lists(LOSSES[name](temperature=0.005), lists)
-    assert np.isfinite([value, *gradient]).all()
-    assert np.isnan(LOSSES[name]()([[0, 2, 1]], [[0.1, math.nan, 0.3]]))
-
-
-@every_list_loss
 def test_one_graph_takes_every_batch_and_nothing_in_it_is_random(name):
     loss = LOSSES[name]()
     specs = [tf.TensorSpec([None], kind) for kind in (tf.float32, tf.int32, tf.int32)]
     run = tf.function(lambda *lists: of_flat(loss, *lists), input_signature=specs)
-    for lists in (LISTS, LISTS[:1], [ALL_EQUAL], [*LISTS, NOTHING_RELEVANT]):
+    for lists in (LISTS, LISTS[:1], [ALL_EQUAL], LISTS[:5]):
         (expected,) = {of_flat(loss, *batch(lists)).numpy() for _ in range(10)}
         (found,) = {run(*batch(lists)).numpy() for _ in range(10)}
         assert found == pytest.approx(expected, rel=1e-5)

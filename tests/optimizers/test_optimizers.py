@@ -226,19 +226,6 @@ def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
 sparse_and_dense = pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 
 
-def test_adagrad_by_hand():
-    gradients = random_gradients(steps=2).astype("f8")
-    sparse = [slices([1, 3], g[[1, 3]]) for g in gradients]
-    variable, accumulator = run(SparseAdagrad(RATE, epsilon=1e-8), sparse)
-    total, expected = 0.0, table()[1].astype("f8")
-    for g in gradients[:, 1]:
-        total = total + g**2
-        expected = expected - RATE * g / (np.sqrt(total) + 1e-8)
-    np.testing.assert_allclose(variable[1], expected, rtol=1e-5)
-    np.testing.assert_allclose(accumulator[1], total, rtol=1e-5)
-    np.testing.assert_array_equal(variable[[0, 2, 4, 5]], table()[[0, 2, 4, 5]])
-
-
 @pytest.mark.parametrize("rho", [0.5, 0.9, 0.99])
 @sparse_and_dense
 def test_rmsprop_is_adam_without_momentum_whichever_rows_are_touched(rho, sparse):

@@ -22,7 +22,7 @@ from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid import fusion
 from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
 from tf_smoothclir.lexical import postings
-from tf_smoothclir.lexical.feedback import TERMS, tf_idf
+from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
@@ -35,7 +35,6 @@ from tf_smoothclir.settings.text import TextSettings
 QUERY_WORDS = [f"q{number}" for number in range(40)]
 DOCUMENT_WORDS = [*(f"w{number}" for number in range(110)), *QUERY_WORDS[:4], "x1", "x2", "日"]
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=50)
-FEEDBACK_DEPTH = 10
 assert len(DOCUMENT_WORDS) > TERMS > DIM  # so that feedback has to leave words out
 FUSION = Fusion(share=0.4, lexical_deviation=2.0, dense_deviation=0.1, feedback=0.0)
 BY_RANKS = dataclasses.replace(FUSION, formula=RECIPROCAL_RANK)
@@ -148,26 +147,6 @@ def readable(texts):
     return [text if isinstance(text, str) else text.decode("utf-8", "replace") for text in texts]
 
 
-def with_feedback(scores, vectors, weight):
-    """Feedback, document by document; ties in the order of the rows."""
-    vectors = vectors.toarray()
-    result = []
-    for row in scores.astype(np.float64):
-        first = np.argsort(-row, kind="stable")[: min(FEEDBACK_DEPTH, np.sum(row > 0))]
-        if not len(first):
-            result.append(row)
-            continue
-        shares = np.exp(row[first] - row[first].max())
-        mixture = (shares / shares.sum()) @ vectors[first]
-        mixture = mixture.astype(np.float32)
-        mixture[np.argsort(-mixture, kind="stable")[TERMS:]] = 0
-        similar = vectors @ mixture
-        lifted = row >= row[first[-1]]  # equal scores stay equal
-        similar[lifted] = similar[lifted].max()
-        result.append(row + weight * similar)
-    return np.array(result)
-
-
 def house_scores(parts, towers, documents=DOCUMENTS):
     """`[queries, documents]`, documents by the tie rule; 0 where nothing of the query is known."""
     documents = [documents[row] for row in np.argsort(hash_ids(ids_of(documents)))]
@@ -187,7 +166,7 @@ def house_scores(parts, towers, documents=DOCUMENTS):
             rows = parts.fusion.rows({"lexical": rows, "dense": dense.__getitem__})
         scores = RowRetriever(rows, np.arange(len(documents))).scores(np.arange(len(QUERIES)))
     if feedback:
-        scores = with_feedback(scores, tf_idf(words.matrix()), feedback)
+        scores = Feedback.of(tf_idf(words.matrix()), feedback).added_to(scores)
     says = [not known.isdisjoint(text.replace("\0", " ").split()) for text in readable(QUERIES)]
     return scores * np.array(says)[:, None]
 

@@ -71,24 +71,6 @@ def test_without_a_word_or_of_length_0_there_is_no_share(epsilon):
     assert found == Explanation(0.0, (WordShare("a", 0.0),), 0.0)
 
 
-class SmallTower(tf.Module):
-    """Splits at spaces; the vector of a word is its length in each coordinate."""
-
-    def words(self, text):
-        split = tf.strings.split(text)
-        lengths = tf.cast(tf.strings.length(split.flat_values), tf.float32)
-        return {
-            "words": split.flat_values,
-            "lengths": tf.cast(split.row_lengths(), tf.int32),
-            "vectors": lengths[:, None] * tf.ones([1, DIM]),
-        }
-
-
-def test_words_of_several_texts_are_kept_apart_and_a_tower_must_know_words():
-    first, empty, last = SavedTower(SmallTower(), 0.5).token_vectors(["an apple", "", "日本"])
-    assert (first.words, empty.words, last.words) == (["an", "apple"], [], ["日本"])
-    np.testing.assert_array_equal(first.vectors[:, 0], [2, 5])
-    assert empty.vectors.shape == (0, DIM)
-    assert SavedTower(SmallTower(), 0.5).token_vectors([]) == []
+def test_a_tower_must_know_words():
     with pytest.raises(InputError, match="only average pooling can"):
         SavedTower(tf.Module(), 0.5).token_vectors(["an apple"])

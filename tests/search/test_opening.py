@@ -79,19 +79,6 @@ def test_queries_of_a_batch_are_answered_as_alone_and_without_a_known_word_by_no
     assert search.search([], 5) == []
 
 
-def test_index_that_is_there_is_not_changed_and_another_collection_is_refused(
-    export_dir, index_dir
-):
-    def another(trained_on):
-        return dataclasses.replace(trained_on, data_dir="", toy_entities=300)
-
-    before = snapshot(index_dir)
-    open_search(export_dir, index_dir, the_same)
-    with pytest.raises(InputError, match=r"another state of it: tiny-en-fr.*--overwrite"):
-        open_search(export_dir, index_dir, another)
-    assert snapshot(index_dir) == before
-
-
 def test_index_is_enough_where_its_collection_has_changed_or_is_gone(
     export_dir, tiny_run, tmp_path, caplog
 ):
@@ -123,20 +110,6 @@ def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path)
     with pytest.raises(InputError, match=r"different training run.* index of .*own\.tsv again"):
         open_search(export, "", the_same)
     assert snapshot(export) == before
-
-
-@pytest.mark.parametrize("role", ["document", "query"])
-def test_words_carry_the_scores_of_the_search(search, role):
-    (results,) = search.search([QUERY], DOCUMENTS)
-    explanations = search.explain(QUERY, results, role)
-    assert len(explanations) == len(results)
-    for result, explanation in zip(results, explanations):
-        assert explanation.score == pytest.approx(result.score, abs=1e-6)
-        text = result.text if role == "document" else QUERY
-        assert {word.word for word in explanation.words} == set(text.split())
-        total = sum(word.share for word in explanation.words) + explanation.remainder
-        assert total == pytest.approx(explanation.score, abs=1e-12)
-    assert search.explain(QUERY, [], role) == []
 
 
 def test_queries_of_the_run_measure_the_recall_if_they_are_there(

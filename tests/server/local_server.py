@@ -6,10 +6,13 @@ import contextlib
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +20,14 @@ from tf_smoothclir.server.application import application
 from tf_smoothclir.server.http_server import bound_socket, http_server
 from tf_smoothclir.server.served_models import load_models
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @contextlib.contextmanager
-def running(app):
-    """Runs the local server in a thread; yields its address."""
+def local_server(export_dir, **options):
+    """Runs the local server over an export directory in a thread; yields its address."""
     bound = bound_socket("127.0.0.1", 0)
-    server = http_server(app)
+    server = http_server(application(load_models(export_dir), **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     address = f"http://127.0.0.1:{bound.getsockname()[1]}"
     thread.start()
@@ -36,10 +41,15 @@ def running(app):
 
 
 @contextlib.contextmanager
-def local_server(export_dir, **options):
-    """Runs the local server over an export directory; yields its address."""
-    with running(application(load_models(export_dir), **options)) as address:
-        yield address
+def process(export_dir, *more):
+    """`(process, address)` of a server that prints nothing but its address."""
+    command = [sys.executable, "-m", "export.serve", f"--export_dir={export_dir}", "--port=0"]
+    options = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, *more], **options) as child:
+        try:
+            yield child, child.stdout.readline().strip()
+        finally:
+            child.kill()
 
 
 def free_port():

@@ -1,6 +1,5 @@
 """Which version is served, and the process: its port, its end, files that were changed."""
 
-import contextlib
 import re
 import shutil
 import signal
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.published import NoVerifier, encode, publish_small
-from tests.server.local_server import connected
+from tests.server.local_server import connected, process
 from tf_smoothclir.client.serving_client import ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.server.http_server import bound_socket
@@ -58,18 +57,6 @@ def test_a_damaged_version_is_not_served_nor_a_part_of_it(two_versions, tmp_path
     assert re.search("Version 2 is not served: .*saved_model.pb is not the file", caplog.text)
     with pytest.raises(InputError, match="is not the file that was written"):
         served(copied, 2)
-
-
-@contextlib.contextmanager
-def process(export, *more):
-    """`(process, address)` of a server that prints nothing but its address."""
-    command = [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0", *more]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as child:
-        try:
-            yield child, child.stdout.readline().strip()
-        finally:
-            child.kill()
 
 
 @pytest.mark.parametrize(

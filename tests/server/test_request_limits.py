@@ -3,8 +3,6 @@
 import contextlib
 import json
 import re
-import subprocess
-import sys
 import threading
 import time
 from concurrent import futures
@@ -14,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.server.local_server import connected, local_server, raw, rest, wait_for
+from tests.server.local_server import connected, local_server, process, raw, rest, wait_for
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.server import application, http_server, served_models
 from tf_smoothclir.server.served_models import MAX_VALUES, ServedModel, check_size, parse_request
 from tf_smoothclir.utils.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 TOWER = "/v1/models/query_tower"
 PREDICT = f"{TOWER}:predict"
 HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\n".encode()
@@ -225,9 +222,9 @@ def test_a_body_that_turns_out_malformed_after_the_answer_ends_the_connection(se
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def memory(process, kind):
+def memory(child, kind):
     """Bytes of memory: "VmRSS" now, "VmHWM" at most."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
+    status = Path(f"/proc/{child.pid}/status").read_text()
     return int(re.search(kind + r":\s+(\d+) kB", status)[1]) << 10
 
 
@@ -252,18 +249,12 @@ def largest_requests():
 @pytest.mark.slow
 def test_no_request_takes_more_memory_than_stated(export):
     """The largest requests of each kind, to a real server; SECURITY.md states 300 MB."""
-    command = [sys.executable, "-m", "export.serve", f"--export_dir={export}", "--port=0"]
     taken = {}
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            address = process.stdout.readline().strip()
-            for name, body in largest_requests().items():
-                before = memory(process, "VmRSS")
-                # The peak counts from now on.
-                Path(f"/proc/{process.pid}/clear_refs").write_text("5")
-                model = "search" if name == "search" else "query_tower"
-                rest(address, f"/v1/models/{model}:predict", body, timeout=120)
-                taken[name] = (memory(process, "VmHWM") - before) >> 20
-        finally:
-            process.terminate()
+    with process(export) as (child, address):
+        for name, body in largest_requests().items():
+            before = memory(child, "VmRSS")
+            Path(f"/proc/{child.pid}/clear_refs").write_text("5")  # the peak counts from now on
+            model = "search" if name == "search" else "query_tower"
+            rest(address, f"/v1/models/{model}:predict", body, timeout=120)
+            taken[name] = (memory(child, "VmHWM") - before) >> 20
     assert max(taken.values()) < 300, taken

@@ -9,9 +9,11 @@ import stat
 import subprocess
 import sys
 import zipfile
+from unittest import mock
 
 import pytest
 
+from tests.nth_call import at_call
 from tf_smoothclir.storage import files
 from tf_smoothclir.storage.files import (
     flush_to_disk,
@@ -105,23 +107,11 @@ def test_two_directories_are_exchanged(tmp_path, monkeypatch, system):
     files.exchange(tmp_path / "a", tmp_path / "b")
     assert everything(tmp_path) == ["a", "a/b", "b", "b/a"]
     if not system:
-        monkeypatch.setattr(os, "rename", refusing(os.rename))
+        full = mock.Mock(side_effect=OSError("No space left on device"))
+        monkeypatch.setattr(os, "rename", at_call(2, os.rename, full))
         with pytest.raises(OSError, match="No space"):
             files.exchange(tmp_path / "a", tmp_path / "b")
         assert everything(tmp_path) == ["a", "a/b", "b", "b/a"]
-
-
-def refusing(rename):
-    """`os.rename` that fails the second time."""
-    times = []
-
-    def refuse(source, target):
-        times.append(source)
-        if len(times) == 2:
-            raise OSError("No space left on device")
-        rename(source, target)
-
-    return refuse
 
 
 def test_errors_while_a_file_is_written_name_it(tmp_path):

@@ -71,22 +71,6 @@ def test_every_setting_of_the_ngrams_is_part_of_the_digest(path):
     assert len(digests | {words_alone.vocabulary_digest}) == len(variants) + 1
 
 
-@pytest.mark.parametrize("settings", [TextSettings(max_query_tokens=3), SETTINGS])
-def test_a_saved_model_that_moves_answers_the_same_without_its_files(settings, tmp_path):
-    path = tmp_path / "query.txt"
-    write_vocabulary(path, [PADDING, UNKNOWN, "the", "sea"])
-    encoder = text_encoder(path, settings, "query")
-    texts, ids, lengths = tf.constant(TEXTS), tf.constant([2, 1, 3]), tf.constant([2, 1])
-    expected, by_ids = encoder(texts), encoder.complete(ids, lengths)
-    tf.saved_model.save(encoder, tmp_path / "saved")
-    path.unlink()
-    loaded = tf.saved_model.load((tmp_path / "saved").rename(tmp_path / "moved"))
-    tf.nest.map_structure(np.testing.assert_array_equal, loaded(texts), expected)
-    if settings.ngram_buckets:
-        found = loaded.complete(ids, lengths)
-        tf.nest.map_structure(np.testing.assert_array_equal, found, by_ids)
-
-
 BUCKETS = 1_000_003  # so many that two n-grams of a test share none
 
 

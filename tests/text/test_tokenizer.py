@@ -201,9 +201,3 @@ def test_no_token_contains_white_space_and_the_joined_tokens_are_the_same_again(
     for token in once:
         assert token.split() == [token]
         assert "\0" not in token
-
-
-def test_tokenized_lines_split_at_spaces_into_the_tokens():
-    texts = [*(text for text, _ in SCRIPTS.values()), "", "two\nlines\u2028here", " \0 "]
-    lines = list(tokenized_lines(iter(texts), max_tokens=3))
-    assert [line.split(" ") if line else [] for line in lines] == [tokens(t, 3) for t in texts]

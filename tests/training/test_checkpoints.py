@@ -154,7 +154,9 @@ def test_the_state_before_is_restored_if_the_last_one_is_damaged(
 
 
 def test_the_best_weights_are_on_disk_once(tmp_path):
+    assert not BestWeights.exist(tmp_path)
     model = saved_twice(tmp_path)  # after it, the weights are others
+    assert BestWeights.exist(tmp_path)
     saved = tf.train.list_variables(str(tmp_path / "state-2" / "variables"))
     assert saved
     assert not any(name.startswith("weights/") for name, _ in saved)
@@ -167,6 +169,10 @@ def test_the_best_weights_are_on_disk_once(tmp_path):
         other = make_model(seed=2)
         assert checkpoints_of(tmp_path, other).restore() == progress
         assert_equal(state(other), state(model))
+    BestWeights(tmp_path, tf_weights(model)).restore()
+    expected = make_model()
+    shift(expected)  # as at the second save
+    assert_equal(model.get_weights(), expected.get_weights())
 
 
 def test_better_weights_than_those_of_the_restored_state_are_forgotten(tmp_path):
@@ -191,14 +197,3 @@ def test_checkpoints_of_another_run_are_refused(tmp_path):
     assert "another config.json" in BestWeights.damage(runs[0] / "checkpoints")
     with pytest.raises(InputError, match=r"all states of the run.*another config\.json"):
         checkpoints_of(runs[0] / "checkpoints", make_model()).restore()
-
-
-def test_best_weights_are_those_of_the_moment(tmp_path):
-    model = make_model()
-    best = BestWeights(tmp_path, tf_weights(model))
-    assert not BestWeights.exist(tmp_path)
-    best.save()
-    assert BestWeights.exist(tmp_path)
-    shift(model)
-    best.restore()
-    assert_equal(model.get_weights(), make_model().get_weights())

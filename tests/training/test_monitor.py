@@ -13,7 +13,6 @@ from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.steps import Diverged, StepMonitor, StopRequest
 
 SIZES = (4, 4, 2, 4)  # pairs of the steps
-PAIRS = 10  # of the first three
 
 
 def watch(progress, *, save=lambda: None, seconds=1e9):
@@ -23,28 +22,14 @@ def watch(progress, *, save=lambda: None, seconds=1e9):
     )
 
 
-def step(watching, loss=1.0, other=1.0, norm=1.0, terms=4):
-    steps(watching, [loss], [other], [norm], [SIZES[watching._progress.step]], [terms])
+def step(watching, loss=1.0, other=1.0, norm=1.0):
+    steps(watching, [loss], [other], [norm], [SIZES[watching._progress.step]], [4])
 
 
 def steps(watching, losses, others, norms, pairs, terms=(1, 1, 1)):
     """Gives what a `StepLoop` returns."""
     names = ("loss", "other_loss", "gradient_norm", "pairs", "terms")
     watching.after_steps(dict(zip(names, (losses, others, norms, pairs, terms))))
-
-
-def test_counts_pairs_steps_and_loss_with_a_smaller_last_batch():
-    progress = Progress(pairs=1000)
-    watching = watch(progress)
-    for loss, terms in ((1.0, 1), (2.0, 3), (8.0, 1)):  # such as lists
-        step(watching, loss, other=3 * loss, terms=terms)
-    assert (progress.step, progress.epoch_pairs, progress.pairs) == (3, PAIRS, 1000 + PAIRS)
-    total = 1 * 1.0 + 3 * 2.0 + 1 * 8.0
-    assert progress.loss_sums == {"loss": total, "other_loss": 3 * total}
-    assert progress.mean_losses() == {"loss": total / 5, "other_loss": 3 * total / 5}
-    progress.begin_epoch(1)
-    step(watching, 4.0, other=2.0, terms=2)
-    assert progress.mean_losses() == {"loss": 4.0, "other_loss": 2.0}
 
 
 def test_saves_when_its_time_has_come_which_counts_the_time_of_steps_alone(monkeypatch):

@@ -206,19 +206,11 @@ def test_evaluate_on_another_set_leaves_the_own_figures(
     assert found != pytest.approx(read_json(run.metrics)["test"])
 
 
-@pytest.fixture
-def data(tiny_dir, tmp_path):
-    return shutil.copytree(tiny_dir, tmp_path / "data")
-
-
-def without_training_pairs(data):
+def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path):
+    data = shutil.copytree(tiny_dir, tmp_path / "data")
     judged = (data / "en2fr.rel").read_text().splitlines()
-    kept = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
-    (data / "en2fr.rel").write_text("\n".join(kept) + "\n")
-
-
-def test_a_dictionary_alone_is_enough(tiny, data, tmp_path):
-    without_training_pairs(data)
+    others = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
+    (data / "en2fr.rel").write_text("\n".join(others) + "\n")
     path = tmp_path / "en-fr.txt"
     path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(WORDS)))
     metrics = train(tiny(data, retriever="lexical", dictionary=str(path)), tmp_path / "run")

@@ -9,7 +9,6 @@ import pytest
 
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
@@ -49,8 +48,13 @@ for line in sys.argv[1:]:
 """
 
 
+def settings_by_flags(*lines):
+    """What each line of flags gives, in a process of its own: flags belong to a whole process."""
+    command = [sys.executable, "-c", READ_FLAGS, *lines]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 def test_flags_txt_is_a_flag_file_that_gives_the_settings_back_and_flags_override_presets(tmp_path):
-    # In a process of its own, because flags belong to the whole process.
     runs = [
         RunDirectory.create(tmp_path / name, settings)
         for name, settings in (("unusual", UNUSUAL), ("defaults", RunSettings()))
@@ -61,9 +65,7 @@ def test_flags_txt_is_a_flag_file_that_gives_the_settings_back_and_flags_overrid
     expected["--dim=64 --noshared_vocabulary"] = changed(preset_settings("best"), small)
     lstm = preset_settings("paper", {"tower": "lstm", "epochs": 2})
     expected["--preset=paper --tower=lstm --epochs=2"] = lstm
-    command = [sys.executable, "-c", READ_FLAGS, *expected]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert output.splitlines() == list(map(str, expected.values()))
+    assert settings_by_flags(*expected) == list(map(str, expected.values()))
     assert runs[0].settings() == UNUSUAL
 
 
@@ -162,17 +164,6 @@ def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         RunDirectory.create(tmp_path, RunSettings(), overwrite=True)
     assert not RunDirectory.create(tmp_path, RunSettings()).finished
-
-
-def test_config_json_is_written_back_as_it_was_read(tmp_path):
-    run = RunDirectory.create(tmp_path / "run", RunSettings())
-    content = json.loads(run.config.read_text())
-    data = {"name": "toy", "fingerprint": "abc", "distribution": "2 on def"}
-    for more in ({}, {"data": data}):
-        run.config.write_text(json.dumps({**content, **more}))
-        RunConfig.read(run.config).write(run.config)
-        assert json.loads(run.config.read_text()) == {**content, **more}
-        assert run.knows_data == bool(more)
 
 
 @pytest.mark.parametrize("content", [{"settings": {}}, {"settings": {}, "versions": {}}, {}])

@@ -7,28 +7,21 @@ from tensorflow.python.framework import kernels
 
 from tests.graphs import nodes_of_functions, operations_in
 from tests.training.test_trainer import begin
+from tests.two_tower.small_model import make_model
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.presets import PRESETS
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.steps import compile_steps
-from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.scorer import TwoTowerTask
 from tf_smoothclir.utils import devices
 
-ROWS, DIM = 9, 2
-
 
 def model_of():
-    model = TwoTower(AveragePoolingTower(ROWS, DIM), AveragePoolingTower(ROWS, DIM))
-    model.build()
-    normal = np.random.default_rng(1).normal
-    model.set_weights([normal(size=table.shape) for table in model.get_weights()])
-    loss = SmoothOrdinalSearchLoss(thresholds=(0.2, 0.7))
-    model.compile(make_optimizer("rmsprop", 0.1), loss)
+    model = make_model()
+    model.compile(make_optimizer("rmsprop", 0.1), SmoothOrdinalSearchLoss((0.2, 0.7)))
     model.optimizer.build(model.trainable_variables)
     return model
 

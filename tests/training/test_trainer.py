@@ -76,12 +76,6 @@ def train_until_killed(trainer, number):
             trainer.train()
 
 
-def script_validation(monkeypatch, values, name="NDCG@5"):
-    left = iter(values)
-    others = dict.fromkeys(METRICS, 0.5)
-    monkeypatch.setattr(trainer_module, "mean_metrics", lambda _: {**others, name: next(left)})
-
-
 def note_weights(trainer):
     """Returns the list of the weights after each epoch, which training fills."""
     after, save = [], trainer._checkpoints.save
@@ -177,21 +171,6 @@ def test_killed_run_in_other_batches_continues_bit_for_bit(
     assert_same(trained(settings, tmp_path / "run"), (progress, expected))
 
 
-def test_fresh_negatives_differ_by_epoch_fixed_ones_do_not_and_may_be_fewer(tiny, tmp_path):
-    fresh, _ = start(tiny(fresh_negatives=True, train_negatives=1), tmp_path / "fresh")
-    fixed, _ = start(tiny(), tmp_path / "fixed")
-    first, second, one, other = (
-        trainer.task.batches.lists(epoch) for trainer in (fresh, fixed) for epoch in (0, 1)
-    )
-    assert (first.document_rows != second.document_rows).any()
-    np.testing.assert_array_equal(
-        first.document_rows[first.grades > 0], second.document_rows[second.grades > 0]
-    )
-    np.testing.assert_array_equal(one.document_rows, other.document_rows)
-    assert set(np.diff(first.offsets)) == {2 + 1}
-    assert set(np.diff(one.offsets)) == set(np.diff(fresh._validation.lists.offsets)) == {2 + 3}
-
-
 def test_a_signal_saves_and_says_how_to_continue(tiny, tmp_path, monkeypatch, whole, caplog):
     with monkeypatch.context() as patch:
         call_at_step(patch, STEPS + 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -212,9 +191,12 @@ def test_a_signal_saves_and_says_how_to_continue(tiny, tmp_path, monkeypatch, wh
 def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
     tiny, tmp_path, monkeypatch, metric, patience, values, epochs, best
 ):
-    script_validation(monkeypatch, values, metric)  # other metrics stay as they are
-    settings = tiny(epochs=len(values), patience=patience, select_metric=metric)
+    # Other metrics stay as they are.
+    measured = iter([{**dict.fromkeys(METRICS, 0.5), metric: value} for value in values])
+    monkeypatch.setattr(trainer_module, "mean_metrics", lambda _: next(measured))
+    settings = tiny(epochs=len(values), patience=patience, select_metric=metric, train_negatives=1)
     trainer, model = start(settings, tmp_path / "run")
+    assert set(np.diff(trainer._validation.lists.offsets)) == {2 + 3}  # judged and sampled
     assert trainer.progress.best_epoch == 0  # none yet
     after = note_weights(trainer)
     progress = trainer.train()

@@ -3,19 +3,16 @@
 import csv
 import dataclasses
 import gc
-import itertools
 import os
 import resource
 import shutil
 import signal
-import subprocess
-import sys
-from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from tests.training.test_run_directory import READ_FLAGS, snapshot
+from tests.nth_call import at_call
+from tests.training.test_run_directory import settings_by_flags, snapshot
 from tests.training.test_trainer import Killed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search, searchable
@@ -32,9 +29,9 @@ from tf_smoothclir.tuning.tune import ENVIRONMENT, role, run_local_workers
 from tf_smoothclir.tuning.tuner import TrialTuner
 from tf_smoothclir.utils.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 TRIALS = 3
 RANDOM = Search(search="random")
+SEARCH = Search(search="random", max_trials=TRIALS)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +43,7 @@ def settings(tiny):
 def searched(settings, tmp_path_factory):
     """The directory of a search of three trials, and its trials; read only."""
     output_dir = tmp_path_factory.mktemp("tune") / "out"
-    return output_dir, tune.tune(settings, Search(search="random", max_trials=TRIALS), output_dir)
+    return output_dir, tune.tune(settings, SEARCH, output_dir)
 
 
 def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
@@ -69,9 +66,8 @@ def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
 
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, results = searched
-    line = [sys.executable, "-c", READ_FLAGS, f"--flagfile={output_dir}/best.flags"]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{with_values(settings, results[0].values)}\n"
+    found = settings_by_flags(f"--flagfile={output_dir}/best.flags")
+    assert found == [str(with_values(settings, results[0].values))]
 
 
 def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, settings, tmp_path):
@@ -94,29 +90,22 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, setti
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, results = searched
     monkeypatch.setattr(tuner, "trainer_of", None)
-    before, search = snapshot(output_dir / "trials"), Search(search="random", max_trials=TRIALS)
-    assert tune.tune(settings, search, output_dir) == results
+    before = snapshot(output_dir / "trials")
+    assert tune.tune(settings, SEARCH, output_dir) == results
     assert snapshot(output_dir / "trials") == before
     copy = shutil.copytree(output_dir, tmp_path / "copy")
     (copy / "oracle.json").unlink()  # the trials have metrics of their own
-    assert tune.tune(settings, search, copy) == results
+    assert tune.tune(settings, SEARCH, copy) == results
 
 
 @pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
-    write, calls = tuner.write_json, itertools.count(1)
-
-    def die_at_a_call(*arguments):
-        if next(calls) == call:
-            raise Killed
-        write(*arguments)
-
-    search = Search(search="random", max_trials=TRIALS)
-    monkeypatch.setattr(tuner, "write_json", die_at_a_call)
+    killed = at_call(call, tuner.write_json, mock.Mock(side_effect=Killed))
+    monkeypatch.setattr(tuner, "write_json", killed)
     with pytest.raises(Killed):
-        tune.tune(settings, search, tmp_path)
-    results = tune.tune(settings, search, tmp_path)
+        tune.tune(settings, SEARCH, tmp_path)
+    results = tune.tune(settings, SEARCH, tmp_path)
     for of_both in zip(results, searched[1], strict=True):
         one, other = (dataclasses.replace(result, seconds=0.0) for result in of_both)
         assert one == other
@@ -159,9 +148,8 @@ def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_pat
         tune.tune(settings, Search(), tmp_path)
     for name, value in zip(ENVIRONMENT, ("tuner0", "127.0.0.1", "1")):
         monkeypatch.setenv(name, value)
-    search = Search(search="random", max_trials=TRIALS)
     with pytest.raises(InputError, match=r"search with other settings \(--learning_rate: "):
-        tune.tune(tiny(select_metric="MAP", learning_rate=0.5), search, searched[0])
+        tune.tune(tiny(select_metric="MAP", learning_rate=0.5), SEARCH, searched[0])
 
 
 def test_folds_are_averaged_and_leave_no_model(tiny, tmp_path):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.losses.test_contract import SETTINGS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.model import ModelSettings
@@ -41,20 +42,20 @@ def test_seed_and_role_decide_the_first_vectors():
     assert (first["query"] != first["document"]).all()
 
 
+def test_tables_of_ngrams_begin_with_other_vectors_and_freeze_with_their_words():
+    frozen, text = settings(train_query_embeddings=False), TextSettings(ngram_buckets=5)
+    model = build_model(dataclasses.replace(frozen, text=text), VOCABULARIES)
+    assert model.query_tower.trainable_weights == []
+    assert len(model.document_tower.trainable_weights) == 2
+    assert len({weight.numpy()[-1].tobytes() for weight in model.weights}) == 4
+
+
 @pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_is_built_with_its_settings_and_for_pairs_unless_it_needs_lists(name):
-    values = {"thresholds": (-0.1, 0.4), "temperature": 0.25, "cut_points": (-0.2, 0.1, 0.3)}
-    values["lower_grade_weight"] = 0.4
-    pairs = RunSettings(model=ModelSettings(loss=name, **values))
-    lists = dataclasses.replace(pairs, training=TrainingSettings(batching="lists"))
-    loss = configured_loss(lists)
+def test_every_loss_has_the_settings_of_the_run(name):
+    model = ModelSettings(loss=name, **SETTINGS)
+    loss = configured_loss(RunSettings(model=model, training=TrainingSettings(batching="lists")))
     assert type(loss) is LOSSES[name]
-    assert all(getattr(loss, key) == values[key] for key in loss.settings)
-    if not LOSSES[name].needs_lists:
-        configured_loss(pairs)
-        return
-    with pytest.raises(InputError, match=rf"^--loss={name} --batching=pairs: .* --batching=lists"):
-        changed(RunSettings(), {"loss": name})
+    assert all(getattr(loss, setting) == SETTINGS[setting] for setting in loss.settings)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +64,6 @@ def test_every_loss_is_built_with_its_settings_and_for_pairs_unless_it_needs_lis
         ({"loss": "three_part_l2", "thresholds": (0.2,)}, r"--cut_points: .* 3 grades, .* make 2"),
         ({"loss": "softmax", "temperature": 0.0}, "--loss, --temperature: temperature must be"),
         ({"thresholds": (0.7, 0.2)}, "--loss, --thresholds: thresholds must be"),
-        ({"tower": "lstm", "token_weights": "idf"}, "--token_weights=idf --tower=lstm: .* Leave"),
-        (FROZEN, "nothing is left to train.*at least one"),
-        ({"initial_vectors": "bilingual", "document_embeddings": "fr"}, "--query_embeddings"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(changes, message):
@@ -123,7 +121,3 @@ def test_a_shared_vocabulary_is_one_tower_whose_table_does_not_differ_between_la
     found = build_model(dataclasses.replace(settings(), text=text), words)
     assert found.query_tower is found.document_tower
     assert len(found.trainable_weights) == 1
-    vectors = {f"{role}_embeddings": f"{role}.vec" for role in ROLES}
-    for changes in ({"train_query_embeddings": False}, vectors):
-        with pytest.raises(InputError, match=r"^--shared_vocabulary "):
-            changed(RunSettings(), {"shared_vocabulary": True, **changes})

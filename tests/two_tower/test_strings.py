@@ -97,6 +97,29 @@ def test_texts_may_have_any_form():
     assert {"loss", "val_loss"} <= set(shown)
 
 
+def test_what_keras_calls_with_a_batch_returns_the_same_before_and_after_fit():
+    model, loss = model_of_strings(), SmoothOrdinalSearchLoss((0.2, 0.7))
+    model.compile(keras.optimizers.SGD(0.0), loss)
+    inputs = {"query": QUERIES, "document": DOCUMENTS}
+    first = model.train_on_batch(inputs, GRADES)
+    for _ in range(2):
+        model.fit(inputs, GRADES, verbose=0)
+        model.reset_metrics()
+        assert isinstance(model.train_on_batch(inputs, GRADES), (float, np.floating))
+        assert model.train_on_batch(inputs, GRADES) == pytest.approx(first)
+        assert model.test_on_batch(inputs, GRADES) == pytest.approx(first)
+    assert model.predict_on_batch(inputs).shape == (4,)
+    for one in (["a"], np.array(["a"]), np.array(["a"], object)):
+        assert model.predict_on_batch({"query": one, "document": one}).shape == (1,)
+    weights = [3.0, 0.5, 1.0, 2.0]
+    expected = float(loss(GRADES, model.predict_on_batch(inputs), weights))
+    for call in (model.evaluate, model.test_on_batch):
+        model.reset_metrics()
+        assert call(inputs, GRADES, sample_weight=weights) == pytest.approx(expected)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a grade is above 2"):
+        model_of_strings().train_on_batch(inputs, [3, 0, 0, 0])
+
+
 def test_metrics_of_lists_rank_candidate_lists(tmp_path):
     model, grades = model_of_strings(), [0, 2, 1, 2]
     inputs = {"query": INPUTS["query"][:2], "document": INPUTS["document"]}

@@ -47,12 +47,11 @@ def test_map_of_the_collection_counts_both_grades_and_mrr_ends_after_rank_10():
 
 
 def marked(means, noise, asked_of):
-    systems = {name: {MAP: mean + of} for (name, mean), of in zip(means.items(), noise)}
-    return tables.marks([with_map(*item) for item in systems.items()], asked_of)
-
-
-def with_map(name, per_query):
-    return Measured(SystemMetrics(name, (), {}, {}), per_query)
+    rows = [
+        Measured(SystemMetrics(name, (), {}, {}), {MAP: mean + of})
+        for (name, mean), of in zip(means.items(), noise)
+    ]
+    return tables.marks(rows, asked_of)
 
 
 def test_marks_are_those_of_the_paper():
