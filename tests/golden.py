@@ -1,4 +1,4 @@
-"""Numbers that both stacks must give: losses, their gradients, steps of optimizers.
+"""Numbers that both stacks must give: metrics, losses, gradients, vectors, steps of optimizers.
 
 `python -m tests.golden` writes them to `tests/golden.json` as this stack has them. Inputs and
 weights are made by a formula, because the random numbers of the two Keras differ for one seed.
@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tests.towers.test_average_pooling import distinct
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
+from tf_smoothclir.evaluation.metrics import per_query_metrics
 from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
+from tf_smoothclir.papers import li2018 as li2018  # its towers have golden numbers too
 from tf_smoothclir.plugins import LOSSES, TOWERS
-from tf_smoothclir.text.tokens import SubwordTokens
+from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 PATH = Path(__file__).with_name("golden.json")
 _WORDS, _DIM, _BUCKETS, _STEPS = 12, 5, 7, 4
@@ -26,6 +28,15 @@ _NGRAMS = [[], [], [0, 1, 2], [2, 2], [], [3, 4, 0], [6], [5], [1, 3], [0], [4],
 _GRADES = [2, 0, 1, 0, 2]
 _LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
 _ORDINAL = [name for name in LOSSES if name not in _LISTWISE]
+# Grades as they are ranked, best first, of lists of many kinds; -1 is padding.
+_RANKED = [
+    [2, 1, 0, 0, 1, 0, 2, 0],
+    [0, 0, 0, 0, 0, 2, 1, -1],
+    [1, 0, 1, -1, -1, -1, -1, -1],
+    [0, 0, 0, 0, 0, 0, 0, 0],
+    [2, -1, -1, -1, -1, -1, -1, -1],
+    [0, 2, 2, 2, 1, 1, 1, 0],
+]
 
 
 def wave(*shape: int, phase: float = 0.0) -> np.ndarray:
@@ -60,9 +71,15 @@ def _value_and_gradients(function: Callable, at: np.ndarray) -> dict:
     return {"value": value, "gradient": tf.convert_to_tensor(tape.gradient(value, variable))}
 
 
+def _flat(rows: list[list[int]]) -> DistinctTokens:
+    lengths = tf.constant([len(row) for row in rows], tf.int32)
+    values = tf.constant([value for row in rows for value in row], tf.int32)
+    return DistinctTokens.of(Tokens.of(values, lengths))
+
+
 def _tokens(texts: list[list[int]]) -> SubwordTokens:
-    tokens = distinct(texts)
-    return SubwordTokens(*tokens, distinct([_NGRAMS[word] for word in tokens.distinct.numpy()]))
+    tokens = _flat(texts)
+    return SubwordTokens(*tokens, _flat([_NGRAMS[word] for word in tokens.distinct.numpy()]))
 
 
 def _tower(kind: str, phase: float, **options):
@@ -73,6 +90,24 @@ def _tower(kind: str, phase: float, **options):
             size = 1 if weight.shape[0] == _WORDS else weight.shape[0]
             weight.assign(wave(*weight.shape, phase=phase + number) / size**0.5)
     return tower
+
+
+def _vectors(kind: str, **options) -> dict:
+    tower = _tower(kind, 0.5, **options)
+    with tf.GradientTape() as tape:
+        vectors = tower(_tokens(_TEXTS))
+        total = tf.reduce_sum(vectors * wave(len(_TEXTS), _DIM, phase=2.0))
+    table = tf_variable(tower.embeddings)
+    return {"vectors": vectors, "table_gradient": tf.convert_to_tensor(tape.gradient(total, table))}
+
+
+def _scores() -> dict:
+    queries, documents = wave(4, _DIM, phase=0.1), 9 * wave(4, _DIM, phase=0.9)
+    documents[2] = 0
+    return {
+        f"epsilon {epsilon}": SmoothCosineSimilarity(epsilon)([queries, documents])
+        for epsilon in (0.0, 0.5, 1.0)
+    }
 
 
 def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0, **options):
@@ -94,8 +129,14 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
 
 
 CASES: dict[str, Callable[[], dict]] = {
+    "metrics": lambda: per_query_metrics(np.array(_RANKED, np.int32), num_grades=3),
+    "similarity": _scores,
     **{f"loss {name}": lambda name=name: _ordinal_loss(name) for name in _ORDINAL},
     **{f"list loss {name}": lambda name=name: _list_loss(name) for name in _LISTWISE},
+    **{f"tower {kind}": lambda kind=kind: _vectors(kind) for kind in TOWERS},
+    "tower with n-grams": lambda: _vectors("average_pooling", ngram_buckets=_BUCKETS),
+    "tower with weights": lambda: _vectors("average_pooling", token_weights="learned"),
+    "tower with positions": lambda: _vectors("average_pooling", position_weights="learned"),
     **{f"steps of {name}": lambda name=name: _steps(name) for name in OPTIMIZERS},
     "steps, clipped": lambda: _steps("rmsprop", clip_norm=0.02),
     "steps with n-grams": lambda: _steps("rmsprop", ngram_buckets=_BUCKETS),
@@ -108,13 +149,14 @@ CASES: dict[str, Callable[[], dict]] = {
 
 
 def plain(value):
-    """Returns a value for JSON."""
+    """Returns a value for JSON; None for NaN, the metric of a list without relevant documents."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):
         value = np.array([float(part) for part in value])
     array = np.asarray(value, np.float64)
-    return {"shape": list(array.shape), "numbers": [float(f"{x:.9g}") for x in array.ravel()]}
+    rounded = [None if np.isnan(x) else float(f"{x:.9g}") for x in array.ravel()]
+    return {"shape": list(array.shape), "numbers": rounded}
 
 
 def main() -> None:
