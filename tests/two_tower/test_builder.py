@@ -7,7 +7,9 @@ import pytest
 
 from tests.losses.test_contract import SETTINGS
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.losses.ordinal import ThreePartL2
 from tf_smoothclir.plugins import LOSSES
+from tf_smoothclir.settings.given import objects_text
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
@@ -20,6 +22,7 @@ VOCABULARIES = {
     "query": ["[PAD]", "[UNK]", "cat", "dog", "sea"],
     "document": ["[PAD]", "[UNK]", "chat", "chien", "mer", "ciel"],
 }
+GIVEN = objects_text(loss=ThreePartL2())
 FROZEN = {f"train_{role}_embeddings": False for role in ROLES}
 
 
@@ -62,6 +65,10 @@ def test_every_loss_has_the_settings_of_the_run(name):
     ("changes", "message"),
     [
         ({"loss": "three_part_l2", "thresholds": (0.2,)}, r"--cut_points: .* 3 grades, .* make 2"),
+        (
+            {"loss": "given", "objects": GIVEN, "thresholds": (0.2,)},
+            r"--thresholds: .* 3 grades, .* make 2",
+        ),
         ({"loss": "softmax", "temperature": 0.0}, "--loss, --temperature: temperature must be"),
         ({"thresholds": (0.7, 0.2)}, "--loss, --thresholds: thresholds must be"),
     ],
