@@ -185,7 +185,7 @@ def evaluate_on(
         settings = settings.of_another_set()
         if isinstance(data, (str, os.PathLike)):
             settings = dataclasses.replace(settings, data_dir=os.path.abspath(local_path(data)))
-            warn_of_left_out(settings, [name for name in LANGUAGES if getattr(settings, name)])
+            warn_of_left_out(settings, LANGUAGES)
         source = given_set("evaluate", data, parts, settings, tokenizer) or source_of(settings)
         retrieval_set = set_of_other_grades(source, trained_on.split_seed)
         if data is None:

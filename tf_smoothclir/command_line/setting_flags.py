@@ -229,15 +229,14 @@ def _begin_with(path: str) -> RunSettings:
 
 def data_like(trained_on: DataSettings) -> DataSettings:
     """The data settings that the flags give; what they leave out is as in `trained_on`."""
-    inherited: list[str] = []
-    if FLAGS["data_dir"].present and not FLAGS["parallel"].present:  # another set
+    is_another_set = FLAGS["data_dir"].present and not FLAGS["parallel"].present
+    if is_another_set:
         trained_on = trained_on.of_another_set()
-        inherited = [name for name in LANGUAGES if not FLAGS[name].present]
     data = settings_from_flags(RunSettings(data=trained_on)).data
-    if inherited := [name for name in inherited if getattr(data, name)]:
+    if is_another_set:
         from tf_smoothclir.data.sources.opening import warn_of_left_out
 
-        warn_of_left_out(data, inherited)
+        warn_of_left_out(data, [name for name in LANGUAGES if not FLAGS[name].present])
     return data
 
 

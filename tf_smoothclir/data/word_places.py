@@ -53,8 +53,9 @@ class Occurrences:
         of_words = np.asarray(ngrams.values[: ngrams.offsets[self.size]])
         order = np.argsort(of_words, kind="stable")
         words = np.repeat(np.arange(self.size), ngrams.lengths[: self.size])[order]
-        counts = np.bincount(of_words[order], self.counts[words], minlength=buckets)
-        return OccurrencesOfNgrams(words, of_words[order], counts)
+        of_words = of_words[order]
+        counts = np.bincount(of_words, self.counts[words], minlength=buckets)
+        return OccurrencesOfNgrams(words, of_words, counts)
 
 
 @dataclasses.dataclass(frozen=True)

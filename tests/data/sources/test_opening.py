@@ -7,6 +7,7 @@ import pytest
 from tests.data.sources.test_languages import FORMS
 from tests.data.sources.test_user_files import JSONL, NAMED, PAIRS, TSV, WIKI
 from tf_smoothclir.data.sources.opening import check_columns, source_of, warn_of_left_out
+from tf_smoothclir.data.sources.tables import check_named
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -40,6 +41,12 @@ def test_a_name_that_no_table_has_is_an_error_that_names_those_there_are(
         return
     with pytest.raises(InputError, match=f"^--columns=.*{message}"):
         check_columns(settings)
+
+
+def test_names_are_read_until_all_are_found():
+    names = iter(["id", "Inhalt", "Titel"])
+    check_named({"text": "inhalt"}, names)
+    assert list(names) == ["Titel"]
 
 
 def test_a_set_that_a_run_keeps_has_the_names_of_this_package(make):

@@ -22,7 +22,7 @@ from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.splits import SelectedJudgments
-from tf_smoothclir.data.sources.tables import COLUMNS, check_named, kind_of, names_in
+from tf_smoothclir.data.sources.tables import COLUMNS, check_named, column_names, kind_of
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
 from tf_smoothclir.data.sources.user_files import (
@@ -82,7 +82,7 @@ def _wanted_languages(source: Source, settings: DataSettings) -> dict[str, froze
     return wanted
 
 
-def left_out(settings: DataSettings, flag: str) -> list[str]:
+def _left_out(settings: DataSettings, flag: str) -> list[str]:
     """The languages of a directory that --document_language or --query_language leaves out."""
     codes, whole = codes_of(flag, getattr(settings, flag)), None
     if codes:
@@ -99,7 +99,7 @@ def left_out(settings: DataSettings, flag: str) -> list[str]:
 def warn_of_left_out(settings: DataSettings, flags: Iterable[str]) -> None:
     """Warns of languages that settings leave out which are those of a run, not given."""
     for flag in flags:
-        if others := left_out(settings, flag):
+        if others := _left_out(settings, flag):
             logging.warning(
                 "%s: %s in %s are left out, as the run has --%s=%s. --%s=all reads them too.",
                 settings.data_dir,
@@ -123,7 +123,7 @@ def check_columns(settings: DataSettings, collection: FileSource | None = None) 
         reason = "only columns of your own tables have other names"
         raise input_error(f"--columns={settings.columns}", reason, "Leave it out")
     paths = dict.fromkeys(itertools.chain(*source.files.values()))
-    names = itertools.chain.from_iterable(names_in(path) for path in paths if kind_of(path))
+    names = itertools.chain.from_iterable(column_names(path) for path in paths if kind_of(path))
     check_named(columns_of(settings.columns), names, every=collection is None)
 
 

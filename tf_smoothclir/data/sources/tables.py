@@ -143,7 +143,12 @@ def chosen_columns(
 
 def check_named(columns: Mapping[str, str], names: Iterable[str], *, every: bool = True) -> None:
     """Checks that tables have the names that are given for columns: every one, or one for each."""
-    by_plain = {_plain(name): name for name in names}
+    wanted = {_plain(name) for given in columns.values() for name in given.split(",")}
+    by_plain: dict[str, str] = {}
+    for name in names:
+        by_plain[_plain(name)] = name
+        if wanted <= by_plain.keys():  # so that large files of objects are not read to their ends
+            return
     for column, given in columns.items():
         missing = [name for name in given.split(",") if _plain(name) not in by_plain]
         if missing and (every or len(missing) == len(given.split(","))):
@@ -155,7 +160,7 @@ def check_named(columns: Mapping[str, str], names: Iterable[str], *, every: bool
             )
 
 
-def names_in(path: Path) -> Iterator[str]:
+def column_names(path: Path) -> Iterator[str]:
     """Yields the names of all columns of a table; those of objects as they come."""
     for _, (_, record) in read_table(path, _ANY):
         yield from record
