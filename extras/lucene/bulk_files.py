@@ -77,7 +77,7 @@ class BulkFormat:
             reason = f"{models.retriever} models have neither impacts of words nor vectors"
             raise input_error(f"--format={engine}", reason, "Export towers or a lexical model")
         if self.lexical is not None and self.lexical.fusion is not None:
-            weights = self.lexical.fusion.of_pairs.weights
+            weights = self.lexical.fusion.weights
             self.of_lexical, self.of_dense = weights["lexical"], weights["dense"]
         if self.lexical is not None and self.lexical.feedback:
             logging.warning("%s will rank without the feedback of this model", engine)

@@ -14,7 +14,7 @@ from tf_smoothclir.engines.milvus import Address, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, candidates
 from tf_smoothclir.families.lexical import word_ranker
-from tf_smoothclir.hybrid.fusion import FORMULAS, SUM, Fusion
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.publishing.export_directory import load_part
@@ -77,10 +77,9 @@ def searches(ranking_exports, export, address, tmp_path_factory):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_engine_adds_the_scores_as_the_index_does(searches, share, formula):
+def test_engine_adds_the_scores_as_the_index_does(searches, share):
     # Feedback is what the engine leaves out; all documents are among the candidates.
-    (here, _), (_, there) = (searches(Fusion(share, 2.0, 0.25, formula=f)) for f in (SUM, formula))
+    here, there = searches(Fusion(share, 2.0, 0.25))
     compared = 0
     for of_index, of_engine in zip(
         here.search(QUERIES, DOCUMENTS), there.search(QUERIES, DOCUMENTS)

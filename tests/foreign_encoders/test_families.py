@@ -16,7 +16,7 @@ from tf_smoothclir.foreign_encoders import head_learning, opening
 from tf_smoothclir.foreign_encoders.head import Head
 from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.hybrid import learning as hybrid_learning
-from tf_smoothclir.hybrid.fusion import SUM, Fusion
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.plugins import with_parts
 from tf_smoothclir.publishing import version_writer
 from tf_smoothclir.search import word_ranker
@@ -52,7 +52,7 @@ def run(request, tiny_dir, tmp_path_factory):
     """A run that ranks by all of its parts, in whichever measure; but for one with a head."""
     path = tmp_path_factory.mktemp(request.param) / "run"
     given = {"retriever": request.param, "encoder": ENCODER, "cache_dir": str(path.parent)}
-    fusion = Fusion(0.2 * (request.param == "hybrid"), 2.0, 0.25, 1.0, 0.0, SUM, 0.3, 0.1)
+    fusion = Fusion(0.2 * (request.param == "hybrid"), 2.0, 0.25, 1.0, 0.0, 0.3, 0.1)
     learn = a_head if request.param != "lexical" else head_learning.learn_head
     with (
         mock.patch.object(hybrid_learning, "learn_fusion", return_value=fusion),

@@ -6,13 +6,10 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
-from tf_smoothclir.hybrid import fusion as fusion_module
-from tf_smoothclir.hybrid.fusion import FORMULAS, RECIPROCAL_RANK, SUM, Fusion, reciprocal_ranks
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion, may_count
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -47,23 +44,19 @@ def test_lexical_scores_count_as_they_are_and_a_part_without_weight_is_not_asked
     assert weights(Fusion(0.5, 0.0, 0.09)) == (1, pytest.approx(1 / 0.09))  # no word in common
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize(
     "shares",
     [*((share, 0.0) for share in (0.0, *SHARES, 1.0)), *((0.0, share) for share in SHARES),
      (0.3, 0.2), (0.05, 0.95), (0.5, 0.5), (0.0, 1.0)],
 )  # fmt: skip
-def test_parts_have_the_shares_that_they_were_given(shares, formula):
+def test_parts_have_the_shares_that_they_were_given(shares):
     dense, encoder = shares
-    fusion = Fusion(dense, 5.5, 0.09, formula=formula, encoder_share=encoder, encoder_deviation=2.0)
+    fusion = Fusion(dense, 5.5, 0.09, encoder_share=encoder, encoder_deviation=2.0)
     halves = {"lexical": LEXICAL, "dense": DENSE, "encoder": -LEXICAL[::-1] + 21}
     expected = (1 - dense - encoder) * LEXICAL / 5.5 + dense * DENSE / 0.09
     expected += encoder * halves["encoder"] / 2
-    if formula == RECIPROCAL_RANK:
-        ranks = {p: 1 + np.argsort(np.argsort(-own, axis=1), axis=1) for p, own in halves.items()}
-        expected = sum(fusion.shares[part] / (60 + own) for part, own in ranks.items())
     asked = {part: halves[part].__getitem__ for part in fusion.parts}  # and no others
-    scale = 60 * 15 * 5.5 if fusion.by_ranks else 5.5 / (fusion.shares["lexical"] or 1)
+    scale = 5.5 / (fusion.shares["lexical"] or 1)
     scores = fusion.rows(asked)(np.arange(4))
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, scale * expected, rtol=1e-4)
@@ -82,49 +75,24 @@ def test_a_part_takes_its_share_from_all_others_alike():
         assert swapped.parts == {"dense", "encoder"}
 
 
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=200), st.integers(1, 250))
-@example([5, -1, 5, 2], 250)  # the two best are equal: both are first, and the next one is third
-@example([5, 1, 4, 4], 2)  # what equals the last of the best is not left out
-def test_points_are_of_the_number_of_documents_that_score_higher(scores, depth):
-    ranks = [1 + sum(other > one for other in scores) for one in scores]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion_module, "DEPTH", depth)
-        found = reciprocal_ranks(np.array([scores], np.float32))
-    expected = [
-        60 / (60 + rank) if rank <= depth and one > 0 else 0 for rank, one in zip(ranks, scores)
-    ]
-    np.testing.assert_allclose(found, [expected], rtol=1e-6)
-    assert found.dtype == np.float32
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.7])
-def test_ranks_are_fused_whatever_the_scores(share):
-    fusion = Fusion(share, 5.5, 0.09, formula=RECIPROCAL_RANK)
-    expected = fusion.rows(rows_of(LEXICAL, DENSE))(np.arange(4))
-    for change in (np.exp, lambda scores: 1000 * scores + 7):
-        found = fusion.rows(rows_of(*map(change, (LEXICAL, DENSE))))(np.arange(4))
-        np.testing.assert_array_equal(found, expected)
-    assert fusion.by_ranks
-    assert fusion.of_pairs == Fusion(share, 5.5, 0.09)  # pairs are scored by the sum
-    assert not fusion.of_pairs.by_ranks
-    assert str(fusion.of_pairs) == f"vectors have {share:.0%} of the score, feedback 0"
+def test_it_is_described_by_the_shares_of_its_parts(share):
+    fusion = Fusion(share, 5.5, 0.09)
+    assert str(fusion) == f"vectors have {share:.0%} of the score, feedback 0"
     of_three = dataclasses.replace(fusion.with_share("encoder", 0.5), feedback=2.5)
-    parts = f"vectors have {share / 2:.0%} of the score, the encoder 50%, by reciprocal ranks"
+    parts = f"vectors have {share / 2:.0%} of the score, the encoder 50%"
     assert str(of_three) == f"{parts}, feedback 2.5"
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_it_is_kept_as_json(formula, tmp_path):
+def test_it_is_kept_as_json(tmp_path):
     path = tmp_path / "hybrid.json"
-    fusion = Fusion(0.1 + 0.2, 1 / 3, 0.07, 12.5, 3.25, formula)
+    fusion = Fusion(0.1 + 0.2, 1 / 3, 0.07, 12.5, 3.25, 0.25, 1.5)
     fusion.save(path)
     assert Fusion.load(path) == fusion
     path.write_text('{"share": 0.25, "lexical_deviation": 2.0, "dense_deviation": 0.5}')
-    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5, 0.0, 0.0, SUM, 0.0, 0.0)  # a sum
+    assert Fusion.load(path) == Fusion(0.25, 2.0, 0.5, 0.0, 0.0, 0.0, 0.0)
     assert weights(Fusion.load(path)) == (1, pytest.approx(2 / 0.5 / 3))
-    Fusion(0.5, 1.0, 1.0, formula=SUM).save(path)
-    unknown = path.read_text().replace(SUM, "product")
-    for text in ("{}", '{"share": "much"}', "[", "", unknown):
+    for text in ("{}", '{"share": "much"}', "[", ""):
         path.write_text(text)
         with pytest.raises(InputError, match=r"hybrid\.json: .*Restore the file, or train again"):
             Fusion.load(path)
@@ -167,7 +135,6 @@ def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     assert fusion.share in shares
     for early in (True, False):
         assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == (0.0 not in shares)
-    assert fusion.formula == SUM
     assert fusion.feedback in FEEDBACK_WEIGHTS
     validation = Validation(texts.retrieval_set)
     assert fusion.lexical_deviation == pytest.approx(validation.deviation(rows["lexical"]))
@@ -196,8 +163,6 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
     assert may_count(texts, rows, others, early=False) == towers_know
     assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early=False)
     assert len(learn_fusion(texts, rows).parts - {"lexical"}) == 1 + towers_know
-    extended = _Learner(texts, rows)._extended([Fusion(0.5, 1.0, 1.0)], FORMULAS)
-    assert {fusion.formula for fusion in extended} == {SUM}  # two parts keep their formula
 
 
 @pytest.mark.parametrize(
@@ -222,26 +187,6 @@ def test_towers_count_if_they_add_what_is_worth_it(
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     rows = rows_of(*np.ones((2, QUERIES, 30), np.float32))
     assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == expected
-
-
-@pytest.mark.parametrize("formulas", [None, [SUM], [RECIPROCAL_RANK]])
-def test_ranks_are_fused_where_they_say_more_than_scores_or_a_formula_is_wanted(texts, formulas):
-    """Both halves know the answer, but for one document that each scores far too high.
-
-    In a sum both wrong documents stay before the mate; by ranks the second of both is first.
-    """
-    halves = [knowing(texts, number, {2: 20, 1: 10}) for number in range(2)]
-    unjudged = np.ones((QUERIES, DOCUMENTS), bool)
-    unjudged[texts.retrieval_set.query_rows, texts.retrieval_set.document_rows] = False
-    for place, half in enumerate(halves):
-        wrong = [np.flatnonzero(row)[place] for row in unjudged]
-        half[np.arange(QUERIES), wrong] += 1000
-    options = {"formulas": formulas} if formulas else {}
-    fusion = learn_fusion(texts, rows_of(*halves), **options)
-    if formulas == [SUM]:
-        assert fusion.formula == SUM or fusion.share in (0, 1)
-    else:
-        assert (fusion.formula, fusion.share in SHARES) == (RECIPROCAL_RANK, True)
 
 
 @pytest.mark.parametrize("best", [(0, 2), (3, 0)])

@@ -19,8 +19,7 @@ from tests.published import (
 )
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.hybrid import fusion
-from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, Fusion
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import postings
 from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
@@ -37,7 +36,6 @@ DOCUMENT_WORDS = [*(f"w{number}" for number in range(110)), *QUERY_WORDS[:4], "x
 TEXT = TextSettings(max_query_tokens=30, max_document_tokens=50)
 assert len(DOCUMENT_WORDS) > TERMS > DIM  # so that feedback has to leave words out
 FUSION = Fusion(share=0.4, lexical_deviation=2.0, dense_deviation=0.1, feedback=0.0)
-BY_RANKS = dataclasses.replace(FUSION, formula=RECIPROCAL_RANK)
 KINDS = {
     "dense": None,
     "lexical": {},
@@ -47,8 +45,6 @@ KINDS = {
     "hybrid": {"fusion": FUSION},
     # The fusion decides; feedback of the lexical model alone does not count.
     "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
-    "hybrid by ranks": {"fusion": BY_RANKS},
-    "hybrid by ranks with feedback": {"fusion": dataclasses.replace(BY_RANKS, feedback=20.0)},
     "hybrid, towers alone": {"fusion": dataclasses.replace(FUSION, share=1.0, feedback=20.0)},
     "hybrid, no towers": {"fusion": dataclasses.replace(FUSION, share=0.0, feedback=20.0)},
 }
@@ -297,13 +293,3 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
                 assert np.ptp(row_scores[same]) == 0
                 hashes = places[rows[same]]
                 np.testing.assert_array_equal(hashes, np.sort(hashes))
-
-
-@pytest.mark.parametrize("depth", [1, 3, 1000])
-def test_ranks_in_the_graph_are_those_of_the_house(depth, monkeypatch):
-    monkeypatch.setattr(fusion, "DEPTH", depth)
-    monkeypatch.setattr(exported_scorers, "DEPTH", depth)
-    scores = np.random.default_rng(4).integers(-3, 4, (5, 40)).astype(np.float32)
-    found = exported_scorers._reciprocal_ranks(tf.constant(scores))
-    np.testing.assert_allclose(found, fusion.reciprocal_ranks(scores), rtol=1e-6)
-    assert np.count_nonzero(found == 0) > 0 or depth == 1000

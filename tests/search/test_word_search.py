@@ -16,7 +16,7 @@ from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.families.lexical import word_ranker as ranker_of
-from tf_smoothclir.hybrid.fusion import RECIPROCAL_RANK, SUM, Fusion
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.lexical_half import LexicalHalf
@@ -41,8 +41,8 @@ def the_same(trained_on):
     return trained_on
 
 
-def fused(share, feedback=0.0, formula=SUM):
-    return Fusion(share, 2.0, 0.25, feedback, formula=formula)
+def fused(share, feedback=0.0):
+    return Fusion(share, 2.0, 0.25, feedback)
 
 
 @pytest.fixture(scope="module")
@@ -133,11 +133,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "fusion",
-    [
-        *itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0])),
-        *(fused(*of, RECIPROCAL_RANK) for of in itertools.product([0.0, 0.3, 1.0], [0.0, 7.0])),
-    ],
+    "fusion", itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0]))
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)
@@ -152,9 +148,7 @@ def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypa
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.4])
-@pytest.mark.parametrize(
-    "fusion", [fused(0.3, 7.0), fused(0.0, 7.0), fused(0.3, 7.0, RECIPROCAL_RANK)]
-)
+@pytest.mark.parametrize("fusion", [fused(0.3, 7.0), fused(0.0, 7.0)])
 def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, share):
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
     monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
@@ -170,24 +164,6 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
         assert [hit.score for hit in hits] == pytest.approx(
             [hit.score for hit in expected], rel=1e-6
         )
-
-
-@pytest.mark.parametrize("role", ["document", "query"])
-def test_what_ranks_add_is_split_among_words(hybrid, role):
-    search = hybrid(fused(0.3, 7.0, RECIPROCAL_RANK))
-    (hits,) = search.search(["word1 word4"], 4)
-    explanations = search.explain("word1 word4", hits, role)
-    assert len(hits) == 4
-    for hit, explanation in zip(hits, explanations):
-        assert explanation.score == pytest.approx(hit.score, rel=1e-5)
-        words = math.fsum(word.share for word in explanation.words)
-        assert words + explanation.remainder == pytest.approx(explanation.of_words, abs=1e-3)
-        assert words > 0.9 * explanation.of_words
-        # 15 * 2 * 60 / (60 + rank), in proportion to the shares of 0.7 and 0.3.
-        for added, share in ((explanation.of_words, 0.7), (explanation.towers, 0.3)):
-            rank = share * 15 * 2 * 60 / added - 60
-            assert rank == pytest.approx(round(rank), abs=1e-2)
-            assert 1 <= round(rank) <= DOCUMENTS
 
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):

@@ -54,7 +54,6 @@ objective=adversarial opening_epochs=5 epochs=5
 distribution=shards retriever=lexical | shards_dir=gs://s batching=lists
 distribution=shards reranker=late_interaction | shards_dir=gs://s batching=lists
 rerank_depth=50 reranker
-fusion=reciprocal_rank retriever=lexical
 dictionary=en-fr.txt retriever
 distribution=shards batching=in_batch | shards_dir=gs://shards
 distribution=shards EACH fresh_negatives=True hard_negatives=2 | shards_dir=gs://s batching=lists

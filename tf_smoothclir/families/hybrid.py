@@ -1,6 +1,6 @@
 """Towers, a translation table and a foreign encoder in one ranking, two of them or all three.
 
-`hybrid.fusion` has the formulas. What counts for nothing on validation is left out of a run.
+`hybrid.fusion` has the formula. What counts for nothing on validation is left out of a run.
 """
 
 from __future__ import annotations
@@ -35,11 +35,8 @@ class Hybrid(Family):
         from tf_smoothclir.hybrid.fusion import Fusion
         from tf_smoothclir.training.initial_run import initial_run
 
-        wanted = over.settings.retrieval.fusion
         if (initial := initial_run(over.settings)) is not None:
-            fusion = Fusion.load(self.path(initial))
-            if wanted in ("auto", fusion.formula):
-                return fusion
+            return Fusion.load(self.path(initial))
         return self._learned(over, self.parts)
 
     def look(self, over):
@@ -74,12 +71,9 @@ class Hybrid(Family):
         return is_all and len(queries) >= _ENOUGH_QUERIES
 
     def _learned(self, over, parts: tuple[str, ...]) -> Any:
-        from tf_smoothclir.hybrid.fusion import FORMULAS
         from tf_smoothclir.hybrid.learning import learn_fusion
 
-        wanted = over.settings.retrieval.fusion
-        formulas = FORMULAS if wanted == "auto" else (wanted,)
-        return learn_fusion(texts_of(over), _rows_of(over.retrievers, parts), formulas)
+        return learn_fusion(texts_of(over), _rows_of(over.retrievers, parts))
 
     def save(self, model, path):
         model.save(path)
@@ -128,7 +122,7 @@ class Hybrid(Family):
             np.float32(weight) * family(name).scores(models, queries, documents)
             if weight
             else np.zeros(len(queries), np.float32)
-            for name, weight in models[self.name].fusion.of_pairs.weights.items()
+            for name, weight in models[self.name].fusion.weights.items()
         ]
 
     def retriever_over(self, models, retrieval_set):

@@ -1,4 +1,4 @@
-"""Choosing the formula and the weights of a fusion on validation queries.
+"""Choosing the weights of a fusion on validation queries.
 
 What is best on a sample of queries is a little better than it deserves. So a fusion has to show on
 all validation queries that it is better than the best one of fewer parts by more than a standard
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.hybrid.fusion import FORMULAS, Fusion
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS, feedback_variants
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.validation import Validation, is_better, quality
@@ -28,10 +29,8 @@ _ANY_GAIN, _FAR_BEHIND = 0.0005, 0.12  # of the measure too: see `may_count`
 _BEST_FUSIONS = 3  # a further part, and feedback, are tried with them
 
 
-def learn_fusion(
-    texts: LexicalTexts, parts: Mapping[str, ScoreRows], formulas: Sequence[str] = FORMULAS
-) -> Fusion:
-    """Chooses the formula, the shares of the parts, and the weight of feedback.
+def learn_fusion(texts: LexicalTexts, parts: Mapping[str, ScoreRows]) -> Fusion:
+    """Chooses the shares of the parts, and the weight of feedback.
 
     On a sample of the validation queries, a second part takes shares of each part, and a third one
     shares of the best fusions of two. Feedback is tried with the best fusions, and with the lexical
@@ -42,7 +41,7 @@ def learn_fusion(
     """
     begin = time.monotonic()
     learner = _Learner(texts, parts)
-    fusion = learner.choose(learner.best_weights(learner.best_fusions(formulas)))
+    fusion = learner.choose(learner.best_weights(learner.best_fusions()))
     fusion = dataclasses.replace(fusion, seconds=round(time.monotonic() - begin, 3))
     logging.info("Hybrid: %s (%.1f s)", fusion, fusion.seconds)
     return fusion
@@ -80,7 +79,7 @@ class _Learner:
 
     def may_gain(self, others: Fusion, early: bool) -> bool:
         """Whether any of a few shares of towers is better than the others without them."""
-        chosen = {name: getattr(others, name) for name in ("encoder_share", "formula", "feedback")}
+        chosen = {name: getattr(others, name) for name in ("encoder_share", "feedback")}
         without = dataclasses.replace(self._lexical_alone, **chosen)
         fusions = [without, *(without.with_share("dense", share) for share in _EARLY_SHARES)]
         alone, *shared = self._sample.of_variants(functools.partial(self._fused, fusions))
@@ -93,12 +92,12 @@ class _Learner:
             return gain >= _ANY_GAIN or shared[-1] >= alone - _FAR_BEHIND
         return gain >= _WORTH and is_better(after, before)
 
-    def best_fusions(self, formulas: Sequence[str]) -> list[Fusion]:
+    def best_fusions(self) -> list[Fusion]:
         """The lexical model alone, and the best of two parts, and of three, without feedback."""
         chosen = [self._lexical_alone]
         bases, qualities = [self._lexical_alone, *self._vectors_alone], {}
         for _ in self._vectors:
-            fusions = dict.fromkeys([*bases, *self._extended(bases, formulas)])
+            fusions = dict.fromkeys([*bases, *self._extended(bases)])
             new = [one for one in fusions if one not in qualities]
             qualities |= zip(new, self._sample.of_variants(functools.partial(self._fused, new)))
             # Stable: of equal ones the earlier, and the parts alone come first.
@@ -106,16 +105,11 @@ class _Learner:
             chosen += bases
         return list(dict.fromkeys(chosen))
 
-    def _extended(self, bases: Sequence[Fusion], formulas: Sequence[str]) -> Iterator[Fusion]:
+    def _extended(self, bases: Sequence[Fusion]) -> Iterator[Fusion]:
         """Yields fusions with one more part, which has a small share to a large one."""
-        for formula in formulas:
-            for base in bases:
-                if len(base.parts) > 1 and base.formula != formula:
-                    continue
-                for part in self._vectors:
-                    if not base.shares[part]:
-                        of_formula = dataclasses.replace(base, formula=formula)
-                        yield from (of_formula.with_share(part, share) for share in SHARES)
+        for base, part in itertools.product(bases, self._vectors):
+            if not base.shares[part]:
+                yield from (base.with_share(part, share) for share in SHARES)
 
     def best_weights(self, fusions: Sequence[Fusion]) -> list[Fusion]:
         """Fusions with the weight of feedback that is best for each."""
@@ -156,11 +150,8 @@ class _Learner:
     def _fused(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the scores of all documents by each fusion, without feedback."""
         scores = {part: rows(query_rows) for part, rows in self._parts.items()}
-        points: dict[str, dict] = {}  # those of a formula, computed once for all shares
         for fusion in fusions:
-            if fusion.formula not in points:
-                points[fusion.formula] = {part: fusion.points(scores[part]) for part in scores}
-            yield fusion.added(points[fusion.formula])
+            yield fusion.added(scores)
 
     def _scores(self, fusions: Sequence[Fusion], query_rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yields the same with feedback."""

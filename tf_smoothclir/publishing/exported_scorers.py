@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.hybrid.fusion import DEPTH, RANK_CONSTANT, RECIPROCAL_RANK, SUM, Fusion
+from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical.feedback import DEPTH as FEEDBACK_DEPTH
 from tf_smoothclir.lexical.feedback import TERMS
 from tf_smoothclir.lexical.postings import Postings, SparseRows
@@ -86,24 +86,12 @@ class FusedScorer(tf.Module):
 
     def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
         super().__init__(name="fused")
-        self._points = _POINTS[fusion.formula]
         weighted = zip(fusion.weights.values(), (lexical, dense))
         self._halves = [(weight, half) for weight, half in weighted if weight and half]
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        return tf.add_n([a * self._points(half.all_documents(queries)) for a, half in self._halves])
-
-
-def _reciprocal_ranks(scores: tf.Tensor) -> tf.Tensor:
-    """The points of all documents, as `hybrid.fusion.reciprocal_ranks` does."""
-    best, _ = tf.math.top_k(scores, min(DEPTH, scores.shape[1]))
-    higher = tf.raw_ops.LowerBound(sorted_inputs=-best, values=-scores)
-    points = RANK_CONSTANT / (RANK_CONSTANT + 1 + tf.cast(higher, tf.float32))
-    return tf.where((higher < best.shape[1]) & (scores > 0), points, 0)
-
-
-_POINTS = {SUM: tf.identity, RECIPROCAL_RANK: _reciprocal_ranks}
+        return tf.add_n([a * half.all_documents(queries) for a, half in self._halves])
 
 
 def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array, np.ndarray]:

@@ -23,8 +23,7 @@ from tf_smoothclir.utils.errors import input_error
 class EngineRanker(HitRanker):
     """Ranks by a lexical model, by towers, or by both."""
 
-    # The engine adds the weighted scores, also in the place of points for ranks. There is
-    # no feedback, which needs the whole collection.
+    # The engine adds the weighted scores. There is no feedback, which needs the whole collection.
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class EngineRanker(HitRanker):
             self._cut_points = family("dense").cut_points(documents.manifest)
             return
         fusion = lexical.ranking(with_towers=encode_queries is not None)
-        self._weights = fusion.of_pairs.weights
+        self._weights = fusion.weights
         self._encode = encode_queries if self._weights["dense"] else None
         self._explainer = WordExplainer(lexical)
         if fusion.feedback:

@@ -9,21 +9,17 @@ documents: from bytes instead of numbers, from the heaviest words of feedback, f
 last of the nearest vectors. So the documents that can be among the best are known, which are few;
 only these are scored (the threshold algorithm of Fagin, Lotem and Naor, PODS 2001). The ranking is
 exact where those of the halves are, as in flat indexes.
-Where ranks are fused, only the best 1,000 documents by their vectors have points for them; a flat
-index finds these exactly.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tf_smoothclir.encoder.tokenizer import passage_text
-from tf_smoothclir.hybrid.fusion import DEPTH, Fusion
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.lexical.feedback import (
@@ -67,11 +63,11 @@ class WordRanker(IndexRanker):
     ):
         """Joins a model and an index; `encode` gives the vectors of all of `vectors`."""
         super().__init__(name, index)
-        self.fusion = parts.ranking(with_towers=encode is not None)
+        fusion = parts.ranking(with_towers=encode is not None)
         self.lexical, self.hashes = index.half("lexical"), index.documents.hashes
-        weights = {part: np.float32(weight) for part, weight in self.fusion.weights.items()}
+        weights = {part: np.float32(weight) for part, weight in fusion.weights.items()}
         self.of_lexical = weights["lexical"]
-        self.feedback: Feedback | None = self.lexical.feedback(self.fusion.feedback)
+        self.feedback: Feedback | None = self.lexical.feedback(fusion.feedback)
         self.vectors: dict[str, tuple[np.float32, Ranker]] = {
             part: (weights[part], index.half(part)) for part in vectors if weights[part]
         }
@@ -145,9 +141,10 @@ class AskedQuery:
         self._vectors: dict[str, AskedVector] = {}
         for part, (weight, half) in ranker.vectors.items():
             end = begin + half.vectors.shape[1]
-            self._vectors[part] = AskedVector(half, weight, vector[begin:end], ranker.fusion)
+            self._vectors[part] = AskedVector(half, weight, vector[begin:end])
             begin = end
-        self._lexical = self._bounds_of_words()
+        # Bounds of the share of words in scores, `[documents]` float32.
+        self._lexical = ranker.of_lexical * ranker.lexical.bounds(words)
         self._known = np.zeros_like(self._lexical)  # scores by words; 0 where nobody asked
         self._fed: Similarity | None = None
         if ranker.feedback is not None:
@@ -177,36 +174,17 @@ class AskedQuery:
         """Shares of words, towers, encoder and feedback in scores, `[positions]` float32 each."""
         nothing = np.zeros(len(positions), np.float32)
         by_vectors = [
-            self._of_vectors(self._vectors[part], positions) if part in self._vectors else nothing
+            self._vectors[part].scores(positions) if part in self._vectors else nothing
             for part in ("dense", "encoder")
         ]
         fed = nothing if self._fed is None else self._of_feedback(positions)
         return self._of_words(positions), *by_vectors, fed
 
-    def _bounds_of_words(self) -> np.ndarray:
-        """Bounds of the share of words in scores, `[documents]` float32; by ranks, the share."""
-        ranker, bounds = self._ranker, self._ranker.lexical.bounds(self.words)
-        if ranker.fusion.by_ranks:
-            scores = functools.partial(ranker.lexical.scores, self.words)
-            first, _ = may_be_best(bounds, scores, min(DEPTH, len(bounds)))
-            of_first, bounds[:] = scores(first), 0
-            bounds[first] = of_first
-            bounds = ranker.fusion.points(bounds[np.newaxis])[0]
-        return ranker.of_lexical * bounds
-
     def _of_words(self, positions: np.ndarray) -> np.ndarray:
         """Share of words in the scores of some documents, `[positions]` float32."""
-        if self._ranker.fusion.by_ranks:
-            return self._lexical[positions]
         new = positions[(self._known[positions] == 0) & (self._lexical[positions] != 0)]
         self._known[new] = self._ranker.of_lexical * self._ranker.lexical.scores(self.words, new)
         return self._known[positions]
-
-    def _of_vectors(self, own: AskedVector, positions: np.ndarray) -> np.ndarray:
-        """Share of vectors in the scores of some documents, `[positions]` float32."""
-        if self._ranker.fusion.by_ranks:
-            return own.weight * own.points[positions]
-        return own.weight * own.half.scores(own.vector, positions)
 
     def _of_feedback(self, positions: np.ndarray) -> np.ndarray:
         """Share of feedback in the scores of some documents, `[positions]` float32."""
@@ -242,22 +220,19 @@ class AskedQuery:
         self, asked: Sequence[AskedVector], of_words: np.ndarray, positions: np.ndarray
     ) -> np.ndarray:
         """Scores of some documents, nearly, with this share of words; `[positions]` float32."""
-        of_vectors = (vector.weight * vector.about(positions) for vector in asked)
-        scores = sum(of_vectors, of_words)
+        scores = sum((vector.about(positions) for vector in asked), of_words)
         return scores if self._fed is None else scores + self._of_feedback(positions)
 
 
 class AskedVector:
     """Vector of a query by one part, and what its half of an index says of it."""
 
-    def __init__(self, half: Ranker, weight: np.float32, vector: np.ndarray, fusion: Fusion):
-        self.half, self.weight, self.vector, self._fusion = half, weight, vector, fusion
+    def __init__(self, half: Ranker, weight: np.float32, vector: np.ndarray):
+        self.half, self.weight, self.vector = half, weight, vector
         self._asked, self._near = 0, None
 
     def bounds(self, number: int) -> np.ndarray:
         """What the part adds at most, `[documents]`, by so many nearest documents."""
-        if self._fusion.by_ranks:
-            return self.weight * self.points
         if self._asked < number:
             self._near, self._asked = self.half.nearest(self.vector, number), number
         near = self._near
@@ -265,19 +240,13 @@ class AskedVector:
         bounds[near.positions] = near.scores + near.error
         return self.weight * bounds
 
-    def about(self, positions: np.ndarray) -> np.ndarray:
-        """What the part says of some documents, nearly: in float32."""
-        if self._fusion.by_ranks:
-            return self.points[positions]
-        return self.half.about(self.vector, positions)
+    def scores(self, positions: np.ndarray) -> np.ndarray:
+        """Share of the part in the scores of some documents, `[positions]` float32."""
+        return self.weight * self.half.scores(self.vector, positions)
 
-    @functools.cached_property
-    def points(self) -> np.ndarray:
-        """The points of all documents for their ranks by vectors, `[documents]` float32."""
-        points = np.zeros(self.half.documents, np.float32)
-        ((best, scores),) = self.half.rank(self.vector[np.newaxis], DEPTH)
-        points[best] = self._fusion.points(scores[np.newaxis])[0]
-        return points
+    def about(self, positions: np.ndarray) -> np.ndarray:
+        """The same, nearly: in float32."""
+        return self.weight * self.half.about(self.vector, positions)
 
 
 def _sum(lexical: np.ndarray, dense: np.ndarray, encoder: np.ndarray, fed: np.ndarray):

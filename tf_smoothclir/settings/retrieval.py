@@ -33,11 +33,6 @@ def _has_table(retriever: str) -> bool:
 SEARCHED_BY = _Retrievers()
 RULES = (
     Rule(
-        lambda fusion, retriever: fusion != "auto" and len(with_parts(retriever)) == 1,
-        "there is one ranking, and nothing to fuse",
-        "Add --retriever=hybrid, or leave --fusion out",
-    ),
-    Rule(
         lambda dictionary, retriever: bool(dictionary) and not _has_table(retriever),
         "it has no translation table",
         "Add --retriever=lexical or --retriever=hybrid",
@@ -80,14 +75,6 @@ class RetrievalSettings(Settings):
         " queries, and numbers are probabilities of document words given query words."
         " document_to_query: the other way round.",
         choices=("query_to_document", "document_to_query"),
-    )
-
-    fusion: str = setting(
-        "auto",
-        "How a hybrid makes one score from two, by weights that validation chooses. sum: of scores,"
-        " each divided by its standard deviation. reciprocal_rank: of 1 / (60 + rank) (RRF). auto:"
-        " whichever is better on validation.",
-        choices=("auto", "sum", "reciprocal_rank"),
     )
 
     reranker: str = setting(
