@@ -21,9 +21,10 @@ from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.printing import markdown_table
 
 METRIC = "full/MRR@10"
-_TITLES = {"lexical": "table", "best": "table and towers"}
+_TITLES = {"lexical": "table", "dense": "towers", "best": "table and towers"}
 _WITH_ENCODER = ("encoder", "encoder"), ("lexical+encoder", "table and encoder")
 _VALIDATION = 7
+_TAUGHT = ", taught"  # ends the names of models that learned from the encoder, too
 
 
 def part_of(data: DataSettings, vectors: str) -> dict:
@@ -80,27 +81,38 @@ def curves(
             yield name, number, model.metrics[METRIC]
         sets = {"": judged} if number else {}
         if number < most:
-            sets[", taught"] = sc.teach(**with_judged(part, number, has_log=True), encoder=vectors)
+            sets[_TAUGHT] = sc.teach(**with_judged(part, number, has_log=True), encoder=vectors)
         for preset in presets:
             for how, given in sets.items():
                 name = f"{_TITLES.get(preset, preset)}{how}"
-                path = work_dir / f"{preset}{how[2:]}-{number}"
+                path = work_dir / f"{preset}{how.strip(', ')}-{number}"
                 model = sc.train(**given, preset=preset, output_dir=path)
                 yield name, number, model.metrics[METRIC]
 
 
 def draw(path: Path, table: dict[str, dict[int, float]]) -> None:
-    """Draws the curves; the axis of judged queries is logarithmic from 100 on."""
+    """Draws the curves; both axes stretch where they lie close together."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
     axes = figure.subplots()
+    names = list(dict.fromkeys(name.removesuffix(_TAUGHT) for name in table))
     for name, curve in table.items():
-        style = {"linestyle": ":", "color": "grey"} if name == "encoder" else {}
-        axes.plot([*curve], [*curve.values()], marker="o", label=name, **style)
+        style = {"linestyle": "--", "marker": "s"} if name.endswith(_TAUGHT) else {"marker": "o"}
+        color = f"C{names.index(name.removesuffix(_TAUGHT))}"
+        axes.plot([*curve], [*curve.values()], label=name, color=color, alpha=0.8, **style)
     axes.set_xscale("symlog", linthresh=100)
     ticks = sorted({number for curve in table.values() for number in curve})
     axes.set_xticks(ticks, [f"{number:,}" for number in ticks])
+    axes.set_yscale("logit")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    shares = [0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995]
+    lowest, highest = (
+        reach(value for curve in table.values() for value in curve.values()) for reach in (min, max)
+    )
+    axes.set_yticks([share for share in shares if lowest <= share <= highest])
     axes.set(xlabel="judged queries", ylabel=f"{METRIC}, test queries")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from absl import flags
 
 from benchmarks import common
-from benchmarks.training_rivals import keras_adam, speed, torch_sparse_adam
+from benchmarks.training_rivals import keras_adam, speed, torch_as_published, torch_sparse_adam
 from benchmarks.workload import Workload, tokenized_set_of, two_tower
 from tf_smoothclir.settings.training import TrainingSettings
 
 if TYPE_CHECKING:
     from tf_smoothclir.training.trainer import Trainer
 
-KERAS, TORCH = "Keras", "PyTorch"
+KERAS, TORCH, PUBLISHED = "Keras", "PyTorch", "PyTorch as published"
 TWO_EPOCHS = {"epochs": 2, "checkpoint_minutes": 60.0}
 
 
@@ -86,17 +86,21 @@ def measure(
 ) -> list[dict]:
     """The tables."""
     rivals = {_title(v): partial(trainer, workload, threads, v) for v in variants}
-    rivals[KERAS] = partial(keras_adam, workload, steps, threads)
-    if common.has("torch"):
-        rivals[TORCH] = partial(torch_sparse_adam, workload, 3 * steps, threads)
+    has_torch = common.has("torch")
+    if workload.tower == "average_pooling":
+        rivals[KERAS] = partial(keras_adam, workload, steps, threads)
+        if has_torch:
+            rivals[TORCH] = partial(torch_sparse_adam, workload, 3 * steps, threads)
+    if has_torch:
+        rivals[PUBLISHED] = partial(torch_as_published, workload, steps, threads)
     measurements = common.interleaved(rivals, rounds)
     return [
         common.table(
-            f"Training, batch {workload.batch_size} pairs, tables"
+            f"Training, {workload.tower}, batch {workload.batch_size} pairs, tables"
             f" {workload.vocabulary:,} x {workload.dim}, {threads} threads",
             measurements,
             ratio_of="pairs/s",
-            references=[TORCH, KERAS],
+            references=[PUBLISHED, TORCH, KERAS],
         ),
     ]
 
@@ -126,6 +130,7 @@ def _define_flags() -> None:
         ],
         "Training settings to measure, such as optimizer=lazy_adam; may be repeated.",
     )
+    flags.DEFINE_enum("tower", "average_pooling", ["average_pooling", "cnn", "lstm"], "Tower.")
     flags.DEFINE_integer("threads", 2, "Threads of each rival.", lower_bound=1)
     flags.DEFINE_integer("queries", 4000, "Training queries of 53.6 pairs.", lower_bound=1)
     flags.DEFINE_integer("vocabulary", 100_000, "Rows of each table.", lower_bound=3)
@@ -135,9 +140,15 @@ def _define_flags() -> None:
 
 
 def _measure(
-    variant: Sequence[str], queries: int, vocabulary: int, rounds: int, threads: int, steps: int
+    variant: Sequence[str],
+    tower: str,
+    queries: int,
+    vocabulary: int,
+    rounds: int,
+    threads: int,
+    steps: int,
 ) -> list[dict]:
-    workload = Workload(queries=queries, vocabulary=vocabulary)
+    workload = Workload(queries=queries, vocabulary=vocabulary, tower=tower)
     variants = [parse_variant(text) for text in variant]
     return measure(workload, variants=variants, rounds=rounds, threads=threads, steps=steps)
 

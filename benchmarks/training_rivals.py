@@ -120,6 +120,74 @@ def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str,
     return speed(workload, steps, time.perf_counter() - begin)
 
 
+def torch_as_published(workload: Workload, steps: int, threads: int) -> dict[str, float]:
+    """Trains as the paper's authors do: padded batches, dense tables, AdamW, clipped gradients.
+
+    Their code: https://github.com/JiapengL/multi_ling_search. Batches here are padded in NumPy, not
+    in Python, so that models are compared and not their input.
+    """
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(13)
+    with tempfile.TemporaryDirectory() as directory:
+        tokenized_set, lists = _training_pairs(workload, Path(directory))
+        texts = {role: (_padded(tokenized_set, role), tokenized_set.tokens(role)) for role in ROLES}
+        lengths = {role: np.diff(store.offsets) for role, (_, store) in texts.items()}
+    rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
+    order = np.random.default_rng(13).permutation(len(lists.grades))
+    parts = {role: _published_parts(workload) for role in ROLES}
+    modules = torch.nn.ModuleList(module for of_role in parts.values() for module in of_role)
+    optimizer = torch.optim.AdamW(modules.parameters(), lr=0.01)
+    lower, upper = torch.tensor((-1.0, *_THRESHOLDS)), torch.tensor((*_THRESHOLDS, 1.0))
+
+    def vectors(role, pairs):
+        chosen = rows[role][pairs]
+        ids = torch.from_numpy(texts[role][0][chosen, : lengths[role][chosen].max()])
+        embeddings, *layers = parts[role]
+        words = embeddings(ids)
+        if workload.tower == "average_pooling":
+            return torch.tanh(words.mean(1))
+        reader, dropout, dense = layers
+        words = dropout(words)
+        if workload.tower == "cnn":
+            return dense(torch.tanh(reader(words.transpose(1, 2))).max(2).values)
+        return torch.tanh(dense(reader(words)[0][:, 0]))
+
+    def step(number):
+        pairs = order[number * workload.batch_size : (number + 1) * workload.batch_size]
+        of_query, of_document = (vectors(role, pairs) for role in ROLES)
+        norms = (of_query.norm(dim=1) + 1) * (of_document.norm(dim=1) + 1)
+        scores = (of_query * of_document).sum(1) / norms
+        grades = torch.from_numpy(lists.grades[pairs]).long()
+        losses = torch.relu(scores - upper[grades]) ** 2 + torch.relu(lower[grades] - scores) ** 2
+        optimizer.zero_grad()
+        losses.mean().backward()
+        torch.nn.utils.clip_grad_norm_(modules.parameters(), 5.0)
+        optimizer.step()
+
+    for number in range(_WARM_UP):
+        step(number)
+    begin = time.perf_counter()
+    for number in range(_WARM_UP, _WARM_UP + steps):
+        step(number)
+    return speed(workload, steps, time.perf_counter() - begin)
+
+
+def _published_parts(workload: Workload) -> list:
+    """The layers of a tower: a table and, after it, what reads it, dropout and a dense layer."""
+    from torch import nn
+
+    dim = workload.dim
+    table = nn.Embedding(workload.vocabulary, dim)
+    if workload.tower == "average_pooling":
+        return [table]
+    if workload.tower == "cnn":
+        return [table, nn.Conv1d(dim, 300, 3), nn.Dropout(0.4), nn.Linear(300, dim)]
+    lstm = nn.LSTM(dim, 64, batch_first=True, bidirectional=True)
+    return [table, lstm, nn.Dropout(0.4), nn.Linear(128, dim)]
+
+
 def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:
     """Pairs per second and milliseconds per step."""
     return {

@@ -48,11 +48,12 @@ class Workload:
     same_lengths: bool = False  # whether all texts have the mean length instead
     batch_size: int = 128  # pairs in a batch
     dim: int = 64  # dimension of the vectors
+    tower: str = "average_pooling"
 
     def settings(self, **training) -> RunSettings:
         """Settings with these sizes and the given training settings."""
         return RunSettings(
-            model=ModelSettings(dim=self.dim),
+            model=ModelSettings(dim=self.dim, tower=self.tower),
             training=TrainingSettings(batch_size=self.batch_size, negatives=_NEGATIVES, **training),
         )
 
