@@ -17,6 +17,7 @@ from tf_smoothclir.plugins import FAMILIES, family
 from tf_smoothclir.protocols.scorer import ScoreRows
 
 _ENOUGH_QUERIES = 100
+_LONG_TRAINING = 20_000  # judged pairs: half a minute or more
 
 
 class Hybrid(Family):
@@ -43,7 +44,10 @@ class Hybrid(Family):
         from tf_smoothclir.hybrid.fusion import Fusion
         from tf_smoothclir.hybrid.learning import may_count
 
-        if not self._can_tell(over):
+        retrieval_set = over.retrieval_set
+        judged = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
+        # What towers of few pairs add shows late.
+        if not self._can_tell(over) or np.count_nonzero(judged) < _LONG_TRAINING:
             return None
         others = tuple(part for part in self.parts if part != over.settings.retrieval.with_task)
         alone = _name_of(others)
