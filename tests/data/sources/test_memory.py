@@ -45,7 +45,7 @@ def test_another_set_is_not_overwritten_unless_it_may_be(tmp_path):
     directory.mkdir()
     (directory / "of_mine.txt").write_text("mine")
     source = MemorySource(QUERIES, DOCUMENTS, JUDGMENTS)
-    with pytest.raises(InputError, match="it holds a run on other data"):
+    with pytest.raises(InputError, match="it holds other data"):
         source.keep(directory, overwrite=False)
     assert [path.name for path in directory.iterdir()] == ["of_mine.txt"]
     source.keep(directory, overwrite=True)

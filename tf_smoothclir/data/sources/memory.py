@@ -101,7 +101,7 @@ class MemorySource(Source):
         return joint_digest(self.parallel_files, set_files(self, self._splits))
 
     def keep(self, directory: Path, *, overwrite: bool) -> None:
-        """Writes the set into the directory of a run, unless it is there."""
+        """Writes the set into a directory, unless it is there."""
         names = [name for name, _ in set_files(self, self._splits)]
         if directory.is_dir():
             there = sorted(path.name for path in directory.iterdir())
@@ -109,11 +109,8 @@ class MemorySource(Source):
             if there == sorted(names) and joint_digest(paths) == self._digest:
                 return
             if not overwrite:
-                raise input_error(
-                    f"output_dir={directory.parent}",
-                    "it holds a run on other data",
-                    "Choose another directory, or give overwrite=True",
-                )
+                remedy = "Choose another output_dir, or give overwrite"
+                raise input_error(directory, "it holds other data", remedy)
         write_set(self, directory, self._splits, replace=True)
 
 
