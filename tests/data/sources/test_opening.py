@@ -38,12 +38,13 @@ OF_NAMED = "id=Nr,id=Seite,text=Frage,text=Inhalt,query_id=NR,document_id=Seite"
     ],
 )
 def test_a_name_that_no_table_has_is_an_error_that_names_those_there_are(
-    files, columns, message, make
+    files, columns, message, make, caplog
 ):
     directory = str(make(files)) if files else ""
     settings = DataSettings(data_dir=directory, columns=columns, max_train_queries=1)
     if not message:
         check_columns(settings)
+        assert not caplog.messages
         return
     with pytest.raises(InputError, match=f"^--columns=.*{message}"):
         check_columns(settings)

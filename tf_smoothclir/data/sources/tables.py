@@ -141,7 +141,8 @@ def chosen_columns(
             line=line,
         )
     others = tuple(name for name in names if name not in chosen)
-    if others and role.needed < len(role.columns) and chosen[len(role.columns) - 1] is None:
+    is_missing = role.needed < len(role.columns) and chosen[len(role.columns) - 1] is None
+    if others and is_missing and not role.others:
         _warn_of_ignored(re.sub(r"\[\d+\]$", "", str(where)), role.columns[-1], others)
     return chosen
 
