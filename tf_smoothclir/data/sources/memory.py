@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources.cells import is_missing
 from tf_smoothclir.data.sources.file_source import digest_with_columns, set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.unjudged import ParallelSentences, sentences_of_files
@@ -187,4 +188,6 @@ def _line(fields: Mapping[str, Any]) -> bytes:
 
 
 def _as_json(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
+    if hasattr(value, "tolist"):  # a scalar or an array of NumPy
+        return value.tolist()
+    return None if is_missing(value) else str(value)
