@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tf_smoothclir.api.given import judgments_of, strings, texts_of, whole_number
+from tf_smoothclir.api.given import columns_in, judgments_of, strings, texts_of, whole_number
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import InputError
 
@@ -57,7 +57,11 @@ def test_frames_of_pandas():
     frame = pandas.DataFrame({"id": ["7", "d8"], "text": ["ein Apfel", ""]})
     assert texts_of(frame, "documents") == TEXTS
     assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
+    assert texts_of(frame.set_index("id"), "documents") == TEXTS
+    assert "id" in set(columns_in(frame.set_index("id")))
     assert judgments_of(pandas.DataFrame(JUDGMENTS)) == JUDGMENTS
+    by_pair = pandas.DataFrame(JUDGMENTS).set_index(["query_id", "document_id"])
+    assert judgments_of(by_pair) == JUDGMENTS
     ones = [one._replace(grade=1) for one in JUDGMENTS]
     assert judgments_of(pandas.DataFrame(JUDGMENTS)[["query_id", "document_id"]]) == ones
     assert judgments_of({"q1": [7, "d8"]}) == judgments_of([("q1", 7), ("q1", "d8", True)]) == ones

@@ -14,6 +14,7 @@ from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import UserDirectory
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
+from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
 from tf_smoothclir.foreign_encoders.teaching import taught
 from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -144,8 +145,26 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     (tmp_path / "teacher.npz").unlink()
     assert len(sc.load(run).search(["a small city"], k=3)[0]) == 3
     assert (run / "lexical_model" / "1").is_dir()
-    done = commands.run("trainers.teach", f"--data_dir={log}", f"--output_dir={taught_set}")
-    assert "it is there already" in done.stderr
+    np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
+    again = commands.run("trainers.teach", *given)  # as after an interruption
+    assert again.returncode == 0, again.stderr
+    assert (run / "lexical_model" / "2").is_dir()
+    arrays[2] = vectors.queries[::-1]
+    np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
+    other = commands.run("trainers.teach", *given)
+    assert f"{taught_set}: it holds other data" in other.stderr
+
+
+def test_a_fault_in_documents_is_found_before_queries_are_encoded(tmp_path):
+    class Faulty(Log):
+        def documents(self):
+            raise InputError("a fault")
+
+    def encode(texts):
+        raise AssertionError("it was asked")
+
+    with pytest.raises(InputError, match="a fault"):
+        EncodedSet.of(PythonEncoder(encode), Faulty(), str(tmp_path))
 
 
 def test_python_teaches_and_trains(world):

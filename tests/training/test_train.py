@@ -15,7 +15,7 @@ from tf_smoothclir.data.word_places import inverse_document_frequency
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.training import run_data
+from tf_smoothclir.training import run_data, run_report
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.tasks import load_model
@@ -24,6 +24,18 @@ from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
 FULL = {f"full/{name}" for name in COLLECTION_METRICS}
+
+
+def test_scores_are_drawn_only_where_there_are_any(tmp_path):
+    retrieval = mock.Mock(retriever="dense", with_task="dense")
+    models = mock.Mock(settings=mock.Mock(retrieval=retrieval), thresholds=(0.5,))
+    run = mock.Mock(path=tmp_path, plots=tmp_path / "plots")
+    for scores, drawn in (
+        ([], {}),
+        ([0.5], {"Scores by grade, test": "plots/scores_by_grade.png"}),
+    ):
+        test = mock.Mock(scores_by_grade=[np.zeros(0), np.array(scores)])
+        assert run_report._draw(run, models, mock.Mock(history=[]), test) == drawn
 
 
 @pytest.fixture

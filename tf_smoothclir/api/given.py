@@ -80,7 +80,7 @@ def others_of(
 def columns_in(given: Any) -> Iterator[str]:
     """Yields the names of the columns of a data frame, or of a list of dictionaries."""
     if _is_frame(given):
-        yield from _names(given)
+        yield from _names(_with_index(given))
     elif isinstance(given, (list, tuple)):
         yield from (name for row in given if isinstance(row, Mapping) for name in row)
 
@@ -100,6 +100,7 @@ def rows_of(
     """A data frame, or a list of tuples or dictionaries, as rows numbered from 0; their places."""
     remedy = _REMEDIES.get(role, f"Give a list of ({', '.join(role.columns[: role.needed])})")
     if _is_frame(given):
+        given = _with_index(given)
         names = chosen_columns(_names(given), role, columns, argument)
         values = {
             name: _values(given[name]) for name in (_names(given) if role.others else names) if name
@@ -167,6 +168,13 @@ def _is_frame(given: object) -> TypeGuard[Frame]:
     return hasattr(given, "__getitem__") and (
         hasattr(given, "columns") or hasattr(given, "column_names")
     )
+
+
+def _with_index(frame: Any) -> Any:
+    """The frame; one of pandas with the named levels of its index as columns."""
+    levels = getattr(getattr(frame, "index", None), "names", ())
+    named = [name for name in levels if name is not None and name not in frame.columns]
+    return frame.reset_index(named) if named else frame
 
 
 def _names(frame: Frame) -> list[str]:

@@ -16,13 +16,14 @@ from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
 from tf_smoothclir.data.sources.opening import (
     check_columns,
+    check_named,
     columns_of,
     labels_of,
     source_of,
     warn_of_left_out,
 )
 from tf_smoothclir.data.sources.source import SPLITS, Source
-from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL, check_named
+from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
 from tf_smoothclir.data.sources.user_files import (
     DOCUMENT,

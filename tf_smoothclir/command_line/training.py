@@ -19,7 +19,6 @@ from tf_smoothclir.command_line.setting_flags import (
     group_from_flags,
     settings_from_flags,
 )
-from tf_smoothclir.data.sources.memory import write_set
 from tf_smoothclir.data.sources.opening import query_log_of, source_of
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings, EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
@@ -90,10 +89,6 @@ def _evaluate_encoder():
 
 def teach_by_flags() -> None:
     """Writes a set with the judgments of an encoder; trains on it and exports, if so wanted."""
-    path = Path(FLAGS.output_dir)
-    if path.exists() and not FLAGS.overwrite:
-        remedy = "Give another --output_dir, or --overwrite"
-        raise input_error(f"--output_dir={path}", "it is there already", remedy)
     if not FLAGS.encoder:
         remedy = "Give one, such as http://localhost:8000/v1; --help lists the kinds"
         raise input_error("--encoder", "there is no teacher", remedy)
@@ -110,7 +105,8 @@ def teach_by_flags() -> None:
     judged, labelled = taught(
         source, EncodedSet.of(encoder, source, settings.data.cache_dir), settings.data.split_seed
     )
-    write_set(judged, path, judged.splits(), replace=FLAGS.overwrite)
+    path = Path(FLAGS.output_dir)
+    judged.keep(path, overwrite=FLAGS.overwrite)
     then = f" Train with smoothclir-train --data_dir={path}" if not FLAGS.run_dir else ""
     print(f"{path}: {encoder.name} judged {labelled:,} queries.{then}")
     if FLAGS.run_dir:

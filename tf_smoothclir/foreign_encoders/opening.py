@@ -104,11 +104,14 @@ class EncodedSet:
                 documents = encoder.documents([text.id for text in source.documents()])
             return cls(encoder.name, queries, documents)
         store = store_of(encoder, cache_dir)
-        queries = store.queries([text.text for text in source.queries()])
+        # All texts are read first: encoding takes long, and a fault in them ends it.
+        queries = [text.text for text in source.queries()]
         if documents is None:
             texts = [text_read(text, titles=True) for text in source.documents()]
+        vectors = store.queries(queries)
+        if documents is None:
             documents = store.documents(texts)
-        return cls(encoder.name, queries, documents)
+        return cls(encoder.name, vectors, documents)
 
     def retriever(self, retrieval_set: RetrievalSet) -> DenseRetriever:
         """Ranks by cosine."""

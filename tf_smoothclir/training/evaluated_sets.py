@@ -142,7 +142,8 @@ def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
         logging.warning(
             "%s: only %d %s queries. By chance, a figure of them may be wrong by about %.2f; with"
             " %d queries by 0.10, with 400 by 0.05. Look at the intervals, judge more queries, or"
-            " measure on all judged ones by cross-validation (--folds).",
+            " measure on all judged ones: by cross-validation in training (--folds), or, where the"
+            " model saw none of them, by splits that call all of them test.",
             retrieval_set.source.name,
             queries,
             split,

@@ -181,7 +181,7 @@ def _draw(
         drawn["Learning curves"] = run.plots / "learning_curves.png"
         plots.learning_curves(drawn["Learning curves"], progress.history)
     retrieval = models.settings.retrieval
-    if retrieval.retriever == retrieval.with_task:
+    if retrieval.retriever == retrieval.with_task and any(map(len, test.scores_by_grade)):
         drawn["Scores by grade, test"] = run.plots / "scores_by_grade.png"
         plots.score_density(
             drawn["Scores by grade, test"], test.scores_by_grade, list(models.thresholds)

@@ -33,6 +33,20 @@ def test_files_have_its_records_languages_splits_and_fingerprint(tmp_path, setti
     assert records(source_of(named, source)) == records(source_of(named))
 
 
+def test_what_is_missing_in_pandas_is_missing_in_files(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    source = MemorySource(QUERIES, [Text("d1", "", "rouge"), DOCUMENTS[1]], JUDGMENTS)
+    years = pandas.DataFrame({"year": pandas.array([2021, None], dtype="Int64")})
+    years["day"] = pandas.to_datetime(["2021-05-06", None])
+    source.others = [{**row, "tags": np.array(["a", "b"])} for row in years.to_dict("records")]
+    write_set(source, tmp_path / "data", None)
+    found = list(source_of(DataSettings(data_dir=str(tmp_path / "data"))).metadata())
+    assert found == [
+        {"year": 2021, "day": "2021-05-06 00:00:00", "tags": ["a", "b"]},
+        {"year": None, "day": None, "tags": ["a", "b"]},
+    ]
+
+
 def test_files_have_its_sentences(tmp_path):
     source = MemorySource([], DOCUMENTS, [])
     source.is_judged, source.pairs = False, [(1, "red", "rouge"), (2, "blue", "bleu")]
@@ -45,7 +59,7 @@ def test_another_set_is_not_overwritten_unless_it_may_be(tmp_path):
     directory.mkdir()
     (directory / "of_mine.txt").write_text("mine")
     source = MemorySource(QUERIES, DOCUMENTS, JUDGMENTS)
-    with pytest.raises(InputError, match="it holds a run on other data"):
+    with pytest.raises(InputError, match="it holds other data"):
         source.keep(directory, overwrite=False)
     assert [path.name for path in directory.iterdir()] == ["of_mine.txt"]
     source.keep(directory, overwrite=True)

@@ -1,17 +1,23 @@
 """What is said of files, names of columns and languages that a set has or that were asked for."""
 
 import dataclasses
+import re
 
 import pytest
 
 from tests.data.sources.test_languages import FORMS
 from tests.data.sources.test_user_files import JSONL, NAMED, PAIRS, TSV, WIKI
-from tf_smoothclir.data.sources.opening import check_columns, source_of, warn_of_left_out
-from tf_smoothclir.data.sources.tables import check_named
+from tf_smoothclir.data.sources.opening import (
+    check_columns,
+    check_named,
+    source_of,
+    warn_of_left_out,
+)
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
+TEXTS = {"documents.tsv": "1\ta\n2\tb\n", "queries.tsv": "1\ta\n"}
 OF_NAMED = "id=Nr,id=Seite,text=Frage,text=Inhalt,query_id=NR,document_id=Seite"
 
 
@@ -32,12 +38,13 @@ OF_NAMED = "id=Nr,id=Seite,text=Frage,text=Inhalt,query_id=NR,document_id=Seite"
     ],
 )
 def test_a_name_that_no_table_has_is_an_error_that_names_those_there_are(
-    files, columns, message, make
+    files, columns, message, make, caplog
 ):
     directory = str(make(files)) if files else ""
     settings = DataSettings(data_dir=directory, columns=columns, max_train_queries=1)
     if not message:
         check_columns(settings)
+        assert not caplog.messages
         return
     with pytest.raises(InputError, match=f"^--columns=.*{message}"):
         check_columns(settings)
@@ -47,6 +54,31 @@ def test_names_are_read_until_all_are_found():
     names = iter(["id", "Inhalt", "Titel"])
     check_named({"text": "inhalt"}, names)
     assert list(names) == ["Titel"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "ignored"),
+    [
+        ("judgments.csv", "query_id,document_id,stars\n1,1,4\n1,2,1\n", "'grade'.*: stars"),
+        (
+            "judgments.tsv",
+            "query_id\tdocument_id\tby\tstars\n1\t1\tme\t4\n",
+            "'grade'.*: by, stars",
+        ),
+        ("clicks.csv", "query,document_id,views\na,1,4\n", "'count'.*: views"),
+        ("judgments.csv", "query_id,document_id,weight\n1,1,0.5\n", ""),
+        ("judgments.csv", "query_id,document_id,stars,rel\n1,1,4,2\n", ""),
+        ("judgments.tsv", "1\t1\n", ""),
+    ],
+)
+def test_columns_beside_a_missing_grade_or_count_are_named_once(
+    name, content, ignored, make, read_all, caplog
+):
+    source = source_of(DataSettings(data_dir=str(make({**TEXTS, name: content}))))
+    for _ in range(2):
+        read_all(source)
+    assert len(caplog.messages) == bool(ignored)
+    assert not ignored or re.search(f"{name}: there is no column {ignored}", caplog.text)
 
 
 def test_a_set_that_a_run_keeps_has_the_names_of_this_package(make):

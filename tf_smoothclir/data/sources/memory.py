@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources.cells import is_missing
 from tf_smoothclir.data.sources.file_source import digest_with_columns, set_name
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.unjudged import ParallelSentences, sentences_of_files
@@ -101,7 +102,7 @@ class MemorySource(Source):
         return joint_digest(self.parallel_files, set_files(self, self._splits))
 
     def keep(self, directory: Path, *, overwrite: bool) -> None:
-        """Writes the set into the directory of a run, unless it is there."""
+        """Writes the set into a directory, unless it is there."""
         names = [name for name, _ in set_files(self, self._splits)]
         if directory.is_dir():
             there = sorted(path.name for path in directory.iterdir())
@@ -109,11 +110,8 @@ class MemorySource(Source):
             if there == sorted(names) and joint_digest(paths) == self._digest:
                 return
             if not overwrite:
-                raise input_error(
-                    f"output_dir={directory.parent}",
-                    "it holds a run on other data",
-                    "Choose another directory, or give overwrite=True",
-                )
+                remedy = "Choose another output_dir, or give overwrite"
+                raise input_error(directory, "it holds other data", remedy)
         write_set(self, directory, self._splits, replace=True)
 
 
@@ -190,4 +188,6 @@ def _line(fields: Mapping[str, Any]) -> bytes:
 
 
 def _as_json(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
+    if hasattr(value, "tolist"):  # a scalar or an array of NumPy
+        return value.tolist()
+    return None if is_missing(value) else str(value)

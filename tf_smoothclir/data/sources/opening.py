@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from absl import logging
@@ -22,7 +22,7 @@ from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.splits import SelectedJudgments
-from tf_smoothclir.data.sources.tables import COLUMNS, check_named, column_names, kind_of
+from tf_smoothclir.data.sources.tables import COLUMNS, Role, kind_of, plain, read_table
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
 from tf_smoothclir.data.sources.user_files import (
@@ -38,6 +38,8 @@ from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, documen
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path
+
+_ANY = Role(("",), 0, others=True)  # of which all columns are read
 
 
 def source_of(settings: DataSettings, in_memory: MemorySource | None = None) -> Source:
@@ -123,8 +125,35 @@ def check_columns(settings: DataSettings, collection: FileSource | None = None) 
         reason = "only columns of your own tables have other names"
         raise input_error(f"--columns={settings.columns}", reason, "Leave it out")
     paths = dict.fromkeys(itertools.chain(*source.files.values()))
-    names = itertools.chain.from_iterable(column_names(path) for path in paths if kind_of(path))
+    names = itertools.chain.from_iterable(_column_names(path) for path in paths if kind_of(path))
     check_named(columns_of(settings.columns), names, every=collection is None)
+
+
+def check_named(columns: Mapping[str, str], names: Iterable[str], *, every: bool = True) -> None:
+    """Checks that tables have the names that are given for columns: every one, or one for each."""
+    wanted = {plain(name) for given in columns.values() for name in given.split(",")}
+    by_plain: dict[str, str] = {}
+    for name in names:
+        by_plain[plain(name)] = name
+        if wanted <= by_plain.keys():  # so that large files of objects are not read to their ends
+            return
+    for column, given in columns.items():
+        missing = [name for name in given.split(",") if plain(name) not in by_plain]
+        if missing and (every or len(missing) == len(given.split(","))):
+            raise input_error(
+                f"--columns={column}={missing[0]}",
+                f"no table has the column {missing[0]!r}; there are:"
+                f" {', '.join(by_plain.values()) or 'none that have names'}",
+                "Correct the name, or leave it out",
+            )
+
+
+def _column_names(path: Path) -> Iterator[str]:
+    """Yields the names of all columns of a table; those of objects as they come."""
+    for _, (_, record) in read_table(path, _ANY):
+        yield from record
+        if kind_of(path) != "jsonl":
+            return
 
 
 def query_log_of(settings: DataSettings) -> Source:

@@ -16,12 +16,15 @@ between them: each file has one.
 from __future__ import annotations
 
 import csv
+import functools
 import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from absl import logging
 
 from tf_smoothclir.data.sources.line_files import (
     any_lines,
@@ -82,7 +85,6 @@ SPLITS = Role(("query_id", "split"), 2)
 PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
 CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))
 PARALLEL = Role(("query", "document"), 2)
-_ANY = Role(("",), 0, others=True)
 _ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
 COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
 _KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
@@ -126,7 +128,7 @@ def chosen_columns(
 ) -> list[str | None]:
     """The name in a table of each column of a role; None for one that is not there."""
     names, columns = list(names), columns or {}
-    by_plain = {_plain(name): name for name in reversed(names)}
+    by_plain = {plain(name): name for name in reversed(names)}
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
     needed = zip(role.columns[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
@@ -138,54 +140,39 @@ def chosen_columns(
             f"Rename one of them, or say which is which, such as --columns={said}",
             line=line,
         )
+    others = tuple(name for name in names if name not in chosen)
+    is_missing = role.needed < len(role.columns) and chosen[len(role.columns) - 1] is None
+    if others and is_missing and not role.others:
+        _warn_of_ignored(re.sub(r"\[\d+\]$", "", str(where)), role.columns[-1], others)
     return chosen
 
 
-def check_named(columns: Mapping[str, str], names: Iterable[str], *, every: bool = True) -> None:
-    """Checks that tables have the names that are given for columns: every one, or one for each."""
-    wanted = {_plain(name) for given in columns.values() for name in given.split(",")}
-    by_plain: dict[str, str] = {}
-    for name in names:
-        by_plain[_plain(name)] = name
-        if wanted <= by_plain.keys():  # so that large files of objects are not read to their ends
-            return
-    for column, given in columns.items():
-        missing = [name for name in given.split(",") if _plain(name) not in by_plain]
-        if missing and (every or len(missing) == len(given.split(","))):
-            raise input_error(
-                f"--columns={column}={missing[0]}",
-                f"no table has the column {missing[0]!r}; there are:"
-                f" {', '.join(by_plain.values()) or 'none that have names'}",
-                "Correct the name, or leave it out",
-            )
-
-
-def column_names(path: Path) -> Iterator[str]:
-    """Yields the names of all columns of a table; those of objects as they come."""
-    for _, (_, record) in read_table(path, _ANY):
-        yield from record
-        if kind_of(path) != "jsonl":
-            return
+@functools.cache  # once, however often a table is read
+def _warn_of_ignored(where: str, column: str, others: tuple[str, ...]) -> None:
+    reason = "%s: there is no column %r, so each row counts 1; ignored are: %s."
+    remedy = "If one of them is meant, give --columns=%s=NAME"
+    logging.warning(f"{reason} {remedy}", where, column, ", ".join(map(str, others)), column)
 
 
 def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | None = None) -> bool:
     """Whether the fields of a first line name columns: all of them, or all that are needed."""
-    by_plain, columns = {_plain(field): field for field in fields}, columns or {}
+    by_plain, columns = {plain(field): field for field in fields}, columns or {}
     if len(fields) < 2:
         return False
     given = ",".join(columns.values()).split(",")
-    if by_plain.keys() <= {*map(_plain, (*_KNOWN, *given))}:
+    if by_plain.keys() <= {*map(plain, (*_KNOWN, *given))}:
         return True
     return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
 
 
-def _plain(name: object) -> str:
+def plain(name: object) -> str:
+    """A name as it is compared."""
     return re.sub(r"[-_\s]", "", str(name).strip().strip('#"').lower())
 
 
 def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str]) -> str | None:
     wanted = (*columns.get(column, column).split(","), column, *_ALIASES.get(column, ()))
-    return next((by_plain[name] for name in map(_plain, wanted) if name in by_plain), None)
+    return next((by_plain[name] for name in map(plain, wanted) if name in by_plain), None)
 
 
 def values_of(
@@ -234,8 +221,8 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
 
 def _names_ids(fields: Sequence[str], role: Role) -> bool:
     """Whether a first line begins with the name of a column of ids, so is not a row."""
-    name = _plain(fields[0])
-    return role.columns[0].endswith("id") and name.endswith("id") and name in map(_plain, _KNOWN)
+    name = plain(fields[0])
+    return role.columns[0].endswith("id") and name.endswith("id") and name in map(plain, _KNOWN)
 
 
 def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
