@@ -5,7 +5,8 @@ set to --output_dir that smoothclir-train takes as its --data_dir. The encoder r
 for each query without judgments; its first hit counts as the best document, with a weight by its
 lead over the second. Queries that people judged keep theirs, and they alone are test queries.
 With --run_dir, a model is trained on the set and exported there too, as smoothclir-train and
-smoothclir-export do.
+smoothclir-export do. To continue after an interruption, give the same command again: no text is
+encoded twice.
 """
 
 from __future__ import annotations

@@ -76,6 +76,8 @@ def compare(
 def _files(path: str, split: str, full: bool, qrels: PathText) -> tuple[Path, Path]:
     """The TREC run and qrels files of a run."""
     if not os.path.isdir(path):
+        if not os.path.exists(path):
+            raise input_error(path, "there is no such run", "Correct the path")
         if not qrels:
             raise input_error(path, "it is not a run directory", "Give its judgments with --qrels")
         return Path(path), Path(qrels)

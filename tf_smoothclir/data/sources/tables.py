@@ -194,7 +194,7 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
     width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
     for line, text in lines:
         fields = text.split("\t")
-        if line == 1 and (is_header(fields, role, columns) or _names_ids(fields, role)):
+        if line == 1 and (is_header(fields, role, columns) or _is_no_row(fields, role)):
             order, width = _order(fields, role, columns, path), len(fields)
             places = dict(zip(fields, range(width)))
             shown = f"{width} ({', '.join(fields)})"
@@ -219,10 +219,12 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
         yield line, values_of(role, fields, order, places)
 
 
-def _names_ids(fields: Sequence[str], role: Role) -> bool:
-    """Whether a first line begins with the name of a column of ids, so is not a row."""
-    name = plain(fields[0])
-    return role.columns[0].endswith("id") and name.endswith("id") and name in map(plain, _KNOWN)
+def _is_no_row(fields: Sequence[str], role: Role) -> bool:
+    """Whether a first line begins with the name of a column of ids, or names one of too many."""
+    known, name = {*map(plain, _KNOWN)}, plain(fields[0])
+    if len(fields) > len(role.columns):
+        return not known.isdisjoint(map(plain, fields))
+    return role.columns[0].endswith("id") and name.endswith("id") and name in known
 
 
 def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:
