@@ -28,6 +28,7 @@ from absl import logging
 
 from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.hybrid.fusion import times_counted
 from tf_smoothclir.index.metadata import typed_columns
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.words import NO_WORD
@@ -143,12 +144,14 @@ class BulkFormat:
         read = self._read([text])
         if not read.readings[0].says_something:
             return None
-        parts, nearest = [], None
-        if read.words is not None and self.of_lexical:
-            known = collections.Counter(read.words[0][read.words[0] != NO_WORD].tolist())
-            parts += [self._by_words(known)] * bool(known)
+        parts, nearest, known = [], None, collections.Counter()
+        if read.words is not None:
+            known.update(read.words[0][read.words[0] != NO_WORD].tolist())
+        if known and self.of_lexical:
+            parts.append(self._by_words(known))
         if read.vectors is not None and read.vectors[0].any():
-            nearest = {"k": max(size, _NEAREST), "boost": self.of_dense}
+            boost = self.of_dense * float(times_counted(known.total()))
+            nearest = {"k": max(size, _NEAREST), "boost": boost}
             nearest |= {"filter": filter} if filter else {}
             vector = read.vectors[0].round(_DECIMALS).tolist()
         body: dict[str, Any] = {"size": size, "_source": ["title"]}

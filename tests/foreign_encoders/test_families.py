@@ -88,9 +88,12 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
     of_hits = [explanation.score for explanation in explanations]
     assert of_hits == pytest.approx([hit.score for hit in found], rel=1e-4)
     explained = model.explain(query, text)
-    for one in (*explanations, explained):  # which part found a hit
+    for one in (
+        *explanations,
+        explained,
+    ):  # which part found a hit; towers know no text without words
         assert (one.encoder != 0) == ("encoder" in parts)
-        assert (one.towers != 0) == ("dense" in parts)
+        assert (one.towers != 0) == ("dense" in parts and bool(one.words))
         others = one.towers + one.encoder + one.feedback
         of_words = sum(word.share for word in one.words) + one.remainder
         assert one.score == pytest.approx(of_words + others, rel=1e-4)

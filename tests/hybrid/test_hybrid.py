@@ -9,7 +9,7 @@ import pytest
 
 from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
-from tf_smoothclir.hybrid.fusion import Fusion
+from tf_smoothclir.hybrid.fusion import Fusion, times_counted
 from tf_smoothclir.hybrid.learning import SHARES, _Learner, learn_fusion, may_count
 from tf_smoothclir.lexical.learning import FEEDBACK_WEIGHTS
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -82,6 +82,11 @@ def test_it_is_described_by_the_shares_of_its_parts(share):
     of_three = dataclasses.replace(fusion.with_share("encoder", 0.5), feedback=2.5)
     parts = f"vectors have {share / 2:.0%} of the score, the encoder 50%"
     assert str(of_three) == f"{parts}, feedback 2.5"
+
+
+def test_vectors_count_once_for_each_known_word_and_at_least_once():
+    assert times_counted(np.array([0, 1, 3, 25])).tolist() == [1, 1, 3, 25]
+    assert times_counted(np.array([2])).dtype == np.float32
 
 
 def test_it_is_kept_as_json(tmp_path):
@@ -169,7 +174,7 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
     ("gain", "alone", "early", "expected"),
     [
         (0.1, 0.1, False, True),
-        (0.001, 0.1, False, False),  # not worth their time
+        (0.0009, 0.1, False, False),  # not worth their time
         ([1.0, -0.9] * 10, 0.1, False, False),  # 0.05 on average with a standard error of 0.2
         (0.001, 0.1, True, True),
         (0.0, 0.1, True, False),

@@ -159,7 +159,8 @@ def house_scores(parts, towers, documents=DOCUMENTS):
         impacts = parts.model.impacts(passages, parts.spelling)
         rows = lexical_rows(asked, impacts, passages.firsts)
         if parts.fusion is not None:
-            rows = parts.fusion.rows({"lexical": rows, "dense": dense.__getitem__})
+            counted = np.maximum(1, asked.sum(axis=1))[:, np.newaxis] * dense  # for each known word
+            rows = parts.fusion.rows({"lexical": rows, "dense": counted.__getitem__})
         scores = RowRetriever(rows, np.arange(len(documents))).scores(np.arange(len(QUERIES)))
     if feedback:
         scores = Feedback.of(tf_idf(words.matrix()), feedback).added_to(scores)

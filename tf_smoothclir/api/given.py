@@ -100,10 +100,10 @@ def rows_of(
     """A data frame, or a list of tuples or dictionaries, as rows numbered from 0; their places."""
     remedy = _REMEDIES.get(role, f"Give a list of ({', '.join(role.columns[: role.needed])})")
     if _is_frame(given):
-        given = _with_index(given)
-        names = chosen_columns(_names(given), role, columns, argument)
+        frame = _with_index(given)
+        names = chosen_columns(_names(frame), role, columns, argument)
         values = {
-            name: _values(given[name]) for name in (_names(given) if role.others else names) if name
+            name: _values(frame[name]) for name in (_names(frame) if role.others else names) if name
         }
         records = [dict(zip(values, cells)) for cells in zip(*values.values())]
         rows = [(row, values_of(role, record, names)) for row, record in enumerate(records)]

@@ -57,8 +57,9 @@ class Hybrid(Family):
             fusion = self._learned(over, others)
 
         def look(dense, early):
-            parts = {**_rows_of(over.retrievers, others), "dense": dense.scores}
-            return "" if may_count(texts_of(over), parts, fusion, early) else alone
+            texts = texts_of(over)
+            parts = _rows_of({**over.retrievers, "dense": dense}, self.parts, texts)
+            return "" if may_count(texts, parts, fusion, early) else alone
 
         return look
 
@@ -77,7 +78,8 @@ class Hybrid(Family):
     def _learned(self, over, parts: tuple[str, ...]) -> Any:
         from tf_smoothclir.hybrid.learning import learn_fusion
 
-        return learn_fusion(texts_of(over), _rows_of(over.retrievers, parts))
+        texts = texts_of(over)
+        return learn_fusion(texts, _rows_of(over.retrievers, parts, texts))
 
     def save(self, model, path):
         model.save(path)
@@ -122,11 +124,15 @@ class Hybrid(Family):
 
     def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
         """Shares of words, towers and encoder in scores, `[pairs]` float32 each."""
+        parts = models[self.name]
+        times = _of_vectors(parts.query_reader.batch(queries).matrix())
         return [
-            np.float32(weight) * family(name).scores(models, queries, documents)
+            np.float32(weight)
+            * (1 if name == "lexical" else times)
+            * family(name).scores(models, queries, documents)
             if weight
             else np.zeros(len(queries), np.float32)
-            for name, weight in models[self.name].fusion.weights.items()
+            for name, weight in parts.fusion.weights.items()
         ]
 
     def retriever_over(self, models, retrieval_set):
@@ -150,7 +156,7 @@ class Hybrid(Family):
 
     def _fused(self, fusion: Any, texts: Any, retrievers: Any) -> Any:
         """Retriever by a fusion of others."""
-        rows = _rows_of(retrievers, [part for part in self.parts if part in retrievers])
+        rows = _rows_of(retrievers, [part for part in self.parts if part in retrievers], texts)
         return texts.with_feedback(fusion.rows(rows), fusion.feedback)
 
 
@@ -169,10 +175,23 @@ class TableWithEncoder(WithEncoder):
     ranks_by = "a translation table and a foreign encoder in one ranking"
 
 
-def _rows_of(retrievers: Mapping[str, Any], parts: Any) -> dict[str, ScoreRows]:
-    """Part -> scorer of rows of queries; that of words is without feedback."""
-    kinds = {part: "rows" if part == "lexical" else "scores" for part in parts}
-    return {part: getattr(retrievers[part], kind) for part, kind in kinds.items()}
+def _rows_of(retrievers: Mapping[str, Any], parts: Any, texts: Any) -> dict[str, ScoreRows]:
+    """Part -> scorer of rows of queries: by words without feedback, by vectors as they count."""
+
+    def by_vectors(scores: ScoreRows) -> ScoreRows:
+        return lambda rows: _of_vectors(texts.queries[rows])[:, np.newaxis] * scores(rows)
+
+    return {
+        part: retrievers[part].rows if part == "lexical" else by_vectors(retrievers[part].scores)
+        for part in parts
+    }
+
+
+def _of_vectors(words: Any) -> np.ndarray:
+    """How often scores of vectors count, `[queries]` float32, by `[queries, words]` counts."""
+    from tf_smoothclir.hybrid.fusion import times_counted
+
+    return times_counted(words.sum(axis=1))
 
 
 def _name_of(parts: tuple[str, ...]) -> str:

@@ -5,7 +5,9 @@ the collection, the mean over validation queries,
 
     score(q, d) = Σ_p s_p score_p(q, d) / σ_p,
 
-scaled so that lexical scores count as they are, as feedback, which comes after it, expects:
+where those of vectors count once for each word of the query that the lexical model knows, at least
+once: lexical scores are sums over these words, so that else vectors alone would rank short queries.
+It is scaled so that lexical scores count as they are, as feedback, which comes after it, expects:
 
     score(q, d) = Σ_p a_p score_p(q, d),  a_lexical = 1,  a_p = s_p / s_lexical σ_lexical / σ_p.
 """
@@ -99,3 +101,8 @@ class Fusion:
     def __str__(self):
         encoder = f", the encoder {self.encoder_share:.0%}" if self.encoder_share else ""
         return f"vectors have {self.share:.0%} of the score{encoder}, feedback {self.feedback:g}"
+
+
+def times_counted(known_words: np.ndarray | int) -> np.ndarray:
+    """How often scores of vectors count, by the known words of queries; float32."""
+    return np.maximum(1, known_words).astype(np.float32)

@@ -86,12 +86,20 @@ class FusedScorer(tf.Module):
 
     def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
         super().__init__(name="fused")
-        weighted = zip(fusion.weights.values(), (lexical, dense))
-        self._halves = [(weight, half) for weight, half in weighted if weight and half]
+        self._weights, self._lexical, self._dense = fusion.weights, lexical, dense
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        return tf.add_n([a * half.all_documents(queries) for a, half in self._halves])
+        scores = []
+        if self._lexical is not None and self._weights["lexical"]:
+            scores.append(self._weights["lexical"] * self._lexical.all_documents(queries))
+        if self._dense is not None and self._weights["dense"]:
+            known = tf.cast(queries.words.ids != NO_WORD, tf.float32)
+            number = tf.size(queries.levels)
+            times = tf.math.unsorted_segment_sum(known, queries.words.texts, number)
+            times = self._weights["dense"] * tf.maximum(times, 1)  # as `times_counted`
+            scores.append(times[:, tf.newaxis] * self._dense.all_documents(queries))
+        return tf.add_n(scores)
 
 
 def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array, np.ndarray]:

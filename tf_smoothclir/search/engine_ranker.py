@@ -9,6 +9,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.engines.milvus_collection import MilvusCollection, PartOfQuery, sparse_value
+from tf_smoothclir.hybrid.fusion import times_counted
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
@@ -84,12 +85,13 @@ class EngineRanker(HitRanker):
     def _parts(self, batch: QueryBatch, place: int) -> list[PartOfQuery]:
         """The parts of a query for the halves with a weight."""
         of_words, of_vectors, parts = self._weights["lexical"], self._weights["dense"], []
-        ids = batch.words[place]
-        different, counts = np.unique(ids[ids != NO_WORD], return_counts=True)
+        known = batch.words[place][batch.words[place] != NO_WORD]
+        different, counts = np.unique(known, return_counts=True)
         if of_words and len(different):
             value = sparse_value(different, counts.astype(np.float32))
             parts.append(PartOfQuery("lexical", value, of_words))
         if batch.vectors is not None:
             vector = np.asarray(batch.vectors[place], np.float32)
-            parts.append(PartOfQuery("dense", vector, of_vectors))
+            times = float(times_counted(len(known)))
+            parts.append(PartOfQuery("dense", vector, of_vectors * times))
         return parts

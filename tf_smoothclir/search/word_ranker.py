@@ -2,13 +2,13 @@
 
 A score is as in evaluation,
 
-    score(q, d) = a lexical(q, d) + Σ_v w_v SCS_v(q, d) + feedback weight · similarity(d),
+    score(q, d) = a lexical(q, d) + n(q) Σ_v w_v SCS_v(q, d) + feedback weight · similarity(d),
 
-where v are towers, a foreign encoder, or both. Of each part, the index knows bounds for all
-documents: from bytes instead of numbers, from the heaviest words of feedback, from the score of the
-last of the nearest vectors. So the documents that can be among the best are known, which are few;
-only these are scored (the threshold algorithm of Fagin, Lotem and Naor, PODS 2001). The ranking is
-exact where those of the halves are, as in flat indexes.
+where v are towers, a foreign encoder, or both, and n(q) words of the query are known. Of each part,
+the index knows bounds for all documents: from bytes instead of numbers, from the heaviest words of
+feedback, from the score of the last of the nearest vectors. So the documents that can be among the
+best are known, which are few; only these are scored (the threshold algorithm of Fagin, Lotem and
+Naor, PODS 2001). The ranking is exact where those of the halves are, as in flat indexes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.encoder.tokenizer import passage_text
+from tf_smoothclir.hybrid.fusion import times_counted
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.lexical.feedback import (
@@ -30,6 +31,7 @@ from tf_smoothclir.lexical.feedback import (
     with_feedback,
 )
 from tf_smoothclir.lexical.posting_bounds import may_be_best
+from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
@@ -139,9 +141,10 @@ class AskedQuery:
         """Asks for all that words say; takes all vectors, one after the other."""
         self._ranker, self.words, begin = ranker, words, 0
         self._vectors: dict[str, AskedVector] = {}
+        times = times_counted(np.count_nonzero(words != NO_WORD))
         for part, (weight, half) in ranker.vectors.items():
             end = begin + half.vectors.shape[1]
-            self._vectors[part] = AskedVector(half, weight, vector[begin:end])
+            self._vectors[part] = AskedVector(half, times * weight, vector[begin:end])
             begin = end
         # Bounds of the share of words in scores, `[documents]` float32.
         self._lexical = ranker.of_lexical * ranker.lexical.bounds(words)
