@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from tf_smoothclir.api.given import columns_in, judgments_of, strings, texts_of, whole_number
+from tf_smoothclir.api.given import (
+    columns_in,
+    judgments_of,
+    splits_of,
+    strings,
+    texts_and_others,
+    texts_of,
+    whole_number,
+)
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import InputError
 
@@ -20,6 +28,22 @@ class Frame:
 
     def __getitem__(self, name):
         return self._columns[name]
+
+
+@pytest.mark.parametrize("form", [list, tuple, iter])
+def test_other_columns_of_texts_are_kept_in_every_form(form):
+    rows = [{"id": "7", "text": "a", "year": 1}, {"id": "d8", "text": "b"}]
+    texts, others = texts_and_others(form(rows), "documents")
+    assert [text.id for text in texts] == ["7", "d8"]
+    assert others == [{"year": 1}, {}]
+    assert texts_and_others(form([("7", "a")]), "documents")[1] == [{}]
+
+
+@pytest.mark.parametrize(
+    "given", [{1: "test"}, [("1", "test")], Frame(query_id=[1], split=["test"])]
+)
+def test_splits_are_taken_in_every_form(given):
+    assert splits_of(given) == {"1": "test"}
 
 
 @pytest.mark.parametrize(

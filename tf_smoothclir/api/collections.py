@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.api.given import Texts, others_of, texts_of
+from tf_smoothclir.api.given import Texts, texts_and_others
 from tf_smoothclir.data.sources.memory import MemorySource, Tokenizer
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Source
@@ -109,8 +108,7 @@ def documents_of(
     """Documents that a program has at hand, if any."""
     if documents is None:
         return None
-    if isinstance(documents, Iterator):  # read twice
-        documents = list(documents)
-    source = MemorySource([], texts_of(documents, "documents"), [], tokenizer=tokenizer)
-    source.others = others_of(documents, "documents")
+    texts, others = texts_and_others(documents, "documents")
+    source = MemorySource([], texts, [], tokenizer=tokenizer)
+    source.others = others
     return source

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tf_smoothclir.data.sources.cells import (
     Place,
+    id_of,
     judgments_in,
     short,
     text_of,
@@ -17,6 +18,7 @@ from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.tables import (
     ABSENT,
     JUDGMENTS,
+    SPLITS,
     TEXTS,
     Role,
     Row,
@@ -54,27 +56,36 @@ _REMEDIES = {
 
 def texts_of(given: Texts, argument: str, columns: Mapping[str, str] | None = None) -> list[Text]:
     """Queries or documents as records."""
+    return texts_and_others(given, argument, columns)[0]
+
+
+def texts_and_others(
+    given: Texts, argument: str, columns: Mapping[str, str] | None = None
+) -> tuple[list[Text], list[Mapping[str, Any]]]:
+    """Queries or documents as records, and the other columns of each."""
     if isinstance(given, Mapping) or (hasattr(given, "items") and not _is_frame(given)):
         given = list(given.items())  # a series of pandas too
     elif not _is_frame(given):
         given = _listed(given, argument, _REMEDIES[TEXTS])
         if not any(isinstance(record, (Mapping, tuple, list)) for record in given):
             given = list(enumerate(given))
-    rows, place = rows_of(given, TEXTS, argument, columns)
-    read = texts_in(rows, place, may_be_empty=argument != "queries")
+    rows, place = rows_of(given, TEXTS._replace(others=True), argument, columns)
+    texts = ((row, values[:-1]) for row, values in rows)
+    read = texts_in(texts, place, may_be_empty=argument != "queries")
     records = [text for _, text in read]
     if not records:
         raise input_error(argument, "it is empty", _REMEDIES[TEXTS])
-    return records
+    return records, [values[-1] for _, values in rows]
 
 
-def others_of(
-    given: Texts | None, argument: str, columns: Mapping[str, str] | None = None
-) -> list[Mapping[str, Any]]:
-    """The other columns of each document of a data frame or of a list of dictionaries."""
-    if not _is_frame(given) and not (isinstance(given, list) and isinstance(given[0], Mapping)):
-        return []
-    return [row[-1] for _, row in rows_of(given, TEXTS._replace(others=True), argument, columns)[0]]
+def splits_of(given: Any) -> dict[str, str] | None:
+    """Query id -> split, of a dictionary, a series or a table."""
+    if given is None:
+        return None
+    if hasattr(given, "items") and not _is_frame(given):
+        given = list(given.items())
+    rows, place = rows_of(given, SPLITS, "splits")
+    return {id_of(id_, "query_id", place, row): split for row, (id_, split) in rows}
 
 
 def columns_in(given: Any) -> Iterator[str]:
@@ -98,13 +109,13 @@ def rows_of(
     given: Table, role: Role, argument: str, columns: Mapping[str, str] | None = None
 ) -> tuple[list[Row], Place]:
     """A data frame, or a list of tuples or dictionaries, as rows numbered from 0; their places."""
-    remedy = _REMEDIES.get(role, f"Give a list of ({', '.join(role.columns[: role.needed])})")
+    needed = ", ".join(role.columns[: role.needed])
+    remedy = _REMEDIES.get(role._replace(others=False), f"Give a list of ({needed})")
     if _is_frame(given):
         frame = _with_index(given)
         names = chosen_columns(_names(frame), role, columns, argument)
-        values = {
-            name: _values(frame[name]) for name in (_names(frame) if role.others else names) if name
-        }
+        read = _names(frame) if role.others else names
+        values = {name: _values(frame[name]) for name in read if name}
         records = [dict(zip(values, cells)) for cells in zip(*values.values())]
         rows = [(row, values_of(role, record, names)) for row, record in enumerate(records)]
     else:
@@ -124,7 +135,7 @@ def _row(given: Any, role: Role, place: str, columns: Mapping | None, remedy: st
     if not is_row or not role.needed <= len(given) <= most:
         wanted = " or ".join(map(str, sorted({role.needed, len(role.columns)})))
         raise input_error(place, f"it is {shown(given)}, not {wanted} values", remedy)
-    return [*given, *[ABSENT] * (len(role.names) - len(given))]
+    return [*given, *[ABSENT] * (len(role.names) - len(given)), *[{}] * role.others]
 
 
 def strings(given: Sequence[str], argument: str) -> list[str]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.api.given import columns_in, judgments_of, others_of, rows_of, texts_of
+from tf_smoothclir.api.given import (
+    columns_in,
+    judgments_of,
+    rows_of,
+    splits_of,
+    texts_and_others,
+    texts_of,
+)
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
@@ -72,8 +79,7 @@ def given_set(
             f"{where}: data", f"{', '.join(parts) or 'splits'} are given too", _REMEDY
         )
     if parts:
-        named = None if splits is None else {str(id_): split for id_, split in splits.items()}
-        return set_in_memory(where, parts, named, settings, tokenizer)
+        return set_in_memory(where, parts, splits_of(splits), settings, tokenizer)
     if data is None or isinstance(data, (str, os.PathLike)):
         if tokenizer is None:
             return None
@@ -132,6 +138,7 @@ def set_in_memory(
         reason = f"{', '.join(missing)} are missing" if missing else "they do not go together"
         raise input_error(f"{where}: {', '.join(parts)}", reason, _REMEDY)
     columns, queries, judgments = columns_of(settings.columns), [], None
+    others: Sequence[Mapping[str, Any]] = ()
     if "pairs" in parts:
         rows, place = rows_of(parts["pairs"], PAIRS, "pairs", columns)
         queries, documents = (
@@ -140,7 +147,7 @@ def set_in_memory(
         )
         judgments = judgments_of_pairs(rows, place)
     else:
-        documents = texts_of(parts["documents"], "documents", columns)
+        documents, others = texts_and_others(parts["documents"], "documents", columns)
     if "clicks" in parts:
         rows, place = rows_of(parts["clicks"], CLICKS, "clicks", columns)
         queries = [text for _, text in texts_of_column(QUERY, rows, place)]
@@ -153,7 +160,7 @@ def set_in_memory(
     languages = labels_of(settings)[::-1]
     source = MemorySource(queries, documents, judged, splits, *languages, tokenizer)
     source.is_judged, source.columns = judgments is not None, columns
-    source.others = others_of(parts.get("documents"), "documents", columns)
+    source.others = others
     if "parallel" in parts and settings.parallel:
         source.parallel_files = parallel_files(settings.parallel)
     elif "parallel" in parts:

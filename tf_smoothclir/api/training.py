@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tf_smoothclir.api.given import Judgments, Table, Texts
+from tf_smoothclir.api.given import Judgments, Table, Texts, splits_of
 from tf_smoothclir.api.model import Model
 from tf_smoothclir.api.sets import Data, check_given_columns, set_in_memory
 from tf_smoothclir.api.settings import settings_with_data
@@ -187,11 +187,12 @@ def teach(
     """
     chosen = changed(preset_settings("lexical"), settings)
     texts = {"queries": queries, "documents": documents}
+    for name, given in texts.items():
+        texts[name] = list(given) if isinstance(given, Iterator) else given  # `train` reads it too
     parts = {**texts, "judgments": [] if judgments is None else judgments}
-    named = None if splits is None else {str(id_): split for id_, split in splits.items()}
     if chosen.data.columns:
         check_given_columns(None, parts, chosen.data)
-    source = set_in_memory("teach", parts, named, chosen.data)
+    source = set_in_memory("teach", parts, splits_of(splits), chosen.data)
     if isinstance(encoder, str):
         opened = encoder_of(EncoderSettings(encoder, encoder_model, query_prefix, document_prefix))
     else:
