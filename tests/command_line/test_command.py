@@ -93,7 +93,7 @@ def check_help(commands, module, groups, **other_defaults):
         ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
         ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
         ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
-        ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: it is not a run"),
+        ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: there is no such run"),
         ("trainers.tune", ["--output_dir=a\udcff"], "'a\\udcff': the path is not UTF-8. Rename"),
     ],
 )
