@@ -52,10 +52,9 @@ def may_count(
 ) -> bool:
     """Whether towers that are still trained add enough to a fusion of all others to go on.
 
-    What they add shows before they know much: after 24 steps, 0.0027 on wiki-en-vi and 0.0013 on
-    bible-en-tl, where they have a share in the end. On bible-en-multi, where they have one too, it
-    is nothing then, but they rank nearly as well alone (0.11 below); on mdn-en-de, where they have
-    none, it is nothing, and they are 0.17 below.
+    What they add shows before they know much: after 24 steps, 0.0013 on bible-en-fr and 0.0011 on
+    bible-en-multi, where they have a share in the end. On mdn-en-de, where they have none, it is
+    nothing, and alone they rank 0.17 below the table; those that are less far behind go on.
 
     Args:
         early: Whether they have seen few of the training pairs, so only those are out of the race
