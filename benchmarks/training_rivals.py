@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -76,48 +77,27 @@ def torch_sparse_adam(workload: Workload, steps: int, threads: int) -> dict[str,
 
     torch.set_num_threads(threads)
     torch.manual_seed(13)
-    generator = np.random.default_rng(13)
     with tempfile.TemporaryDirectory() as directory:
         tokenized_set, lists = _training_pairs(workload, Path(directory))
         stores = {role: _in_memory(tokenized_set, role) for role in ROLES}
     rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
-    order = np.concatenate(
-        [
-            generator.permutation(len(lists.grades))
-            for _ in range(1 + (_WARM_UP + steps) * workload.batch_size // len(lists.grades))
-        ]
-    )
     bags = {
         role: torch.nn.EmbeddingBag(workload.vocabulary, workload.dim, mode="mean", sparse=True)
         for role in ROLES
     }
     optimizer = torch.optim.SparseAdam([bag.weight for bag in bags.values()], lr=0.01)
-    lower = torch.tensor((-1.0, *_THRESHOLDS))
-    upper = torch.tensor((*_THRESHOLDS, 1.0))
 
-    def step(number):
-        pairs = order[number * workload.batch_size : (number + 1) * workload.batch_size]
+    def step(pairs):
         vectors = {}
         for role in ROLES:
             ids, offsets = _flat(*stores[role], rows[role][pairs])
             mean = bags[role](torch.from_numpy(ids), torch.from_numpy(offsets))
             vectors[role] = torch.tanh(mean)
-        norms = {role: vectors[role].norm(dim=1) + 1.0 for role in ROLES}
-        scores = (vectors["query"] * vectors["document"]).sum(1)
-        scores = scores / (norms["query"] * norms["document"])
-        grades = torch.from_numpy(lists.grades[pairs]).long()
-        above = torch.relu(scores - upper[grades]) ** 2
-        below = torch.relu(lower[grades] - scores) ** 2
         optimizer.zero_grad(set_to_none=True)
-        (above + below).mean().backward()
+        _torch_sosl(*vectors.values(), lists.grades[pairs]).backward()
         optimizer.step()
 
-    for number in range(_WARM_UP):
-        step(number)
-    begin = time.perf_counter()
-    for number in range(_WARM_UP, _WARM_UP + steps):
-        step(number)
-    return speed(workload, steps, time.perf_counter() - begin)
+    return _torch_speed(workload, steps, len(lists.grades), step)
 
 
 def torch_as_published(workload: Workload, steps: int, threads: int) -> dict[str, float]:
@@ -135,11 +115,9 @@ def torch_as_published(workload: Workload, steps: int, threads: int) -> dict[str
         texts = {role: (_padded(tokenized_set, role), tokenized_set.tokens(role)) for role in ROLES}
         lengths = {role: np.diff(store.offsets) for role, (_, store) in texts.items()}
     rows = {"query": lists.pair_query_rows, "document": lists.document_rows}
-    order = np.random.default_rng(13).permutation(len(lists.grades))
     parts = {role: _published_parts(workload) for role in ROLES}
     modules = torch.nn.ModuleList(module for of_role in parts.values() for module in of_role)
     optimizer = torch.optim.AdamW(modules.parameters(), lr=0.01)
-    lower, upper = torch.tensor((-1.0, *_THRESHOLDS)), torch.tensor((*_THRESHOLDS, 1.0))
 
     def vectors(role, pairs):
         chosen = rows[role][pairs]
@@ -154,24 +132,13 @@ def torch_as_published(workload: Workload, steps: int, threads: int) -> dict[str
             return dense(torch.tanh(reader(words.transpose(1, 2))).max(2).values)
         return torch.tanh(dense(reader(words)[0][:, 0]))
 
-    def step(number):
-        pairs = order[number * workload.batch_size : (number + 1) * workload.batch_size]
-        of_query, of_document = (vectors(role, pairs) for role in ROLES)
-        norms = (of_query.norm(dim=1) + 1) * (of_document.norm(dim=1) + 1)
-        scores = (of_query * of_document).sum(1) / norms
-        grades = torch.from_numpy(lists.grades[pairs]).long()
-        losses = torch.relu(scores - upper[grades]) ** 2 + torch.relu(lower[grades] - scores) ** 2
+    def step(pairs):
         optimizer.zero_grad()
-        losses.mean().backward()
+        _torch_sosl(*(vectors(role, pairs) for role in ROLES), lists.grades[pairs]).backward()
         torch.nn.utils.clip_grad_norm_(modules.parameters(), 5.0)
         optimizer.step()
 
-    for number in range(_WARM_UP):
-        step(number)
-    begin = time.perf_counter()
-    for number in range(_WARM_UP, _WARM_UP + steps):
-        step(number)
-    return speed(workload, steps, time.perf_counter() - begin)
+    return _torch_speed(workload, steps, len(lists.grades), step)
 
 
 def _published_parts(workload: Workload) -> list:
@@ -186,6 +153,33 @@ def _published_parts(workload: Workload) -> list:
         return [table, nn.Conv1d(dim, 300, 3), nn.Dropout(0.4), nn.Linear(300, dim)]
     lstm = nn.LSTM(dim, 64, batch_first=True, bidirectional=True)
     return [table, lstm, nn.Dropout(0.4), nn.Linear(128, dim)]
+
+
+def _torch_sosl(of_query, of_document, grades: np.ndarray):
+    """The mean SOSL of pairs of vectors, `[pairs, dim]` each, with ε = 1."""
+    import torch
+
+    lower, upper = torch.tensor((-1.0, *_THRESHOLDS)), torch.tensor((*_THRESHOLDS, 1.0))
+    norms = (of_query.norm(dim=1) + 1.0) * (of_document.norm(dim=1) + 1.0)
+    scores = (of_query * of_document).sum(1) / norms
+    of_pairs = torch.from_numpy(grades).long()
+    above = torch.relu(scores - upper[of_pairs]) ** 2
+    below = torch.relu(lower[of_pairs] - scores) ** 2
+    return (above + below).mean()
+
+
+def _torch_speed(
+    workload: Workload, steps: int, pairs: int, step: Callable[[np.ndarray], None]
+) -> dict[str, float]:
+    """Times steps on batches of shuffled pairs, after some that warm up."""
+    generator, size = np.random.default_rng(13), workload.batch_size
+    epochs = 1 + (_WARM_UP + steps) * size // pairs
+    order = np.concatenate([generator.permutation(pairs) for _ in range(epochs)])
+    for number in range(_WARM_UP + steps):
+        if number == _WARM_UP:
+            begin = time.perf_counter()
+        step(order[number * size : (number + 1) * size])
+    return speed(workload, steps, time.perf_counter() - begin)
 
 
 def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:

@@ -6,8 +6,9 @@ the collection, the mean over validation queries,
     score(q, d) = Σ_p s_p score_p(q, d) / σ_p,
 
 where those of vectors count once for each word of the query that the lexical model knows, at least
-once: lexical scores are sums over these words, so that else vectors alone would rank short queries.
-It is scaled so that lexical scores count as they are, as feedback, which comes after it, expects:
+once: lexical scores are sums over these words, and vectors alone would otherwise rank short
+queries. It is scaled so that lexical scores count as they are, as feedback, which comes after it,
+expects:
 
     score(q, d) = Σ_p a_p score_p(q, d),  a_lexical = 1,  a_p = s_p / s_lexical σ_lexical / σ_p.
 """
