@@ -46,16 +46,32 @@ SCRIPTS = {
     "greek": ("ΟΔΟΣ οδος Άγιος", ["οδοσ", "οδοσ", "άγιοσ"]),
     "arabic": ("السَّلام، عليكم؟ ســـلام", ["السلام", "،", "عليكم", "؟", "سلام"]),
     "arabic in print": ("ﺳﻼﻡ ﷲ", ["سلام", "الله"]),
-    "arabic letters with hamza": ("ا\u064e\u0654 \u0623", ["\u0623", "\u0623"]),
+    "arabic, alef with and without hamza": ("ا\u064e\u0654 \u0623 \u0622 \u0625", ["ا"] * 4),
+    "yeh and kaf of arabic and persian": ("علی على علي کتاب كتاب", ["علي"] * 3 + ["كتاب"] * 2),
+    "russian, with stress marks": ("Росси\u0301я й и\u0306 ѓ", ["россия", "й", "й", "ѓ"]),
     "hebrew": ("שָׁלוֹם עוֹלָם \ufb2a", ["שלום", "עולם", "ש"]),
     "a soft hyphen and zero widths": (
         "Do\xadnau da\u200dm\ufeffpf\u200bschiff",
         ["donau", "dampf", "schiff"],
     ),
     "devanagari with marks": ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
-    "thai, one character with its marks": (
+    "thai, consonants with their vowels and tones": (
         "กำลังดี",
-        ["ก", "กำ", "ำ", "ำลั", "ลั", "ลัง", "ง", "งดี", "ดี"],
+        ["กำ", "กำลัง", "ลัง", "ลังดี", "ดี"],  # after `ั`, a consonant ends the syllable
+    ),
+    "thai vowels before and after, of two parts": (
+        "เขาเรือ แ",
+        ["เขา", "เขาเรือ", "เรือ", "แ"],
+    ),
+    "thai am in two characters, a tone mark between": (
+        "น้ำ น\u0e49\u0e4d\u0e32 น\u0e4d\u0e49\u0e32",
+        ["น้ำ"] * 3,
+    ),
+    "lao": ("ພາສາລາວ ຄົນ", ["ພາ", "ພາສາ", "ສາ", "ສາລາ", "ລາ", "ລາວ", "ວ", "ຄົນ"]),
+    "khmer, consonants below others": ("ខ្មែរ", ["ខ្មែ", "ខ្មែរ", "រ"]),
+    "myanmar, consonants that end a syllable": (
+        "ကောင်းကင် အင်္ဂလိပ်",
+        ["ကောင်း", "ကောင်းကင်", "ကင်", "အင်္ဂ", "အင်္ဂလိပ်", "လိပ်"],
     ),
     "han": ("東京タワー。", ["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー", "。"]),
     "han with spaces and marks between": (
@@ -139,11 +155,16 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
 # Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
 # them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
 # tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
-UNSPACED = "漢字日本語一ぁあんアカンกขคาลาວຍកខကခ한국글"
+UNSPACED = "漢字日本語一ぁあんアカン한국글"
+SOUTH_EAST = "กคาำะเโลວາເកខကခင"
+CLUSTER_MARKS = "\u0e31\u0e48\u0e4d\u0eb1\u0ec8\u0ecd\u1037\u1039\u103a\u102c\u17d2\u17c6"
 WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
 MARKS = "\u0301\u0308\u093f"
 VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
-TEXTS = st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE))
+TEXTS = st.one_of(
+    st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
+    st.text(st.sampled_from(SOUTH_EAST + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
+)
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
@@ -153,25 +174,60 @@ def with_next(letters, mark):
     return [*letters[:-1], both] if letters and len(both) == 1 else [*letters, mark]
 
 
+def end_of_cluster(text: str, begin: int) -> int:
+    """Where a character of an unspaced script ends, with what is written together with it."""
+
+    def has(place, *characters):
+        return place < len(text) and text[place] in "".join(characters)
+
+    def is_mark(place):
+        return place < len(text) and unicodedata.category(text[place])[0] == "M"
+
+    end = begin
+    while has(end, "เโ", "ເ"):
+        end += 1
+    is_thai = has(end, "กคล", "ວ")
+    end = end + 1 if is_thai else begin + 1
+    while end < len(text):
+        closing = end + 1 + has(end + 1, "\u0e48", "\u0ec8")
+        final = end + 1 + has(end + 1, "\u1037")
+        if is_thai and has(end, "\u0e31", "\u0eb1") and has(closing, "กคล", "ວ"):
+            end = closing + 1
+        elif not is_thai and has(end, "\u1039\u17d2") and has(end + 1, UNSPACED, UNSPACED_TOO):
+            end += 2
+        elif not is_thai and has(end, UNSPACED, UNSPACED_TOO) and has(final, "\u103a"):
+            end = final + 1
+        elif is_mark(end) or (is_thai and has(end, "าำะ", "າ")):
+            end += 1
+        else:
+            break
+    return end
+
+
+UNSPACED_TOO = SOUTH_EAST + CLUSTER_MARKS
+
+
 def plain_tokens(text: str) -> list[str]:
     """The definition in the module's docstring, character by character."""
-    found, open_word = [], None  # open_word: None, "word", or "single" that may take marks
+    found, open_word = [], None  # open_word: None, "word", or "single" that a neighbour may follow
     after = []  # places of characters that stand directly after another one
-    if any(unicodedata.combining(character) for character in text):
-        text = "".join(c for c in text if c not in INVISIBLE)
-        text = "".join(functools.reduce(with_next, text, []))
-    for character in text.lower().replace("ß", "ss").replace("٣", "3"):
+    text = "".join(c for c in text if c not in INVISIBLE)
+    text = "".join(functools.reduce(with_next, text, []))
+    text = text.lower().replace("ß", "ss").replace("٣", "3")
+    end = 0
+    while (begin := end) < len(text):
+        character, end = text[begin], begin + 1
         category = unicodedata.category(character)
         if category[0] == "Z" or category == "Cc" or character == "\u200b":
             open_word = None
-        elif character in INVISIBLE:
-            continue
-        elif category[0] == "M" and open_word == "single":
-            found[-1] += character
-        elif character in UNSPACED:
+        elif character in UNSPACED + UNSPACED_TOO:
             if open_word == "single":
                 after.append(len(found))
-            found.append(character)
+            end = end_of_cluster(text, begin)
+            found.append(text[begin:end])
+            for am in ("\u0e4d\u0e32", "\u0e4d\u0e48\u0e32", "\u0ecd\u0eb2", "\u0ecd\u0ec8\u0eb2"):
+                one = am[1:-1] + {"\u0e32": "\u0e33", "\u0eb2": "\u0eb3"}[am[-1]]
+                found[-1] = found[-1].replace(am, one)
             open_word = "single"
         elif category[0] in "LMN" or character == "_":
             if open_word == "word":

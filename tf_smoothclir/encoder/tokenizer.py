@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Container, Iterator
 from importlib import resources
 
-from tf_smoothclir.utils.composition import compose, has_marks
+from tf_smoothclir.utils.composition import AM, cluster, compose, has_marks
 
 _REPLACEMENT, _LONE = "\ufffd", re.compile("[\ud800-\udfff]")  # no characters
 
@@ -33,6 +33,9 @@ def tokens_of(text: str, pretokenized: bool = False) -> list[str]:
 
 def _in_pairs(run: re.Match) -> str:
     characters = _unspaced().findall(run[0])
+    for parts, am in AM:
+        if parts[0] in run[0]:
+            characters = [re.sub(parts, am, character) for character in characters]
     pairs = map(operator.add, characters, characters[1:])
     both = itertools.zip_longest(characters, pairs, fillvalue="")
     return f" {' '.join(itertools.chain.from_iterable(both))} "
@@ -178,7 +181,7 @@ def _replacements() -> _Replacements:
 
 @functools.cache
 def _unspaced() -> re.Pattern:
-    return re.compile(f"{_class('unspaced').pattern()}{_class('mark').pattern()}*")
+    return re.compile(cluster(_class("unspaced").pattern(), _class("mark").pattern()))
 
 
 @functools.cache
@@ -190,7 +193,8 @@ def _piece() -> re.Pattern:
 
 @functools.cache
 def _run() -> re.Pattern:
-    return re.compile(f"(?:{_unspaced().pattern})+")
+    unspaced, mark = _class("unspaced").pattern(), _class("mark").pattern()
+    return re.compile(f"{unspaced}(?:{unspaced}|{mark})*")
 
 
 @functools.cache
@@ -198,7 +202,7 @@ def _word() -> re.Pattern:
     unspaced, mark, invisible = (
         _class(name).pattern() for name in ("unspaced", "mark", "invisible")
     )
-    return re.compile(rf"{unspaced}(?:{mark}|{invisible})*|(?:(?!{unspaced})\S)+")
+    return re.compile(rf"{cluster(unspaced, mark, f'{invisible}*')}|(?:(?!{unspaced})\S)+")
 
 
 @functools.cache

@@ -8,12 +8,15 @@ Tokens, in any script:
 * A letter and the accents after it are one character where Unicode has one. Forms for print, such
   as full width and ligatures, and digits of other scripts are plain ones (`utils.composition`).
 * Letters are lower-cased: `ß` is `ss`, each sigma the same, and each `i` has one dot, also in
-  Turkish. A word is a run of letters, marks, digits and underscores.
+  Turkish. Arabic alef, yeh and kaf have one form each, and stress marks on Cyrillic letters go. A
+  word is a run of letters, marks, digits and underscores.
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found, and one more for each two neighbours, since
   most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`. So
-  does Hangul: what stands between its spaces is a word with its particles and endings.
+  does Hangul: what stands between its spaces is a word with its particles and endings. In Thai,
+  Lao, Khmer and Myanmar, a consonant and the vowels, finals and consonants that are written around
+  it count as one character (`utils.composition.cluster`).
 * White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
   format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed,
   and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
@@ -47,14 +50,16 @@ _INVISIBLE = (
 )
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\x{30FC}"
 _UNSPACED += r"\x{AC00}-\x{D7A3}"  # syllables of Hangul
-# A character of an unspaced script with its marks, or one that is not part of a word. Without a
-# group, RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
-# separate what they stand in.
-_SINGLE = rf"[{_UNSPACED}][\p{{M}}{_INVISIBLE}]*|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
-# What each character of an unspaced script becomes: c is `\1c c c\2`, so neighbours are
-# `\1c c c\2  \1d d d\2`. Without what stands between the two they share a token, `\1c c cd d d\2`,
-# and the first and the last one of a run have a copy too many. No text has these two characters.
-_PAIRED = [(rf"[{_UNSPACED}]\p{{M}}*", "\x01\\0 \\0 \\0\x02"), ("\x02  \x01", "")]
+# A cluster of an unspaced script, or a character that is not part of a word. Without a group, RE2
+# uses its fast automaton. Invisible characters may stand between marks, and must not separate what
+# they stand in.
+_SINGLE = composition.cluster(f"[{_UNSPACED}]", r"\p{M}", f"[{_INVISIBLE}]*")
+_SINGLE += rf"|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
+# What each cluster becomes: c is `\1c c c\2`, so neighbours are `\1c c c\2  \1d d d\2`. Without
+# what stands between the two they share a token, `\1c c cd d d\2`, and the first and the last one
+# of a run have a copy too many. No text has these two characters.
+_CLUSTER = composition.cluster(f"[{_UNSPACED}]", r"\p{M}")
+_PAIRED = [*composition.AM, (_CLUSTER, "\x01\\0 \\0 \\0\x02"), ("\x02  \x01", "")]
 _PAIRED += [("\x01[^ ]+ ", ""), (" [^ ]+\x02", "")]
 
 _SPACES = ("\\x00", "\u200b", "\n")
@@ -75,6 +80,7 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     for characters, text in _FIRST:
         texts = tf.strings.regex_replace(texts, characters, text)
     texts = compose(texts)
+    texts = _of_some(texts, f"[{''.join(group for group, _ in composition.ARABIC)}]", _of_arabic)
     # Replaces bytes that are not UTF-8, too; no match before begins inside an invalid sequence.
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
@@ -93,6 +99,13 @@ def _of_some(
         lambda: tf.tensor_scatter_nd_update(texts, rows, change(tf.gather_nd(texts, rows))),
         lambda: texts,
     )
+
+
+def _of_arabic(texts: tf.Tensor) -> tf.Tensor:
+    """Texts with one form of each Arabic letter."""
+    for group, letter in composition.ARABIC:
+        texts = tf.strings.regex_replace(texts, f"[{group}]", letter)
+    return texts
 
 
 def _in_pairs(texts: tf.Tensor) -> tf.Tensor:
@@ -124,12 +137,12 @@ def _composed(texts: tf.Tensor) -> tf.Tensor:
     decoded = tf.raw_ops.UnicodeDecode(
         input=tf.strings.reduce_join([texts], axis=1, separator="\n"), input_encoding="UTF-8"
     )
-    (codes,) = tf.while_loop(
-        lambda codes: True,
-        lambda codes: (_compose_neighbours(codes),),
-        (_without_forms(decoded.char_values),),
-        shape_invariants=(tf.TensorShape([None]),),
-        maximum_iterations=composition.MOST_MARKS,
+    plain = _without_forms(decoded.char_values)
+    codes, _ = tf.while_loop(
+        lambda codes, before: tf.size(codes) < before,
+        lambda codes, before: (_compose_neighbours(codes), tf.size(codes)),
+        (plain, tf.size(plain) + 1),
+        shape_invariants=(tf.TensorShape([None]), tf.TensorShape([])),
     )
     joined = tf.strings.unicode_encode(codes, "UTF-8")
     return tf.raw_ops.StringSplitV2(input=joined[tf.newaxis], sep="\n").values

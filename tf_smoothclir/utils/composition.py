@@ -1,9 +1,9 @@
-"""One form of characters that Unicode has several of: accents, widths, ligatures, digits.
+"""One form of characters that Unicode has several of, and what is one character of a script.
 
 `é` may be written as one character or as `e` and an accent, `A` and `カ` in full or half width,
 `fi` and Arabic letters as they look in print, `7` as ٧ or ७. These are the same letters and
 numbers, so texts are composed before they are split into words: here, and in the same way in
-graphs (`text.tokenizer.compose`).
+graphs (`text.tokenizer.compose`). Russian words may have a stress mark, which nobody types.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ _RANGES = range(0xC0, 0x3100), range(0x11000, 0x11A00)
 _FORMS = range(0xF900, 0xFFF0), range(0x2F800, 0x2FA20)
 # Decimal digits of other scripts; every Unicode since 2010 has the same ones there.
 _DIGITS = range(0x660, 0xAC00)
-MOST_MARKS = 3  # that one character takes up, as Greek vowels do
+# Dictionaries, encyclopaedias and books for learners mark the stress of Cyrillic words.
+_CYRILLIC, _STRESSES = range(0x400, 0x530), (0x300, 0x301)
 # What is one letter, whatever the locale of the process and the letters around it.
 FOLDED = (("Iİı", "i"), ("Σς", "σ"), ("ßẞ", "ss"))
+# Letters that Arabic and Persian keyboards and habits have in several forms: alef with or without
+# hamza, yeh with or without dots, kaf. Lucene's normalizers of both languages do the same.
+ARABIC = (("\u0622\u0623\u0625\u0671", "\u0627"), ("\u0649\u06cc", "\u064a"), ("\u06a9", "\u0643"))
+# Thai and Lao `am` in two characters, between which a tone mark may stand.
+AM = (
+    ("\u0e4d([\u0e48-\u0e4b]?)\u0e32", "\\1\u0e33"),
+    ("\u0ecd([\u0ec8-\u0ecb]?)\u0eb2", "\\1\u0eb3"),
+)
 DOTTED = (
     "([i\uff29\uff49])\u0307+"  # an `i` has its dot; lower-casing may have given it another one
 )
@@ -45,6 +54,9 @@ def pairs() -> dict[tuple[int, int], int]:
                 swapped = unicodedata.normalize("NFC", letter + accents[1])
                 if unicodedata.normalize("NFC", swapped + accents[0]) == chr(code) != swapped:
                     composed[ord(swapped[0]), ord(accents[0])] = code
+    for code in _CYRILLIC:
+        for stress in _STRESSES:
+            composed.setdefault((code, stress), code)
     return composed
 
 
@@ -105,3 +117,27 @@ def _composed(first: int, second: int) -> int:
     if SYLLABLES[0] <= first < SYLLABLES[1] and is_open and TAILS[0] <= second < TAILS[1]:
         return first + second - TAILS[0] + 1
     return pairs().get((first, second), 0)
+
+
+def cluster(character: str, mark: str, ignored: str = "") -> str:
+    """A regular expression for what is one character to readers of scripts without spaces.
+
+    Arguments are regular expressions for a character of such a script, a mark, and any number of
+    characters that may stand anywhere.
+    """
+    mark = f"{mark}{ignored}"
+    # Thai and Lao write some vowels before the consonant and others after it, and some always have
+    # a second consonant after them.
+    lao = "\u0e81\u0e82\u0e84\u0e86-\u0e8a\u0e8c-\u0ea3\u0ea5\u0ea7-\u0eae\u0edc-\u0edf"
+    consonant = f"[\u0e01-\u0e2e{lao}]"
+    before = f"[\u0e40-\u0e44\u0ec0-\u0ec4]{ignored}"
+    after = f"[\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3]{ignored}"
+    closed = (
+        f"[\u0e31\u0e37\u0eb1\u0ebb]{ignored}(?:[\u0e48-\u0e4b\u0ec8-\u0ecb]{ignored})?"
+        f"{consonant}{ignored}"
+    )
+    thai = f"(?:{before})*{consonant}{ignored}(?:{closed}|{after}|{mark})*"
+    # Khmer and Myanmar have signs for a consonant below another one, Myanmar for a final one too.
+    below = f"[\u1039\u17d2]{ignored}{character}{ignored}"
+    final = f"{character}{ignored}(?:\u1037{ignored})?\u103a{ignored}"
+    return f"(?:{thai}|{character}{ignored}(?:{below}|{final}|{mark})*)"
