@@ -31,7 +31,7 @@ SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
 # letters whose lower case is special.
 _TRAPS = (
     "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
-    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2أىکا\u0654и"
+    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2కட\u0bcd\u0c4dനൻ\u0d4dአ።أىکا\u0654и"
     "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
 )
 # Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.

@@ -73,6 +73,14 @@ SCRIPTS = {
         "ကောင်းကင် အင်္ဂလိပ်",
         ["ကောင်း", "ကောင်းကင်", "ကင်", "အင်္ဂ", "အင်္ဂလိပ်", "လိပ်"],
     ),
+    "myanmar, signs that end sentences": ("ကို။", ["ကို", "။"]),
+    "telugu, consonants without a vowel": ("ప్రకట్టి", ["ప్ర", "ప్రకట్", "కట్", "కట్టి", "టి"]),
+    "tamil": ("அவன்", ["அ", "அவன்", "வன்"]),
+    "malayalam, consonants without a vowel in one character and in two": (
+        "അവൻ അവന\u0d4d\u200d",
+        ["അ", "അവന\u0d4d", "വന\u0d4d"] * 2,
+    ),
+    "ethiopic": ("ከመ፡እኔ።", ["ከ", "ከመ", "መ", "፡", "እ", "እኔ", "ኔ", "።"]),
     "han": ("東京タワー。", ["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー", "。"]),
     "han with spaces and marks between": (
         "東 京、都\u200b市　区",
@@ -156,14 +164,16 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
 # them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
 # tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
 UNSPACED = "漢字日本語一ぁあんアカン한국글"
-SOUTH_EAST = "กคาำะเโลວາເកខကခင"
-CLUSTER_MARKS = "\u0e31\u0e48\u0e4d\u0eb1\u0ec8\u0ecd\u1037\u1039\u103a\u102c\u17d2\u17c6"
+CLUSTERED = "กคาำะเโลວາເកខကခငకరகനൻአ"
+SILENT, STACKED = "\u0bcd\u0c4d\u0d4d", "\u1039\u17d2"
+THAI_MARKS, LAO_MARKS = "\u0e31\u0e48\u0e4d", "\u0eb1\u0ec8\u0ecd"
+CLUSTER_MARKS = f"{THAI_MARKS}{LAO_MARKS}\u1037\u103a\u102c\u17c6\u0c3f{SILENT}{STACKED}"
 WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
 MARKS = "\u0301\u0308\u093f"
 VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
 TEXTS = st.one_of(
     st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
-    st.text(st.sampled_from(SOUTH_EAST + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
+    st.text(st.sampled_from(CLUSTERED + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
 )
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -180,6 +190,9 @@ def end_of_cluster(text: str, begin: int) -> int:
     def has(place, *characters):
         return place < len(text) and text[place] in "".join(characters)
 
+    def has_one(place):
+        return has(place, UNSPACED, CLUSTERED, CLUSTER_MARKS)
+
     def is_mark(place):
         return place < len(text) and unicodedata.category(text[place])[0] == "M"
 
@@ -188,14 +201,16 @@ def end_of_cluster(text: str, begin: int) -> int:
         end += 1
     is_thai = has(end, "กคล", "ວ")
     end = end + 1 if is_thai else begin + 1
+    while not is_thai and has(end, SILENT, STACKED) and has_one(end + 1):
+        end += 2
     while end < len(text):
         closing = end + 1 + has(end + 1, "\u0e48", "\u0ec8")
         final = end + 1 + has(end + 1, "\u1037")
         if is_thai and has(end, "\u0e31", "\u0eb1") and has(closing, "กคล", "ວ"):
             end = closing + 1
-        elif not is_thai and has(end, "\u1039\u17d2") and has(end + 1, UNSPACED, UNSPACED_TOO):
+        elif not is_thai and has(end, STACKED) and has_one(end + 1):
             end += 2
-        elif not is_thai and has(end, UNSPACED, UNSPACED_TOO) and has(final, "\u103a"):
+        elif not is_thai and has_one(end) and has(final, SILENT, "\u103a"):
             end = final + 1
         elif is_mark(end) or (is_thai and has(end, "าำะ", "າ")):
             end += 1
@@ -204,23 +219,20 @@ def end_of_cluster(text: str, begin: int) -> int:
     return end
 
 
-UNSPACED_TOO = SOUTH_EAST + CLUSTER_MARKS
-
-
 def plain_tokens(text: str) -> list[str]:
     """The definition in the module's docstring, character by character."""
     found, open_word = [], None  # open_word: None, "word", or "single" that a neighbour may follow
     after = []  # places of characters that stand directly after another one
     text = "".join(c for c in text if c not in INVISIBLE)
     text = "".join(functools.reduce(with_next, text, []))
-    text = text.lower().replace("ß", "ss").replace("٣", "3")
+    text = text.lower().replace("ß", "ss").replace("٣", "3").replace("ൻ", "ന\u0d4d")
     end = 0
     while (begin := end) < len(text):
         character, end = text[begin], begin + 1
         category = unicodedata.category(character)
         if category[0] == "Z" or category == "Cc" or character == "\u200b":
             open_word = None
-        elif character in UNSPACED + UNSPACED_TOO:
+        elif character in UNSPACED + CLUSTERED + CLUSTER_MARKS:
             if open_word == "single":
                 after.append(len(found))
             end = end_of_cluster(text, begin)

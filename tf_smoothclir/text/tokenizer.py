@@ -13,10 +13,11 @@ Tokens, in any script:
 * Every other visible character (punctuation, symbols) is a token of its own.
 * Scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) give one token per character
   with its marks, so any part of a run can be found, and one more for each two neighbours, since
-  most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`. So
-  does Hangul: what stands between its spaces is a word with its particles and endings. In Thai,
-  Lao, Khmer and Myanmar, a consonant and the vowels, finals and consonants that are written around
-  it count as one character (`utils.composition.cluster`).
+  most words have two characters, or are told apart by two: `日本人` gives `日 日本 本 本人 人`. In
+  Thai, Lao, Khmer and Myanmar, a consonant and the vowels, finals and consonants that are written
+  around it count as one character (`utils.composition.cluster`).
+* So do scripts whose words are long and have many forms: Hangul, where particles and endings stand
+  with the word, Tamil, Telugu, Kannada, Malayalam and Ethiopic.
 * White space of any kind, control characters and zero-width spaces separate tokens. Other invisible
   format characters (joiners, soft hyphens, bidirectional marks, variation selectors) are removed,
   and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
@@ -48,8 +49,14 @@ _INVISIBLE = (
     rf"\p{{Cf}}\p{{Co}}\p{{Cs}}\x{{FE00}}-\x{{FE0F}}\x{{E0100}}-\x{{E01EF}}"
     rf"{_OPTIONAL}{_NONCHARACTERS}"
 )
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\x{30FC}"
-_UNSPACED += r"\x{AC00}-\x{D7A3}"  # syllables of Hangul
+# Without the signs of Khmer, Myanmar and Ethiopic that end or separate words and sentences.
+_UNSPACED = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}\x{30FC}\p{Thai}\p{Lao}\x{1780}-\x{17D3}\x{17D7}\x{17DC}-\x{17F9}"
+    r"\x{1000}-\x{1049}\x{104C}-\x{109F}\x{A9E0}-\x{A9FE}\x{AA60}-\x{AA7F}"  # Myanmar
+    r"\x{AC00}-\x{D7A3}"  # syllables of Hangul
+    r"\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}"
+    r"\x{1200}-\x{135A}\x{1380}-\x{138F}\x{2D80}-\x{2DDE}\x{AB01}-\x{AB2E}"  # Ethiopic
+)
 # A cluster of an unspaced script, or a character that is not part of a word. Without a group, RE2
 # uses its fast automaton. Invisible characters may stand between marks, and must not separate what
 # they stand in.

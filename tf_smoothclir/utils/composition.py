@@ -20,6 +20,8 @@ _FORMS = range(0xF900, 0xFFF0), range(0x2F800, 0x2FA20)
 _DIGITS = range(0x660, 0xAC00)
 # Dictionaries, encyclopaedias and books for learners mark the stress of Cyrillic words.
 _CYRILLIC, _STRESSES = range(0x400, 0x530), (0x300, 0x301)
+# Malayalam consonants without a vowel, which older texts write in two characters.
+_CHILLU = dict(zip("\u0d7a\u0d7b\u0d7c\u0d7d\u0d7e\u0d7f", "\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15"))
 # What is one letter, whatever the locale of the process and the letters around it.
 FOLDED = (("Iİı", "i"), ("Σς", "σ"), ("ßẞ", "ss"))
 # Letters that Arabic and Persian keyboards and habits have in several forms: alef with or without
@@ -66,6 +68,7 @@ def forms() -> dict[int, str]:
     # Punctuation stays as it is, which every Chinese text has in full width: it says nothing.
     digits = {code: unicodedata.decimal(chr(code), None) for code in _DIGITS}
     plain = {code: str(digit) for code, digit in digits.items() if digit is not None}
+    plain.update({ord(chillu): f"{letter}\u0d4d" for chillu, letter in _CHILLU.items()})
     for kind, ranges in (("NFC", _RANGES), ("NFKC", _FORMS)):
         for character in (chr(code) for codes in ranges for code in codes):
             text = unicodedata.normalize(kind, character).lower()
@@ -137,7 +140,10 @@ def cluster(character: str, mark: str, ignored: str = "") -> str:
         f"{consonant}{ignored}"
     )
     thai = f"(?:{before})*{consonant}{ignored}(?:{closed}|{after}|{mark})*"
-    # Khmer and Myanmar have signs for a consonant below another one, Myanmar for a final one too.
-    below = f"[\u1039\u17d2]{ignored}{character}{ignored}"
-    final = f"{character}{ignored}(?:\u1037{ignored})?\u103a{ignored}"
-    return f"(?:{thai}|{character}{ignored}(?:{below}|{final}|{mark})*)"
+    # Others have signs for a consonant without a vowel. It belongs to the consonant after it where
+    # a syllable begins, in Khmer and Myanmar also elsewhere, and to the syllable that it ends.
+    silent, stacked = "\u0bcd\u0c4d\u0ccd\u0d4d", "\u1039\u17d2"
+    begins = f"[{silent}{stacked}]{ignored}{character}{ignored}"
+    below = f"[{stacked}]{ignored}{character}{ignored}"
+    final = f"{character}{ignored}(?:\u1037{ignored})?[{silent}\u103a]{ignored}"
+    return f"(?:{thai}|{character}{ignored}(?:{begins})*(?:{below}|{final}|{mark})*)"
