@@ -48,6 +48,7 @@ class Documents:
         texts = [] if query in ("none", "zebra") else (TEXTS * 30)[:depth]
         found = enumerate(texts, start=1)
         more = {"section": filter, "day": datetime.date(2021, 5, 6)} if filter else {}
+        more |= {"language": "he"} if query == "several" else {}
         return [
             [
                 SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", t, metadata=more)
@@ -238,6 +239,17 @@ def test_deep_link_shows_results_with_languages_grade_score_and_shares(show):
     tab = show("/?q=red&k=1&retriever=dense", 1)
     shares = "document.querySelector('#results .shares')?.textContent"
     tab.wait_for(f"{shares} === 'rouge +2.000 (red 0.75, apple 0.13)'")
+
+
+def test_a_hit_has_the_language_of_its_document_and_none_where_it_may_be_one_of_several(show):
+    tab = show("/?q=several&k=1", 1)
+    of_hit = (
+        "['h3', '.text', '.shares b'].map((one) => document.querySelector(`#results ${one}`).lang)"
+    )
+    assert tab.evaluate(of_hit) == ["he"] * 3
+    assert tab.evaluate("document.querySelector('#query').lang") == "en"
+    assert tab.evaluate("[only('de'), only('de,he')]") == ["de", ""]
+    assert tab.evaluate("[nameOf('de'), nameOf('de,he')]") == ["German", "German, Hebrew"]
 
 
 def test_markup_in_documents_examples_and_queries_is_shown_and_never_run(show):
