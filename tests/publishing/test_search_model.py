@@ -18,6 +18,7 @@ from tests.published import (
     undesired_operations,
 )
 from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import postings
@@ -116,6 +117,15 @@ def parts(model, vocabulary_dir, towers):
 
 def vectors_of(towers, role, texts):
     return towers[role].serve(tf.constant(texts, tf.string))["vector"].numpy()
+
+
+def test_documents_are_read_with_their_languages(parts):
+    lexical = parts("lexical")
+    documents = [Text(id_, "", "w1 w2", language) for id_, language in zip("abc", ("he", "", "ja"))]
+    read = Collection.read(lambda: documents, 3, reader=lexical.document_reader)
+    found = dict(zip(read.ids, read.words.languages.tolist()))
+    assert found == {"a": "he", "b": "", "c": "ja"}
+    assert lexical.document_words(documents).languages.tolist() == ["he", "", "ja"]
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,7 @@ class Documents:
         texts = [] if query in ("none", "zebra") else (TEXTS * 30)[:depth]
         found = enumerate(texts, start=1)
         more = {"section": filter, "day": datetime.date(2021, 5, 6)} if filter else {}
+        more |= {"language": "he"} if query == "several" else {}
         return [
             [
                 SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", t, metadata=more)
@@ -91,9 +92,10 @@ def test_answer_has_rank_score_grade_and_the_words_that_carry_the_score(address)
     first, second = answer["results"]
     assert (first["rank"], first["grade"], first["id"]) == (1, 1, "d1")
     assert first["score"] == pytest.approx(0.89)
-    parts = [["Une ", None], ["pomme", 0.2], [" ", None], ["rouge", 0.5], [f". {EVIL}", None]]
-    assert first["parts"] == parts
-    assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5]]
+    marked = [["Une ", None, None], ["pomme", 0.2, "pomme"], [" ", None, None]]
+    marked += [["rouge", 0.5, "rouge"], [f". {EVIL}", None, None]]
+    assert first["parts"] == marked
+    assert [part for part in second["parts"] if part[1]] == [["Rouge", 0.5, "rouge"]]
     assert first["matches"] == {"rouge": [], "pomme": []}
     assert first["added"] == {"words": 0.8, **dict.fromkeys(ADDED, 0)}
 
@@ -110,14 +112,14 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     (result,) = answer["results"]
     assert result["grade"] is None
     # A tenth of what words add is 0.2: "une" has less. Punctuation is never marked.
-    parts = [("Une pomme ", None), ("Rouge", 2.0), (".", None)]
+    parts = [("Une pomme ", None, None), ("Rouge", 2.0, "rouge"), (".", None, None)]
     assert result["parts"] == parts
     assert result["matches"] == {"rouge": [("red", 0.75), ("apple", 0.125)]}
     assert result["added"] == {"words": 2.0, **ADDED}
     assert result["pairs"] == [("apple", "pomme", 0.875)]  # punctuation says nothing
     assert result["whole"] is None
     (result,) = SearchPage(Words()).search({"q": "passage"})["results"]
-    shown = [("… ", None), ("pomme ", None), ("Rouge", 2.0), (".", None), (" …", None)]
+    shown = [("… ", None, None), ("pomme ", None, None), *parts[1:], (" …", None, None)]
     assert (result["parts"], result["whole"]) == (shown, parts)
 
 
@@ -160,6 +162,9 @@ def test_page_runs_only_its_own_script_and_loads_nothing_else(address):
         ("a b", [], "a b"),
         ("Le Chat, chats chat-chat", ["chat"], "Le [Chat], chats [chat]-[chat]"),
         ("日本語", ["本"], "日[本]語"),
+        # A pair is one piece, with the share and the word of both characters.
+        ("日本語、日本語", ["日本"], "[日本]語、[日本]語"),
+        ("日本語", ["日本", "本語"], "[日本][語]"),
         ("(a.b)", [".", "a"], "([a][.]b)"),
         ("voilà À a\u0300", ["à"], "voilà [À] [a\u0300]"),
         ("Straße, ＡＢ STRASSEN", ["strasse", "ab"], "[Straße], [ＡＢ] STRASSEN"),
@@ -169,17 +174,18 @@ def test_page_runs_only_its_own_script_and_loads_nothing_else(address):
 def test_text_is_cut_at_whole_words(text, words, marked):
     shares = {word: 0.5 + place for place, word in enumerate(words)}
     parts = text_parts(text, shares)
-    assert all(share in (None, shares.get("".join(tokens_of(part)))) for part, share in parts)
-    found = "".join(part if share is None else f"[{part}]" for part, share in parts)
+    assert all(share == shares.get(word) for _, share, word in parts)
+    assert all(word is None or tokens_of(part)[0] in word for part, _, word in parts)
+    found = "".join(part if share is None else f"[{part}]" for part, share, _ in parts)
     assert found == marked
 
 
 def test_long_texts_are_cut_around_the_words():
     parts = text_parts("mot " * 1000 + "rouge " + "mot " * 1000, {"rouge": 0.5})
-    assert ("rouge", 0.5) in parts
+    assert ("rouge", 0.5, "rouge") in parts
     assert parts[0][0].startswith("…")
     assert parts[-1][0].endswith("…")
-    assert sum(len(part) for part, _ in parts) < 800
+    assert sum(len(part) for part, _, _ in parts) < 800
 
 
 def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
@@ -188,7 +194,7 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     assert [result["rank"] for result in answer["results"]] == [1, 2, 3]
     parts = [part for result in answer["results"] for part in result["parts"]]
     assert parts[0][0].startswith("mot")
-    assert any(share for _, share in parts)
+    assert any(share for _, share, _ in parts)
     about = page.about()
     assert (about["query_language"], about["document_language"], about["grades"]) == ("en", "fr", 3)
     assert about["examples"][0].startswith("word")
@@ -238,6 +244,17 @@ def test_deep_link_shows_results_with_languages_grade_score_and_shares(show):
     tab = show("/?q=red&k=1&retriever=dense", 1)
     shares = "document.querySelector('#results .shares')?.textContent"
     tab.wait_for(f"{shares} === 'rouge +2.000 (red 0.75, apple 0.13)'")
+
+
+def test_a_hit_has_the_language_of_its_document_and_none_where_it_may_be_one_of_several(show):
+    tab = show("/?q=several&k=1", 1)
+    of_hit = (
+        "['h3', '.text', '.shares b'].map((one) => document.querySelector(`#results ${one}`).lang)"
+    )
+    assert tab.evaluate(of_hit) == ["he"] * 3
+    assert tab.evaluate("document.querySelector('#query').lang") == "en"
+    assert tab.evaluate("[only('de'), only('de,he')]") == ["de", ""]
+    assert tab.evaluate("[nameOf('de'), nameOf('de,he')]") == ["German", "German, Hebrew"]
 
 
 def test_markup_in_documents_examples_and_queries_is_shown_and_never_run(show):

@@ -39,7 +39,7 @@ class InitialModel:
 
     def with_its_choices(self, model: LexicalModel) -> LexicalModel:
         """A model of its profile with its weights of words, and what else it chose."""
-        names = ("dictionary", "length_power", "mean_length", "feedback")
+        names = ("dictionary", "length_power", "mean_length", "language_factors", "feedback")
         chosen = {name: getattr(self.model, name) for name in names}
         return dataclasses.replace(model, weights=self._of_words(self.model.weights), **chosen)
 

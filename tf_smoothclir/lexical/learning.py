@@ -17,6 +17,7 @@ from tf_smoothclir.lexical.feedback import Feedback, with_feedback
 from tf_smoothclir.lexical.hard_candidates import hard_candidates
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.initial_model import InitialModel
+from tf_smoothclir.lexical.language_factors import balanced
 from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
@@ -312,12 +313,12 @@ class _Learner:
     def with_best_length_and_feedback(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better, with feedback.
 
-        The weight of feedback is the one that ranks best.
+        Languages are balanced; the weight of feedback is the one that ranks best.
         """
         lengths = self._documents.lengths
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
-        factors = [one.length_factors(lengths) for one in models]
+        factors = [one.factors(lengths, None) for one in models]
         fields = self._field_impacts(model.fields, model.table, self._validation.query_rows)
         rows = self._documents.rows(weighted_sum(fields, model.weights))
 
@@ -329,12 +330,13 @@ class _Learner:
         chosen = 0
         while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
             chosen += 1
+        model = balanced(models[chosen], self._texts, rows, lengths, self._validation)
+        counted = model.factors(lengths, self._texts.documents.languages)
         feedback = self._texts.feedback()
         qualities = self._validation.of_variants(
-            lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors[chosen])
+            lambda query_rows: feedback_variants(feedback, rows(query_rows) * counted)
         )
-        weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
-        return dataclasses.replace(models[chosen], feedback=weight)
+        return dataclasses.replace(model, feedback=FEEDBACK_WEIGHTS[int(np.argmax(qualities))])
 
     def _field_impacts(self, fields, table: sp.csr_array, rows: np.ndarray) -> list[sp.csr_array]:
         shares, words = map(self._documents.share, fields), self._texts.queries[rows].indices

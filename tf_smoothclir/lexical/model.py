@@ -47,6 +47,8 @@ class _Choices:
     length_power: float = 0.0
     # Mean number of words of a document, or passage, of the collection it was learned on.
     mean_length: float = 1.0
+    # Scores of documents in a language are multiplied by its factor; 1 for others.
+    language_factors: dict[str, float] = dataclasses.field(default_factory=dict)
     # Documents of more words are searched as passages of so many; 0 for whole documents.
     passage_words: int = 0
 
@@ -74,7 +76,7 @@ class LexicalModel(_Choices):
 
     def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
         """Impacts of each field, without the weights."""
-        factors = self.length_factors(np.diff(passages.offsets))
+        factors = self.factors(np.diff(passages.offsets), passages.languages)
         alike = spelling + self.lookalikes
         by_field = [
             impacts(passages.matrix(field), self.table, alike, self.background, self.psq)
@@ -88,10 +90,15 @@ class LexicalModel(_Choices):
         """M(w | t), `[document words, query words]` float32."""
         return self.psq.mixed(self.table, spelling + self.lookalikes)
 
-    def length_factors(self, lengths: np.ndarray) -> np.ndarray:
-        """Factors of scores of documents of so many words, float32."""
+    def factors(self, lengths: np.ndarray, languages: np.ndarray | None) -> np.ndarray:
+        """Factors of scores of documents of so many words, in some languages, float32."""
         relative = np.maximum(lengths, 1) / self.mean_length
-        return np.power(relative, self.length_power).astype(np.float32)
+        factors = np.power(relative, self.length_power).astype(np.float32)
+        if not self.language_factors or languages is None:
+            return factors
+        codes, places = np.unique(languages, return_inverse=True)
+        of_codes = [self.language_factors.get(str(code), 1.0) for code in codes]
+        return factors * np.array(of_codes, np.float32)[places]
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
@@ -128,6 +135,7 @@ class LexicalModel(_Choices):
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
             "length_power": self.length_power,
+            "language_factors": self.language_factors,
             "passage_words": self.passage_words,
             "feedback": self.feedback,
             "seconds": self.seconds,
@@ -138,6 +146,9 @@ class LexicalModel(_Choices):
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
         length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
+        if self.language_factors:
+            factors = (f"{code} {value:.3g}" for code, value in self.language_factors.items())
+            length += f"; scores by language times {', '.join(factors)}"
         if self.passage_words:
             length += f"; passages of {self.passage_words} words"
         chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"

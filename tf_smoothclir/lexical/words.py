@@ -36,6 +36,7 @@ class Words:
     # Of passages: `[documents + 1]` int64, where those of each document begin. None: each text is a
     # document.
     firsts: np.ndarray | None = None
+    languages: np.ndarray | None = None  # `[texts]` codes, of documents where these are told
 
     def after_titles(self, lengths: np.ndarray) -> Words:
         """The same words, of which the first `[texts]` so many are titles."""
@@ -59,7 +60,8 @@ class Words:
         starts = begins if self.starts is None else begins + self.starts[texts]
         offsets = np.append(0, np.cumsum(sizes))
         ids = self.ids[_ranges(self.offsets[texts] + begins, sizes)]
-        return Words(ids, offsets, self.size, starts, firsts)
+        languages = None if self.languages is None else self.languages[texts]
+        return Words(ids, offsets, self.size, starts, firsts, languages)
 
     def number_of_each(self) -> np.ndarray:
         """`[documents]` int64, the number of passages of each."""
@@ -71,8 +73,10 @@ class Words:
         if most is not None:
             lengths = np.minimum(lengths, most)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        starts = None if self.starts is None else self.starts[rows]
-        return Words(self.ids[_ranges(self.offsets[rows], lengths)], offsets, self.size, starts)
+        told = (None if one is None else one[rows] for one in (self.starts, self.languages))
+        starts, languages = told
+        ids = self.ids[_ranges(self.offsets[rows], lengths)]
+        return Words(ids, offsets, self.size, starts, languages=languages)
 
     def positions(self) -> np.ndarray:
         """`[words]` int64, the place of each word in its document, from 0."""
@@ -119,7 +123,9 @@ def document_words(tokenized_set: TokenizedSet) -> Words:
     store = tokenized_set.whole_documents()
     ids = np.asarray(store.values)
     known = np.where((ids > UNKNOWN_ID) & (ids < size), ids, NO_WORD).astype(np.int32)
-    words = Words(known, np.asarray(store.offsets), size)
+    languages = tokenized_set.retrieval_set.document_languages
+    of_each = np.array(languages.codes)[languages.rows]
+    words = Words(known, np.asarray(store.offsets), size, languages=of_each)
     titles = tokenized_set.title_lengths()
     return words if titles is None else words.after_titles(titles)
 

@@ -104,7 +104,10 @@ class LexicalParts:
 
     def document_words(self, documents: Sequence[Text]) -> Words:
         """The words of documents, after those of titles where these are read."""
-        return self._words(self.document_reader, documents)
+        languages = np.array([document.language for document in documents], str)
+        return dataclasses.replace(
+            self._words(self.document_reader, documents), languages=languages
+        )
 
     def plain_document_words(self, documents: Sequence[Text | SearchHit]) -> Words:
         """The same of a few documents."""

@@ -188,6 +188,8 @@ class Collection:
             vectors = _encoded(tower, texts("Encode the collection"))
         if reader is not None:
             words = reader.words(texts("Read the words of the collection", titles=titles))
+            languages = np.array([document.language for document in documents()], str)
+            words = dataclasses.replace(words, languages=languages)
             if titles:
                 of_titles = reader.words(document.title for document in documents())
                 words = words.after_titles(np.diff(of_titles.offsets))

@@ -15,7 +15,7 @@ from importlib import resources
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.encoder.tokenizer import has_letters, places_of, tokens_of
+from tf_smoothclir.encoder.tokenizer import has_letters, places_of
 from tf_smoothclir.index.metadata import plain
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.search.display import carrying_words, remarks
@@ -78,13 +78,12 @@ class SearchPage:
 
         * `rank`, `score`, `id`, `title`, and `grade`, which is null where none is predicted;
         * `metadata`: other columns of the document, name -> value;
-        * `parts`: pairs of a piece of the text and its share of the score, which is null for pieces
-          that are not highlighted; of a long text they are its best passage, or else what surrounds
-          the first such word;
+        * `parts`: a piece of the text, the share of the score of its word, and that word as it was
+          read, both null for pieces that are not highlighted; of a long text they are its best
+          passage, or else what surrounds the first such word;
         * `whole`: where it was cut, the same of the whole text, up to 20,000 characters; else null;
-        * `matches`: for each highlighted word, in lower case, pairs of a word of the query that it
-          met and the probability by which it stands for it, largest share first; empty where only
-          towers rank;
+        * `matches`: for each highlighted word pairs of a word of the query that it met and the
+          probability by which it stands for it, largest share first; empty where only towers rank;
         * `added`: what `words`, `towers`, `encoder`, `feedback` and `reranker` add to the score;
           null where the search does not explain scores;
         * `pairs`: for each query word that a re-ranker matched, largest share first: that word, its
@@ -201,12 +200,9 @@ def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
     shown, whole = hit.text if hit.passage is None else hit.passage, None
     parts = text_parts(shown, shares)
     if hit.passage is not None:
-        parts = [("… ", None), *parts, (" …", None)]
+        parts = [("… ", None, None), *parts, (" …", None, None)]
     if len(hit.text) > min(_LONGEST_TEXT, len(shown)):
         whole = text_parts(hit.text[:_LONGEST_WHOLE], shares, _LONGEST_WHOLE)
-    for piece, share in [*parts, *(whole or ())]:
-        if share is not None and (word := tokens_of(piece)[0]) in matches:  # `Straße` is `strasse`
-            matches.setdefault(piece.lower(), matches[word])
     return {
         **fields,
         "parts": parts,
@@ -219,8 +215,8 @@ def _result(hit: SearchHit, explanation: Explanation | None) -> dict:
 
 def text_parts(
     text: str, shares: Mapping[str, float], longest: int = _LONGEST_TEXT
-) -> list[tuple[str, float | None]]:
-    """Cuts a text into pieces at the words that carry its score."""
+) -> list[tuple[str, float | None, str | None]]:
+    """Cuts a text into pieces at the words that carry its score; see `SearchPage.search`."""
     if len(text) > longest:
         first, _, _ = next(places_of(text, shares), (0, 0, ""))
         begin = max(0, first - _BEFORE)
@@ -228,7 +224,11 @@ def text_parts(
         text = "…" * (begin > 0) + text[begin:end].strip() + "…" * (end < len(text))
     parts, position = [], 0
     for begin, end, word in places_of(text, shares):
-        parts += [(text[position:begin], None), (text[begin:end], shares[word])]
+        if parts and begin == position and parts[-1][2] == word:  # the characters of a pair
+            begin = position - len(parts.pop()[0])
+        else:
+            parts.append((text[position:begin], None, None))
+        parts.append((text[begin:end], shares[word], word))
         position = end
-    parts.append((text[position:], None))
+    parts.append((text[position:], None, None))
     return [part for part in parts if part[0]]

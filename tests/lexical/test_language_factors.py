@@ -1,0 +1,95 @@
+"""Factors of languages: each has its share of the first ranks; the models multiply by them."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tests.lexical.test_scores import MODEL
+from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical import language_factors as module
+from tf_smoothclir.lexical.language_factors import balanced, first_of_each, language_factors
+from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.settings.data import DataSettings
+
+
+def test_the_highest_scores_of_each_language():
+    scores = np.arange(24, dtype=np.float32).reshape(2, 12)
+    firsts = first_of_each(scores, np.arange(12) % 12 // 11, 3)  # eleven documents, one, none
+    np.testing.assert_array_equal(np.sort(firsts[:, 0])[:, ::-1], scores[:, 10:0:-1])
+    np.testing.assert_array_equal(firsts[:, 1, :2], [[11, 0], [23, 0]])
+    assert not firsts[:, 2].any()
+
+
+def share(firsts, factors):
+    scaled = (firsts * factors[:, np.newaxis]).reshape(len(firsts), -1)
+    first = np.argsort(-scaled, axis=1)[:, :10] // 10
+    return np.bincount(first.ravel(), minlength=len(factors)) / first.size
+
+
+@pytest.mark.parametrize("relevant", [(300, 300), (300, 100)])
+@pytest.mark.parametrize("louder", [1.03, 0.96, 1.0])
+def test_languages_get_the_shares_of_what_is_relevant(relevant, louder):
+    scores = np.random.default_rng(1).uniform(20, 40, (500, 2, 10)) * [[[louder], [1.0]]]
+    factors = language_factors(scores, np.array(relevant))
+    wanted = np.array(relevant) / sum(relevant)
+    np.testing.assert_allclose(share(scores, factors), wanted, rtol=0.05)
+    assert np.prod(factors) == pytest.approx(1)
+
+
+def test_a_language_with_few_relevant_documents_keeps_its_scores():
+    scores = np.random.default_rng(2).uniform(20, 40, (500, 3, 10)) * [[[1.1], [1.0], [1.0]]]
+    factors = language_factors(scores, np.array([500, 500, 9]))
+    assert factors[2] == 1 > factors[0]
+    np.testing.assert_array_equal(language_factors(scores, np.array([500, 9, 9])), np.ones(3))
+
+
+def test_scores_of_documents_and_of_their_passages_are_multiplied():
+    ids, spelling = np.tile([1, 2, 3], 4).astype(np.int32), sp.csr_array(np.eye(4, 3, dtype="f4"))
+    words = Words(ids, np.array([0, 6, 9, 12]), 4, languages=np.array(["he", "ja", "x"]))
+    model = dataclasses.replace(MODEL, passage_words=3, length_power=-0.5, mean_length=2.0)
+    plain = model.impacts(model.passages(words), spelling).toarray()
+    model = dataclasses.replace(model, language_factors={"he": 0.5, "ja": 2.0})
+    found = model.impacts(model.passages(words), spelling).toarray()
+    # The first document has four passages; there is no factor for the last one.
+    factors = np.array([0.5, 0.5, 0.5, 0.5, 2.0, 1.0])
+    np.testing.assert_allclose(found, plain * factors[:, np.newaxis])
+    some = model.impacts(model.passages(words.of(np.array([1, 0]))), spelling).toarray()
+    np.testing.assert_allclose(some, found[[4, 0, 1, 2, 3]])
+
+
+@pytest.fixture(scope="module")
+def two_languages():
+    return RetrievalSet.load(source_of(DataSettings(toy_entities=300, document_language="fr,it")))
+
+
+@pytest.mark.parametrize("worse", [False, True])
+def test_factors_are_chosen_on_validation_and_left_out_where_they_rank_worse(
+    two_languages, monkeypatch, worse
+):
+    codes, languages = two_languages.document_languages
+    assert codes == ("fr", "it")
+    compared, lengths = [], 1.0 + languages  # the score of "it" is divided by 2
+    model = dataclasses.replace(MODEL, length_power=-1.0, mean_length=1.0)
+
+    def rows(query_rows):
+        assert np.isin(query_rows, two_languages.queries_in("validation")).all()
+        scores = np.random.default_rng(query_rows).uniform(9, 10, (len(query_rows), len(languages)))
+        return (scores * np.where(languages, 2.0, 1.05)).astype(np.float32)
+
+    monkeypatch.setattr(module, "is_better", lambda *measured: compared.append(measured) or worse)
+    texts = SimpleNamespace(retrieval_set=two_languages)
+    found = balanced(model, texts, rows, lengths, Validation(two_languages))
+    assert len(compared) == 1
+    if worse:
+        assert found is model
+    else:
+        assert found.language_factors["fr"] < 0.99 < 1.01 < found.language_factors["it"]
+    alone = dataclasses.replace(
+        two_languages, document_languages=two_languages.document_languages._replace(codes=("fr",))
+    )
+    assert balanced(model, SimpleNamespace(retrieval_set=alone), rows, lengths, None) is model
