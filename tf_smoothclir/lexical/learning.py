@@ -20,7 +20,7 @@ from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
-from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
+from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
@@ -45,7 +45,6 @@ def learn_lexical_model(
     *,
     seed: int,
     dictionary: Dictionary | None = None,
-    psq: PsqSettings = DEFAULT,
     passage_words: Sequence[int] = (),
     initial: LexicalModel | None = None,
 ) -> LexicalModel:
@@ -57,7 +56,7 @@ def learn_lexical_model(
         initial: A model of vocabularies with which those of the set begin, to go on from.
     """
     begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary, psq, passage_words, initial)
+    learner = _Learner(texts, seed, dictionary, passage_words, initial)
     model = learner.model()
     logging.info("Translation table: %d entries, %s", model.table.nnz, model.fields[0])
     model = dataclasses.replace(model, weights=learner.word_weights(model))
@@ -78,7 +77,7 @@ def learn_table(
     passage_words: Sequence[int] = (),
 ) -> LexicalModel:
     """Learns a translation table alone, with the profile of positions that ranks best by it."""
-    return _Learner(texts, seed, dictionary, passage_words=passage_words).model()
+    return _Learner(texts, seed, dictionary, passage_words).model()
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
@@ -96,14 +95,12 @@ class _Learner:
         texts: LexicalTexts,
         seed: int,
         dictionary: Dictionary | None,
-        psq: PsqSettings = DEFAULT,
         passage_words: Sequence[int] = (),
         initial: LexicalModel | None = None,
     ):
         self._texts = texts
-        self._psq = psq
         self._seed = seed
-        self._documents = ScoredDocuments(texts, psq)
+        self._documents = ScoredDocuments(texts)
         pairs = self._documents.pairs
         learnable = bool(len(pairs.mates.queries))
         if not learnable and dictionary is None:
@@ -183,7 +180,6 @@ class _Learner:
             background=self._documents.background,
             fields=fields,
             weights=weights,
-            psq=self._psq,
             passage_words=self._passage_words,
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,

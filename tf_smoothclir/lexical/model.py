@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tf_smoothclir.lexical.positions import PositionProfile
-from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
+from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
 from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.storage.files import (
@@ -36,7 +36,6 @@ class _Choices:
     # A profile of positions for each field; a flat one is among them.
     fields: tuple[PositionProfile, ...]
     feedback: float = 0.0  # weight of feedback; 0 for none
-    psq: PsqSettings = DEFAULT
     seconds: float = 0.0
     dictionary: float = 0.0  # share of a person's dictionary in the table
     # What a training pair of a lower grade counted in learning the table, where one of the highest
@@ -77,7 +76,7 @@ class LexicalModel(_Choices):
         factors = self.length_factors(np.diff(passages.offsets))
         alike = spelling + self.lookalikes
         by_field = [
-            impacts(passages.matrix(field), self.table, alike, self.background, self.psq)
+            impacts(passages.matrix(field), self.table, alike, self.background)
             for field in self.fields
         ]
         for field in by_field:
@@ -86,7 +85,7 @@ class LexicalModel(_Choices):
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
         """M(w | t), `[document words, query words]` float32."""
-        return self.psq.mixed(self.table, spelling + self.lookalikes)
+        return spelling_mixed_in(self.table, spelling + self.lookalikes)
 
     def length_factors(self, lengths: np.ndarray) -> np.ndarray:
         """Factors of scores of documents of so many words, float32."""

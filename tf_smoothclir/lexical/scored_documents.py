@@ -10,7 +10,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
-from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
+from tf_smoothclir.lexical.psq import background, impacts
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import Words
@@ -33,8 +33,8 @@ class ScoredDocuments:
         measured: Profile and weight of lower grades -> what validation says of their table.
     """
 
-    def __init__(self, texts: LexicalTexts, psq: PsqSettings):
-        self._texts, self._psq = texts, psq
+    def __init__(self, texts: LexicalTexts):
+        self._texts = texts
         self.passages: Words = texts.documents
         self._shares: dict[PositionProfile, sp.csr_array] = {}
         self.measured: dict[tuple[PositionProfile, float], np.ndarray] = {}
@@ -61,7 +61,7 @@ class ScoredDocuments:
 
     def impacts(self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray) -> sp.csr_array:
         """Impacts of some words by p(t | d), `[passages, query words]` float32."""
-        return impacts(shares, table, self._texts.alike, self.background, self._psq, words)
+        return impacts(shares, table, self._texts.alike, self.background, words)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""
