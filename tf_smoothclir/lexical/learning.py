@@ -338,7 +338,8 @@ class _Learner:
 
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""
-        return self._documents.scored_by(profile, table, self._validation.query_rows)
+        (impacts,) = self._field_impacts([profile], table, self._validation.query_rows)
+        return self._documents.rows(impacts)
 
     def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:
         return self._documents.pairs.whole_table_and_evidence(profile, self._lower_grades)

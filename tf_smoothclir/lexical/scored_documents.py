@@ -67,13 +67,6 @@ class ScoredDocuments:
         """Scorer of documents by impacts."""
         return lexical_rows(self._texts.queries, found, self.passages.firsts)
 
-    def scored_by(
-        self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
-    ) -> ScoreRows:
-        """Scorer of documents by a profile and a table, for some queries."""
-        words = self._texts.queries[query_rows].indices
-        return self.rows(self.impacts(self.share(profile), table, words))
-
     def in_passages(self, longest: int, seed: int) -> ScoredDocuments | None:
         """The documents in passages; None if no document is longer than one."""
         passages = self._texts.documents.passages(longest)
