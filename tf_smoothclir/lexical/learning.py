@@ -31,7 +31,6 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-LENGTH_POWERS = (0.0, -0.025, -0.05, -0.075, -0.1, -0.125, -0.15)
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
@@ -62,7 +61,7 @@ def learn_lexical_model(
     model = dataclasses.replace(model, weights=learner.word_weights(model))
     if texts.retrieval_set.source.is_judged and not learner.keeps_choices:
         # Sentences say nothing of documents.
-        model = learner.with_best_length_and_feedback(model)
+        model = dataclasses.replace(model, feedback=learner.best_feedback(model), on_documents=True)
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     vars(texts).pop("similar_words", None)  # large, and of no more use
@@ -134,7 +133,7 @@ class _Learner:
     @property
     def keeps_choices(self) -> bool:
         """Whether the choices are those of the initial model."""
-        return self._initial is not None and self._initial.has_choices
+        return self._initial is not None and self._initial.model.on_documents
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
         """Cuts documents into passages: shorter ones while that is better beyond chance.
@@ -305,32 +304,15 @@ class _Learner:
         of_fields = list(map(np.concatenate, features))
         return learn_word_weights(asked, of_fields, **former).astype(np.float32)
 
-    def with_best_length_and_feedback(self, model: LexicalModel) -> LexicalModel:
-        """A model by which long documents score lower, as far as that is better, with feedback.
-
-        The weight of feedback is the one that ranks best.
-        """
-        lengths = self._documents.lengths
-        model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
-        models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
-        factors = [one.length_factors(lengths) for one in models]
+    def best_feedback(self, model: LexicalModel) -> float:
+        """The weight of feedback that ranks best."""
         fields = self._field_impacts(model.fields, model.table, self._validation.query_rows)
         rows = self._documents.rows(weighted_sum(fields, model.weights))
-
-        def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
-            scores = rows(query_rows)
-            return (scores * of_lengths for of_lengths in factors)
-
-        measured = self._validation.per_query(variants)
-        chosen = 0
-        while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
-            chosen += 1
         feedback = self._texts.feedback()
         qualities = self._validation.of_variants(
-            lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors[chosen])
+            lambda query_rows: feedback_variants(feedback, rows(query_rows))
         )
-        weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
-        return dataclasses.replace(models[chosen], feedback=weight)
+        return FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
 
     def _field_impacts(self, fields, table: sp.csr_array, rows: np.ndarray) -> list[sp.csr_array]:
         shares, words = map(self._documents.share, fields), self._texts.queries[rows].indices

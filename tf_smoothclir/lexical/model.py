@@ -12,7 +12,6 @@ import numpy as np
 
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
-from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.storage.files import (
     new_directory,
@@ -41,11 +40,7 @@ class _Choices:
     # What a training pair of a lower grade counted in learning the table, where one of the highest
     # counts 1.
     lower_grades: float = 0.0
-    # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
-    # scores as they are.
-    length_power: float = 0.0
-    # Mean number of words of a document, or passage, of the collection it was learned on.
-    mean_length: float = 1.0
+    on_documents: bool = False  # whether the choices were made on documents, not on sentences
     # Documents of more words are searched as passages of so many; 0 for whole documents.
     passage_words: int = 0
 
@@ -73,24 +68,15 @@ class LexicalModel(_Choices):
 
     def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
         """Impacts of each field, without the weights."""
-        factors = self.length_factors(np.diff(passages.offsets))
         alike = spelling + self.lookalikes
-        by_field = [
+        return [
             impacts(passages.matrix(field), self.table, alike, self.background)
             for field in self.fields
         ]
-        for field in by_field:
-            field.data *= factors[entry_rows(field)]
-        return by_field
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
         """M(w | t), `[document words, query words]` float32."""
         return spelling_mixed_in(self.table, spelling + self.lookalikes)
-
-    def length_factors(self, lengths: np.ndarray) -> np.ndarray:
-        """Factors of scores of documents of so many words, float32."""
-        relative = np.maximum(lengths, 1) / self.mean_length
-        return np.power(relative, self.length_power).astype(np.float32)
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
@@ -126,7 +112,6 @@ class LexicalModel(_Choices):
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
-            "length_power": self.length_power,
             "passage_words": self.passage_words,
             "feedback": self.feedback,
             "seconds": self.seconds,
@@ -136,10 +121,8 @@ class LexicalModel(_Choices):
         """Facts for the run report."""
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
-        length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
-        if self.passage_words:
-            length += f"; passages of {self.passage_words} words"
-        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
+        passages = f"; passages of {self.passage_words} words" if self.passage_words else ""
+        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{passages}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
             "chosen on validation": chosen,
