@@ -64,15 +64,12 @@ class LexicalModel(_Choices):
 
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
-        return weighted_sum(self.field_impacts(passages, spelling), self.weights)
-
-    def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
-        """Impacts of each field, without the weights."""
         alike = spelling + self.lookalikes
-        return [
+        by_field = [
             impacts(passages.matrix(field), self.table, alike, self.background)
             for field in self.fields
         ]
+        return weighted_sum(by_field, self.weights)
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
         """M(w | t), `[document words, query words]` float32."""
