@@ -279,3 +279,9 @@ def with_parts(*names: str) -> tuple[str, ...]:
         parts = FAMILIES.plugin(name).fact("parts", ()) if name in FAMILIES else ()
         found |= dict.fromkeys((*with_parts(*parts), name))
     return tuple(found)
+
+
+def any_part(retriever: str, fact: str) -> bool:
+    """Whether a fact is true of a family or of one that it is made of."""
+    parts = (FAMILIES.plugin(name) for name in with_parts(retriever) if name in FAMILIES)
+    return any(part.fact(fact, False) for part in parts)

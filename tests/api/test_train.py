@@ -271,8 +271,3 @@ def test_keras_tuner_searches_the_hypermodel_and_loads_its_best_model(parts, tow
     assert metrics["MAP"] == best.score
     for weight, again in zip(best_towers.get_weights(), trained.get_weights()):
         np.testing.assert_array_equal(weight, again)
-
-
-def test_a_lexical_model_is_no_hypermodel(parts, towers):
-    with pytest.raises(InputError, match=r"a lexical model is no Keras model\. Use sc\.tune"):
-        sc.HyperModel(**parts, tune=["psq_beta"], retriever="lexical", **towers)

@@ -24,7 +24,7 @@ from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.posting_bounds import filled_bounds, may_be_best
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest, lexical_rows
-from tf_smoothclir.lexical.psq import PsqSettings, impacts
+from tf_smoothclir.lexical.psq import impacts
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
@@ -171,12 +171,10 @@ MODEL = LexicalModel(
     weights=np.array([[1, 2, 3], [0.5, 0.25, 0]], np.float32),
     evidence=np.array([0, 2, 1.5, 0], np.float32),
     feedback=12.5,
-    psq=PsqSettings(alpha=0.1, beta=0.2),
     seconds=1.5,
     dictionary=0.3,
     lower_grades=0.03,
-    length_power=-0.5,
-    mean_length=2.0,
+    on_documents=True,
 )
 
 
@@ -228,10 +226,8 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
     expected = 0
     for field, weights in zip(MODEL.fields, MODEL.weights):
         alike = spelling + LOOKALIKES
-        own = impacts(documents.matrix(field), MODEL.table, alike, BACKGROUND, MODEL.psq)
+        own = impacts(documents.matrix(field), MODEL.table, alike, BACKGROUND)
         expected = expected + own.toarray() * weights
-    # Four, one and no words, where the mean is two; an empty text counts as one of one word.
-    expected *= np.array([[0.5], [2], [2]]) ** 0.5
     assert found == pytest.approx(expected)
     assert found[0, 1] > 0
     assert not found[1:].any()  # word 3 stands for nothing

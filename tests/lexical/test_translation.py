@@ -15,7 +15,7 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
+from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
@@ -90,8 +90,8 @@ def test_words_of_a_dictionary(tmp_path, caplog):
     dictionary = read(tmp_path, entries)
     pairs = list(zip(dictionary.query_words, dictionary.document_words))
     assert pairs[:2] == [("apple", "苹果"), ("mama", "パパ")]
-    assert [thai for word, thai in pairs if word == "dog"] == ["สุนั", "นัข"]
-    assert dictionary.probabilities.tolist() == [0.8, 0.5, 0.5, 0.5]
+    assert [thai for word, thai in pairs if word == "dog"] == ["สุนัข"]
+    assert dictionary.probabilities.tolist() == [0.8, 0.5, 1]
     pairs = read(tmp_path, "苹果 apple 0.8\n", OF_DOCUMENTS)
     assert list(zip(pairs.document_words, pairs.probabilities)) == [("苹果", 0.8)]
     dictionary = read(tmp_path, "dog NULL 0.3\nNULL le 0.3\nnull nul 1\n")
@@ -192,20 +192,18 @@ def test_the_nearest_word_is_that_of_the_largest_cosine_not_of_the_longest_vecto
     assert background(counts([], size=2)) == pytest.approx([1, 1])  # room of one word
 
 
-@pytest.mark.parametrize("settings", [PsqSettings(), PsqSettings(alpha=0.5, beta=0.0)])
-def test_impacts_are_those_of_the_formula(settings):
+def test_impacts_are_those_of_the_formula():
     table, spelling = np.zeros((2, 4, 4))
     table[2, 2:], table[3, 3], spelling[2, 3] = [0.75, 0.25], 0.5, 1
     documents, known = [[2, 3, 3, 0], [3], []], background(counts([2, 3, 3], size=4))
     tables = sp.csr_array(table), sp.csr_array(spelling)
-    found = impacts(shares(*documents, size=4), *tables, known, settings).toarray()
-    alpha, beta = settings.alpha, settings.beta
+    found = impacts(shares(*documents, size=4), *tables, known).toarray()
     for row, document in enumerate(documents):
         for word in range(4):
             translated = sum(table[t, word] for t in document) / max(1, len(document))
             same = sum(spelling[t, word] for t in document) / max(1, len(document))
-            probability = (1 - beta) * translated + beta * same
-            expected = math.log(1 + (1 - alpha) * probability / (alpha * known[word]))
+            probability = (1 - BETA) * translated + BETA * same
+            expected = math.log(1 + (1 - ALPHA) * probability / (ALPHA * known[word]))
             assert found[row, word] == pytest.approx(expected, rel=1e-5)
 
 

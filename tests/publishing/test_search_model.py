@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,8 +42,7 @@ KINDS = {
     "dense": None,
     "lexical": {},
     "lexical with feedback": {"feedback": 30.0},
-    "lexical by length": {"length_power": -0.3},
-    "lexical in passages": {"passage_words": 13, "length_power": -0.3, "feedback": 30.0},
+    "lexical in passages": {"passage_words": 13, "feedback": 30.0},
     "hybrid": {"fusion": FUSION},
     # The fusion decides; feedback of the lexical model alone does not count.
     "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
@@ -107,9 +107,9 @@ def parts(model, vocabulary_dir, towers):
     """`parts(kind)` is a lexical model of `KINDS`."""
 
     def make(kind):
-        values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
+        values = {"feedback": 0.0, "fusion": None, **KINDS[kind]}
         fusion = values.pop("fusion")
-        own = dataclasses.replace(model, mean_length=20.0, **values)
+        own = dataclasses.replace(model, **values)
         return LexicalParts(own, vocabulary_dir, TEXT, fusion)
 
     return lambda kind: None if kind == "dense" else make(kind)
@@ -122,7 +122,8 @@ def vectors_of(towers, role, texts):
 def test_documents_are_read_with_their_languages(parts):
     lexical = parts("lexical")
     documents = [Text(id_, "", "w1 w2", language) for id_, language in zip("abc", ("he", "", "ja"))]
-    read = Collection.read(lambda: documents, 3, reader=lexical.document_reader)
+    source = SimpleNamespace(documents=lambda: documents)
+    read = Collection.read(source, 3, lexical=lexical)
     found = dict(zip(read.ids, read.words.languages.tolist()))
     assert found == {"a": "he", "b": "", "c": "ja"}
     assert lexical.document_words(documents).languages.tolist() == ["he", "", "ja"]

@@ -55,10 +55,8 @@ def test_no_rule_fires_for_a_preset(preset):
 @pytest.mark.parametrize(
     ("changes", "tune", "names"),
     [
-        ({"retriever": "dense"}, ("psq_beta",), [("tune", "retriever")]),
-        ({"retriever": "lexical"}, ("psq_beta", "psq_alpha"), []),
-        ({"retriever": "lexical"}, ("psq_beta", "dim"), [("tune", "retriever")]),
-        ({"retriever": "hybrid"}, ("psq_beta", "dim"), []),
+        ({"retriever": "lexical"}, ("dim",), [("tune", "retriever")]),
+        ({"retriever": "hybrid"}, ("dim",), []),
         ({"objective": "s2net"}, ("beta",), []),
         ({"objective": "s2net"}, ("gamma1",), [("tune", "objective")]),
         ({"objective": "adversarial", "opening_epochs": 2}, ("gamma1",), []),
@@ -84,9 +82,7 @@ BEST, FAST = ("average_pooling", "ordinal_softmax", 512), ("average_pooling", "s
         ({}, "thresholds", "dense", FAST),
         ({}, "tower", "dense", FAST),
         ({}, "epsilon,loss", "dense", BEST),
-        ({}, "psq_beta", "lexical", BEST),
-        ({"retriever": "hybrid"}, "psq_beta", "hybrid", BEST),
-        ({}, "psq_beta,dim", "hybrid", BEST),
+        ({"retriever": "hybrid"}, "dim", "hybrid", BEST),
     ],
 )
 def test_without_a_preset_it_is_the_best_one_that_goes_with_what_is_given(

@@ -57,7 +57,7 @@ def test_without_metrics_a_run_is_to_be_continued_and_damaged_weights_are_named(
     (path / "metrics.json").unlink()
     assert not RunDirectory.load(path).finished
     flip(path / "checkpoints" / "best-1" / "variables.index")
-    with pytest.raises(InputError, match=r"checkpoints: the best weights are damaged: variables"):
+    with pytest.raises(InputError, match=r"best-1: it is damaged: variables"):
         RunDirectory.load(path)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.training.test_trainer import begin, start, train_until_killed, weights
+from tests.training.test_trainer import begin, start, weights
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.two_tower import builder
@@ -60,14 +60,3 @@ def test_ngrams_start_near_their_words(tiny, tmp_path, monkeypatch):
     _, pieced = start(settings, tmp_path / "pieces")
     for whole, of_pieces in zip(weights(trainer.task.model), weights(pieced)):
         np.testing.assert_allclose(of_pieces, whole, rtol=1e-6)
-
-
-def test_a_killed_run_resumes_with_its_trained_vectors(tiny, tmp_path):
-    settings = tiny(initial_vectors="bilingual")
-    trainer, model = start(settings, tmp_path / "run")
-    begun = weights(model)
-    train_until_killed(trainer, 3)
-    _, resumed = start(settings, tmp_path / "run")
-    for before, trained, found in zip(begun, weights(model), weights(resumed)):
-        assert (trained != before).any()
-        np.testing.assert_array_equal(found, trained)

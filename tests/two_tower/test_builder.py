@@ -5,17 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.losses.test_contract import SETTINGS
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.losses.ordinal import ThreePartL2
-from tf_smoothclir.plugins import LOSSES
 from tf_smoothclir.settings.given import objects_text
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import TrainingSettings
-from tf_smoothclir.two_tower.builder import build_model, configured_loss, load_pretrained
+from tf_smoothclir.two_tower.builder import build_model, load_pretrained
 from tf_smoothclir.utils.errors import InputError
 
 VOCABULARIES = {
@@ -51,14 +49,6 @@ def test_tables_of_ngrams_begin_with_other_vectors_and_freeze_with_their_words()
     assert model.query_tower.trainable_weights == []
     assert len(model.document_tower.trainable_weights) == 2
     assert len({weight.numpy()[-1].tobytes() for weight in model.weights}) == 4
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_has_the_settings_of_the_run(name):
-    model = ModelSettings(loss=name, **SETTINGS)
-    loss = configured_loss(RunSettings(model=model, training=TrainingSettings(batching="lists")))
-    assert type(loss) is LOSSES[name]
-    assert all(getattr(loss, setting) == SETTINGS[setting] for setting in loss.settings)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ class HyperModel(keras_tuner.HyperModel):
         """Checks the settings and opens the data; all arguments are as for `tune`.
 
         Raises:
-            InputError: An argument, a setting or the data cannot be used, or there are no towers.
+            InputError: An argument, a setting or the data cannot be used.
         """
         super().__init__()
         self._held = tempfile.TemporaryDirectory(prefix="smoothclir-")
@@ -149,9 +149,6 @@ class HyperModel(keras_tuner.HyperModel):
         self._settings, self._in_memory = settings_with_data(
             "HyperModel", data, preset, given, directory, **_rules_of(search)
         )
-        if not self._settings.retrieval.with_task:
-            reason = "a lexical model is no Keras model"
-            raise input_error("HyperModel: retriever", reason, "Use sc.tune, or train towers too")
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Declares the searched settings; returns an untrained model with the values of a trial."""

@@ -71,21 +71,22 @@ class CollectionStatistics:
 
 def collection_statistics(retrieval_set: RetrievalSet) -> CollectionStatistics:
     """Counts a set, streaming its texts once; judgments that were skipped do not count."""
-    source = retrieval_set.source
-    queries, query_lengths, query_vocabulary = _count_texts(source.queries())
-    documents, document_lengths, document_vocabulary = _count_texts(source.documents())
-    partly_relevant = _partly_relevant(retrieval_set)
+    source, grades = retrieval_set.source, retrieval_set.grades
+    query_lengths, query_vocabulary = _count_texts(source.queries())
+    document_lengths, document_vocabulary = _count_texts(source.documents())
+    rows = retrieval_set.query_rows[(grades > 0) & (grades < grades.max(initial=0))]
+    partly_relevant = np.bincount(rows, minlength=len(query_lengths))
     splits = source.splits()
     return CollectionStatistics(
         name=source.name,
-        queries=queries,
-        documents=documents,
-        partly_relevant_mean=_mean(partly_relevant),
-        without_partly_relevant=partly_relevant[0] / queries if queries else 0.0,
+        queries=len(query_lengths),
+        documents=len(document_lengths),
+        partly_relevant_mean=float(partly_relevant.mean()),
+        without_partly_relevant=float((partly_relevant == 0).mean()),
         partly_relevant_percentiles=tuple(_percentile(partly_relevant, p) for p in PERCENTILES),
-        query_length_mean=_mean(query_lengths),
+        query_length_mean=float(query_lengths.mean()),
         query_length_median=_percentile(query_lengths, 50),
-        document_length_mean=_mean(document_lengths),
+        document_length_mean=float(document_lengths.mean()),
         document_length_median=_percentile(document_lengths, 50),
         query_vocabulary=query_vocabulary,
         document_vocabulary=document_vocabulary,
@@ -93,31 +94,14 @@ def collection_statistics(retrieval_set: RetrievalSet) -> CollectionStatistics:
     )
 
 
-def _count_texts(texts: Iterable[Text]) -> tuple[int, Counter, int]:
-    """The number of texts, length -> number of texts, and the vocabulary size."""
-    lengths, words = Counter(), Counter()
+def _count_texts(texts: Iterable[Text]) -> tuple[np.ndarray, int]:
+    """The length of each text, and the vocabulary size."""
+    lengths, words = [], Counter()
     for text in texts:
-        lengths[len(text.text.split())] += 1
+        lengths.append(len(text.text.split()))
         words.update(_WORD.findall(text.text.lower()))
-    return sum(lengths.values()), lengths, sum(count > 1 for count in words.values())
+    return np.array(lengths), sum(count > 1 for count in words.values())
 
 
-def _partly_relevant(retrieval_set: RetrievalSet) -> Counter:
-    """Number of partly relevant documents -> number of queries that have as many."""
-    grades = retrieval_set.grades
-    rows = retrieval_set.query_rows[(grades > 0) & (grades < grades.max(initial=0))]
-    return Counter(np.bincount(rows, minlength=len(retrieval_set.query_ids)).tolist())
-
-
-def _mean(histogram: Counter) -> float:
-    total = sum(histogram.values())
-    return sum(value * count for value, count in histogram.items()) / total if total else 0.0
-
-
-def _percentile(histogram: Counter, percent: int) -> int:
-    total, below = sum(histogram.values()), 0
-    for value in sorted(histogram):
-        below += histogram[value]
-        if below * 100 >= percent * total:
-            return value
-    return 0
+def _percentile(values: np.ndarray, percent: int) -> int:
+    return int(np.percentile(values, percent, method="inverted_cdf"))

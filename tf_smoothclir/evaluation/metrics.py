@@ -250,11 +250,7 @@ def language_figures(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str,
         per_query = {name: per_query[name] for name in ("MRR@10", f"nDCG@{_CUT}", "MAP")}
         per_query[f"Recall@{DEPTH}"] = of_relevant
         means = {name: values[rows] for name, values in per_query.items()}
-        known = np.isfinite(means["MAP"])
-        return {"queries": int(known.sum())} | {
-            name: float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
-            for name, values in means.items()
-        }
+        return {"queries": counts(means)["MAP"], **mean_metrics(means)}
 
     everything = np.arange(len(of_documents.codes)), np.arange(len(ranked))
     table = {"all": figures(*everything)}

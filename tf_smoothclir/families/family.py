@@ -211,11 +211,12 @@ class Family:
                 self.name,
             )
             return None
-        from tf_smoothclir.publishing.exported_search import search_model_of
+        from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 
         towers, lexical = map(publication.published.get, ("dense", "lexical"))
         loaded = {role: towers.load(role) for role in ROLES} if towers else {}
-        return search_model_of(loaded, lexical, source, number, **options)
+        collection = Collection.read(source, number, loaded.get("document"), lexical)
+        return build_search_model(collection, loaded, lexical, **options)
 
     # With published models
 

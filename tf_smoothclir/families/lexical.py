@@ -43,15 +43,11 @@ class Lexical(Family):
 
     def learn(self, over):
         from tf_smoothclir.lexical.learning import learn_lexical_model
-        from tf_smoothclir.lexical.psq import PsqSettings
 
-        retrieval, seed = over.settings.retrieval, over.settings.training.seed
-        psq = PsqSettings(retrieval.psq_alpha, retrieval.psq_beta)
         return learn_lexical_model(
             texts_of(over),
-            seed=seed,
+            seed=over.settings.training.seed,
             dictionary=read_dictionary(over.settings),
-            psq=psq,
             passage_words=over.settings.text.passage_words,
             initial=_initial_model(over.settings),
         )

@@ -23,9 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.protocols.scorer import ScoreRows
-from tf_smoothclir.storage.files import read_json, write_json
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.records import record_from_json
+from tf_smoothclir.storage.files import read_record, write_json
 
 _NO_SHARE = 1e-9  # what rounding leaves
 
@@ -93,11 +91,7 @@ class Fusion:
     @classmethod
     def load(cls, path: Path) -> Fusion:
         """Reads what `save` wrote."""
-        try:
-            return record_from_json(cls, read_json(path))
-        except ValueError as error:
-            remedy = "Restore the file, or train again"
-            raise input_error(path, str(error).rstrip("."), remedy) from error
+        return read_record(path, cls, "Restore the file, or train again")
 
     def __str__(self):
         encoder = f", the encoder {self.encoder_share:.0%}" if self.encoder_share else ""

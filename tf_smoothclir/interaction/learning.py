@@ -138,11 +138,6 @@ def loss_of(scores: tf.Tensor, settings: LearningSettings) -> tf.Tensor:
     return tf.reduce_mean(tf.nn.relu(settings.margin - scores[:, :1] + scores[:, 1:]))
 
 
-def features_graph(function: Callable) -> Callable:
-    """The graph function of a method of a network that other shapes do not trace again."""
-    return tf.function(function, reduce_retracing=True)
-
-
 class PairFeatures:
     """Inputs of a network for the pairs of lists: features, computed once, or ids of words."""
 
@@ -150,7 +145,7 @@ class PairFeatures:
         self._texts, self._features = texts, None
         self._rows = lists.pair_query_rows, lists.document_rows
         if network.features_once:
-            features = features_graph(network.features)
+            features = tf.function(network.features, reduce_retracing=True)
             # Texts of one length together: little padding in a piece.
             order = texts.by_length(*self._rows)
             parts = [

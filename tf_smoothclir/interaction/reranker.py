@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
-from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures, features_graph
+from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.plugins import RERANKERS
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_json, write_json
@@ -160,7 +161,8 @@ class ListScores:
     def __init__(self, network: InteractionNetwork, texts: InteractionTexts, lists: CandidateLists):
         self._number = len(lists.document_rows)
         self._pairs = PairFeatures(network, texts, lists)
-        self._score = features_graph(network.score if network.features_once else network.call)
+        score = network.score if network.features_once else network.call
+        self._score = tf.function(score, reduce_retracing=True)
 
     def __call__(self) -> np.ndarray:
         """`[pairs]` float32, by the weights as they are."""

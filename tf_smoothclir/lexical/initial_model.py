@@ -32,14 +32,9 @@ class InitialModel:
     shape: tuple[int, int]  # document words, query words
     asked: np.ndarray  # `[query words]`, how often each stands in the new training queries
 
-    @property
-    def has_choices(self) -> bool:
-        """Whether it was chosen on documents, not on sentences: fields, lengths, feedback."""
-        return self.model.mean_length != LexicalModel.mean_length
-
     def with_its_choices(self, model: LexicalModel) -> LexicalModel:
         """A model of its profile with its weights of words, and what else it chose."""
-        names = ("dictionary", "length_power", "mean_length", "language_factors", "feedback")
+        names = ("dictionary", "feedback", "language_factors", "on_documents")
         chosen = {name: getattr(self.model, name) for name in names}
         return dataclasses.replace(model, weights=self._of_words(self.model.weights), **chosen)
 

@@ -21,7 +21,7 @@ from tf_smoothclir.lexical.language_factors import balanced
 from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
-from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, background
+from tf_smoothclir.lexical.psq import background
 from tf_smoothclir.lexical.scored_documents import ScoredDocuments
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
@@ -32,7 +32,6 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-LENGTH_POWERS = (0.0, -0.025, -0.05, -0.075, -0.1, -0.125, -0.15)
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
@@ -46,7 +45,6 @@ def learn_lexical_model(
     *,
     seed: int,
     dictionary: Dictionary | None = None,
-    psq: PsqSettings = DEFAULT,
     passage_words: Sequence[int] = (),
     initial: LexicalModel | None = None,
 ) -> LexicalModel:
@@ -58,13 +56,13 @@ def learn_lexical_model(
         initial: A model of vocabularies with which those of the set begin, to go on from.
     """
     begin = time.monotonic()
-    learner = _Learner(texts, seed, dictionary, psq, passage_words, initial)
+    learner = _Learner(texts, seed, dictionary, passage_words, initial)
     model = learner.model()
     logging.info("Translation table: %d entries, %s", model.table.nnz, model.fields[0])
     model = dataclasses.replace(model, weights=learner.word_weights(model))
     if texts.retrieval_set.source.is_judged and not learner.keeps_choices:
         # Sentences say nothing of documents.
-        model = learner.with_best_length_and_feedback(model)
+        model = learner.with_best_factors_and_feedback(model)
     model = dataclasses.replace(model, seconds=round(time.monotonic() - begin, 3))
     logging.info("Lexical model: %s (%.1f s)", model.describe(), model.seconds)
     vars(texts).pop("similar_words", None)  # large, and of no more use
@@ -79,7 +77,7 @@ def learn_table(
     passage_words: Sequence[int] = (),
 ) -> LexicalModel:
     """Learns a translation table alone, with the profile of positions that ranks best by it."""
-    return _Learner(texts, seed, dictionary, passage_words=passage_words).model()
+    return _Learner(texts, seed, dictionary, passage_words).model()
 
 
 def feedback_variants(feedback: Feedback, scores: np.ndarray) -> Iterator[np.ndarray]:
@@ -97,14 +95,12 @@ class _Learner:
         texts: LexicalTexts,
         seed: int,
         dictionary: Dictionary | None,
-        psq: PsqSettings = DEFAULT,
         passage_words: Sequence[int] = (),
         initial: LexicalModel | None = None,
     ):
         self._texts = texts
-        self._psq = psq
         self._seed = seed
-        self._documents = ScoredDocuments(texts, psq)
+        self._documents = ScoredDocuments(texts)
         pairs = self._documents.pairs
         learnable = bool(len(pairs.mates.queries))
         if not learnable and dictionary is None:
@@ -138,7 +134,7 @@ class _Learner:
     @property
     def keeps_choices(self) -> bool:
         """Whether the choices are those of the initial model."""
-        return self._initial is not None and self._initial.has_choices
+        return self._initial is not None and self._initial.model.on_documents
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
         """Cuts documents into passages: shorter ones while that is better beyond chance.
@@ -184,7 +180,6 @@ class _Learner:
             background=self._documents.background,
             fields=fields,
             weights=weights,
-            psq=self._psq,
             passage_words=self._passage_words,
             dictionary=self._dictionary_share,
             lower_grades=self._lower_grades,
@@ -310,33 +305,18 @@ class _Learner:
         of_fields = list(map(np.concatenate, features))
         return learn_word_weights(asked, of_fields, **former).astype(np.float32)
 
-    def with_best_length_and_feedback(self, model: LexicalModel) -> LexicalModel:
-        """A model by which long documents score lower, as far as that is better, with feedback.
-
-        Languages are balanced; the weight of feedback is the one that ranks best.
-        """
-        lengths = self._documents.lengths
-        model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
-        models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
-        factors = [one.factors(lengths, None) for one in models]
+    def with_best_factors_and_feedback(self, model: LexicalModel) -> LexicalModel:
+        """A model of balanced languages, with the weight of feedback that ranks best."""
         fields = self._field_impacts(model.fields, model.table, self._validation.query_rows)
         rows = self._documents.rows(weighted_sum(fields, model.weights))
-
-        def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
-            scores = rows(query_rows)
-            return (scores * of_lengths for of_lengths in factors)
-
-        measured = self._validation.per_query(variants)
-        chosen = 0
-        while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
-            chosen += 1
-        model = balanced(models[chosen], self._texts, rows, lengths, self._validation)
-        counted = model.factors(lengths, self._texts.documents.languages)
+        model = balanced(model, self._texts, rows, self._validation)
+        factors = model.factors(self._texts.documents.languages)
         feedback = self._texts.feedback()
         qualities = self._validation.of_variants(
-            lambda query_rows: feedback_variants(feedback, rows(query_rows) * counted)
+            lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors)
         )
-        return dataclasses.replace(model, feedback=FEEDBACK_WEIGHTS[int(np.argmax(qualities))])
+        weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
+        return dataclasses.replace(model, feedback=weight, on_documents=True)
 
     def _field_impacts(self, fields, table: sp.csr_array, rows: np.ndarray) -> list[sp.csr_array]:
         shares, words = map(self._documents.share, fields), self._texts.queries[rows].indices
@@ -344,7 +324,8 @@ class _Learner:
 
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""
-        return self._documents.scored_by(profile, table, self._validation.query_rows)
+        (impacts,) = self._field_impacts([profile], table, self._validation.query_rows)
+        return self._documents.rows(impacts)
 
     def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:
         return self._documents.pairs.whole_table_and_evidence(profile, self._lower_grades)

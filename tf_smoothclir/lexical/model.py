@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tf_smoothclir.lexical.positions import PositionProfile
-from tf_smoothclir.lexical.psq import DEFAULT, PsqSettings, impacts
+from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
 from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.storage.files import (
@@ -36,17 +36,12 @@ class _Choices:
     # A profile of positions for each field; a flat one is among them.
     fields: tuple[PositionProfile, ...]
     feedback: float = 0.0  # weight of feedback; 0 for none
-    psq: PsqSettings = DEFAULT
     seconds: float = 0.0
     dictionary: float = 0.0  # share of a person's dictionary in the table
     # What a training pair of a lower grade counted in learning the table, where one of the highest
     # counts 1.
     lower_grades: float = 0.0
-    # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
-    # scores as they are.
-    length_power: float = 0.0
-    # Mean number of words of a document, or passage, of the collection it was learned on.
-    mean_length: float = 1.0
+    on_documents: bool = False  # whether the choices were made on documents, not on sentences
     # Scores of documents in a language are multiplied by its factor; 1 for others.
     language_factors: dict[str, float] = dataclasses.field(default_factory=dict)
     # Documents of more words are searched as passages of so many; 0 for whole documents.
@@ -72,33 +67,25 @@ class LexicalModel(_Choices):
 
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
-        return weighted_sum(self.field_impacts(passages, spelling), self.weights)
-
-    def field_impacts(self, passages: Words, spelling: sp.csr_array) -> list[sp.csr_array]:
-        """Impacts of each field, without the weights."""
-        factors = self.factors(np.diff(passages.offsets), passages.languages)
         alike = spelling + self.lookalikes
         by_field = [
-            impacts(passages.matrix(field), self.table, alike, self.background, self.psq)
+            impacts(passages.matrix(field), self.table, alike, self.background)
             for field in self.fields
         ]
-        for field in by_field:
-            field.data *= factors[entry_rows(field)]
-        return by_field
+        scores = weighted_sum(by_field, self.weights)
+        if self.language_factors and passages.languages is not None:
+            scores.data *= self.factors(passages.languages)[entry_rows(scores)]
+        return scores
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
         """M(w | t), `[document words, query words]` float32."""
-        return self.psq.mixed(self.table, spelling + self.lookalikes)
+        return spelling_mixed_in(self.table, spelling + self.lookalikes)
 
-    def factors(self, lengths: np.ndarray, languages: np.ndarray | None) -> np.ndarray:
-        """Factors of scores of documents of so many words, in some languages, float32."""
-        relative = np.maximum(lengths, 1) / self.mean_length
-        factors = np.power(relative, self.length_power).astype(np.float32)
-        if not self.language_factors or languages is None:
-            return factors
+    def factors(self, languages: np.ndarray) -> np.ndarray:
+        """Factors of scores of texts in some languages, `[texts]` float32."""
         codes, places = np.unique(languages, return_inverse=True)
         of_codes = [self.language_factors.get(str(code), 1.0) for code in codes]
-        return factors * np.array(of_codes, np.float32)[places]
+        return np.array(of_codes, np.float32)[places]
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
@@ -134,7 +121,6 @@ class LexicalModel(_Choices):
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
-            "length_power": self.length_power,
             "language_factors": self.language_factors,
             "passage_words": self.passage_words,
             "feedback": self.feedback,
@@ -145,13 +131,11 @@ class LexicalModel(_Choices):
         """Facts for the run report."""
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
-        length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
         if self.language_factors:
             factors = (f"{code} {value:.3g}" for code, value in self.language_factors.items())
-            length += f"; scores by language times {', '.join(factors)}"
-        if self.passage_words:
-            length += f"; passages of {self.passage_words} words"
-        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
+            lower += f"; scores by language times {', '.join(factors)}"
+        passages = f"; passages of {self.passage_words} words" if self.passage_words else ""
+        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{passages}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
             "chosen on validation": chosen,

@@ -10,7 +10,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
-from tf_smoothclir.lexical.psq import PsqSettings, background, impacts
+from tf_smoothclir.lexical.psq import background, impacts
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import Words
@@ -33,8 +33,8 @@ class ScoredDocuments:
         measured: Profile and weight of lower grades -> what validation says of their table.
     """
 
-    def __init__(self, texts: LexicalTexts, psq: PsqSettings):
-        self._texts, self._psq = texts, psq
+    def __init__(self, texts: LexicalTexts):
+        self._texts = texts
         self.passages: Words = texts.documents
         self._shares: dict[PositionProfile, sp.csr_array] = {}
         self.measured: dict[tuple[PositionProfile, float], np.ndarray] = {}
@@ -47,12 +47,6 @@ class ScoredDocuments:
         documents = len(self._texts.documents.offsets) - 1
         return len(self.passages.offsets) - 1 > _SEVERAL * documents
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """`[documents]` int, the words of a document, or of each of its passages."""
-        lengths, firsts = np.diff(self.passages.offsets), self.passages.firsts
-        return lengths if firsts is None else lengths[firsts[:-1]]
-
     def share(self, profile: PositionProfile) -> sp.csr_array:
         """Shares p(t | d) of words by a profile, `[passages, document words]` float32."""
         if profile not in self._shares:
@@ -61,18 +55,11 @@ class ScoredDocuments:
 
     def impacts(self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray) -> sp.csr_array:
         """Impacts of some words by p(t | d), `[passages, query words]` float32."""
-        return impacts(shares, table, self._texts.alike, self.background, self._psq, words)
+        return impacts(shares, table, self._texts.alike, self.background, words)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""
         return lexical_rows(self._texts.queries, found, self.passages.firsts)
-
-    def scored_by(
-        self, profile: PositionProfile, table: sp.csr_array, query_rows: np.ndarray
-    ) -> ScoreRows:
-        """Scorer of documents by a profile and a table, for some queries."""
-        words = self._texts.queries[query_rows].indices
-        return self.rows(self.impacts(self.share(profile), table, words))
 
     def in_passages(self, longest: int, seed: int) -> ScoredDocuments | None:
         """The documents in passages; None if no document is longer than one."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Source, Text, text_read
+from tf_smoothclir.data.sources.source import Source, text_read
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING
 from tf_smoothclir.lexical.feedback import tf_idf
-from tf_smoothclir.lexical.text_reader import DocumentReader
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.losses.labels import hit_grades
 from tf_smoothclir.protocols.text_search import CutPoints
@@ -163,15 +161,13 @@ class Collection:
     @classmethod
     def read(
         cls,
-        documents: Callable[[], Iterable[Text]],
+        source: Source,
         size: int,
         tower: ExportedTower | None = None,
-        reader: DocumentReader | None = None,
-        *,
-        titles: bool = False,
+        lexical: LexicalParts | None = None,
     ) -> Collection:
-        """Encodes documents and reads their words, with `titles` those of titles too."""
-        ids = [document.id for document in documents()]
+        """Encodes the documents of a source, of which there are so many, and reads their words."""
+        ids = [document.id for document in source.documents()]
         if len({*ids}) < len(ids):
             id_, _ = collections.Counter(ids).most_common(1)[0]
             reason = f"several documents have the id {id_!r}"
@@ -180,18 +176,19 @@ class Collection:
 
         def texts(what: str, *, titles: bool = False) -> Iterator[str]:
             with progress_bar(size, what, "documents") as bar:
-                for document in documents():
+                for document in source.documents():
                     yield text_read(document, titles=titles)
                     bar.update(1)
 
         if tower is not None:
             vectors = _encoded(tower, texts("Encode the collection"))
-        if reader is not None:
+        if lexical is not None:
+            reader, titles = lexical.document_reader, lexical.text.reads_titles
             words = reader.words(texts("Read the words of the collection", titles=titles))
-            languages = np.array([document.language for document in documents()], str)
+            languages = np.array([document.language for document in source.documents()], str)
             words = dataclasses.replace(words, languages=languages)
             if titles:
-                of_titles = reader.words(document.title for document in documents())
+                of_titles = reader.words(document.title for document in source.documents())
                 words = words.after_titles(np.diff(of_titles.offsets))
         return cls.of(ids, vectors, words)
 
@@ -201,21 +198,6 @@ def _encoded(tower: ExportedTower, texts: Iterable[str]) -> np.ndarray:
         return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
 
     return np.concatenate(list(map_in_threads(encoded, text_batches(texts))))
-
-
-def search_model_of(
-    towers: dict[str, ExportedTower],
-    lexical: LexicalParts | None,
-    source: Source,
-    size: int,
-    **options: Any,
-) -> SearchModel:
-    """Encodes the documents of a source, of which there are so many, for `build_search_model`."""
-    reader = lexical and lexical.document_reader
-    titles = lexical is not None and lexical.text.reads_titles
-    tower = towers.get("document")
-    collection = Collection.read(source.documents, size, tower, reader, titles=titles)
-    return build_search_model(collection, towers, lexical, **options)
 
 
 def build_search_model(

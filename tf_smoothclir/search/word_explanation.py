@@ -22,6 +22,7 @@ import numpy as np
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters
+from tf_smoothclir.lexical.psq import odds
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
@@ -102,12 +103,12 @@ class WordExplainer:
         # `chances` are M(w | t), `[query words, document words]`; `frequencies`, of each field,
         # p_f(t | d).
         model = self._lexical.model
-        odds = model.psq.odds(model.background[words])
+        factors = odds(model.background[words])
         shares = np.zeros(chances.shape)
         for frequency, weights in zip(frequencies, model.weights):
             parts = chances * frequency
             totals = parts.sum(axis=1)
-            added = counts * weights[words] * np.log1p(totals * odds)
+            added = counts * weights[words] * np.log1p(totals * factors)
             each = np.divide(added, totals, out=np.zeros(len(words)), where=totals > 0)
             shares += parts * each[:, np.newaxis]
         return shares

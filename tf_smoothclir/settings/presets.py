@@ -120,7 +120,7 @@ def preset_settings(
 def _best_that_fits(given: Mapping[str, object], **beside) -> RunSettings:
     """The best preset with what is given, or as much of it as goes with that."""
     tune = beside.get("tune", ())
-    retriever = {"retriever": search.retriever_with(tune) if tune else "hybrid"}
+    retriever = {"retriever": "dense" if tune else "hybrid"}
     towers = {} if "tower" in tune else _DENSE  # which are of one kind
     refused: list[InputError] = []
     for defaults in ({**towers, **_DOCUMENTS, **retriever}, {**_DOCUMENTS, **retriever}, {}):

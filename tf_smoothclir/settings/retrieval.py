@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator
 
-from tf_smoothclir.plugins import FAMILIES, RERANKERS, with_parts
+from tf_smoothclir.plugins import FAMILIES, RERANKERS, any_part, with_parts
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Rule, Settings, setting
 
@@ -25,15 +25,10 @@ class _Retrievers(Collection):
         return sum(1 for _ in self)
 
 
-def _has_table(retriever: str) -> bool:
-    parts = (FAMILIES.plugin(name) for name in with_parts(retriever) if name in FAMILIES)
-    return any(part.fact("has_table", False) for part in parts)
-
-
 SEARCHED_BY = _Retrievers()
 RULES = (
     Rule(
-        lambda dictionary, retriever: bool(dictionary) and not _has_table(retriever),
+        lambda dictionary, retriever: bool(dictionary) and not any_part(retriever, "has_table"),
         "it has no translation table",
         "Add --retriever=lexical or --retriever=hybrid",
     ),
@@ -45,22 +40,6 @@ class RetrievalSettings(Settings):
     """What ranks the collection first."""
 
     retriever: str = setting("dense", "What ranks the documents.", choices=FAMILIES)
-    psq_alpha: float = setting(
-        0.03,
-        "Of the translation table: share of the language at large in what a document is expected to"
-        " say. Larger: a word that a document does not have costs less.",
-        minimum=0.0001,
-        maximum=0.9999,
-        searched=(0.003, 0.01, 0.03, 0.1, 0.3),
-    )
-    psq_beta: float = setting(
-        0.3,
-        "Of the translation table: share of words that are spelled alike in both languages, such as"
-        " names, in addition to their translations.",
-        minimum=0.0,
-        maximum=1.0,
-        searched=(0.0, 0.1, 0.3, 0.5, 0.7),
-    )
     dictionary: str = setting(
         "",
         "A dictionary to mix into the translation table, by a weight chosen on validation: lines"

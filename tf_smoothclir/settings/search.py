@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from tf_smoothclir.plugins import LOSSES
+from tf_smoothclir.plugins import LOSSES, any_part
 from tf_smoothclir.settings.base import Rule, Settings, setting
 from tf_smoothclir.settings.run import all_groups
 
@@ -16,16 +16,6 @@ def searchable() -> dict[str, Collection]:
     return {
         field.name: field.metadata["searched"] for field in fields if field.metadata["searched"]
     }
-
-
-def _of_a_lexical_model(name: str) -> bool:
-    return name.startswith("psq_")
-
-
-def retriever_with(names: Collection[str]) -> str:
-    """The retriever that has the searched settings: the towers, the table or both."""
-    lexical = {_of_a_lexical_model(name) for name in names}
-    return "hybrid" if len(lexical) > 1 else "lexical" if True in lexical else "dense"
 
 
 def _lacks(loss: str, name: str) -> bool:
@@ -41,11 +31,9 @@ RULES = (
         "Leave it out here, and give it to smoothclir-train with the settings found here",
     ),
     Rule(
-        lambda tune, retriever: any(
-            retriever == ("dense" if _of_a_lexical_model(name) else "lexical") for name in tune
-        ),
-        "it ranks without one of these settings",
-        "Name psq_alpha or psq_beta for a lexical model, others for towers, any for a hybrid",
+        lambda tune, retriever: bool(tune) and not any_part(retriever, "has_task"),
+        "it has no towers, and only they have settings to search",
+        "Leave --retriever out, or add towers by --retriever=hybrid",
     ),
     Rule(
         lambda tune, loss: "loss" not in tune and any(_lacks(loss, name) for name in tune),

@@ -190,14 +190,6 @@ def _write_manifest(
     write_json(directory / MANIFEST, dataclasses.asdict(manifest))
 
 
-def damage_in(path: Path, kind: str) -> str:
-    """Damage to a folder, its manifest included; empty if there is none."""
-    try:
-        return Folder.read(path, kind).damage()
-    except InputError as error:
-        return str(error)
-
-
 def opened(path: Path, kind: str, remedy: str, open_: Callable[[Folder], _OpenedT]) -> _OpenedT:
     """What `open_` makes of a checked folder; again if the folder is replaced meanwhile."""
     while True:

@@ -9,13 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
-from absl import logging
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
-from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
+from tf_smoothclir.training.saved_states import BEST, STATE, TRAIN_AGAIN, SavedStates
 from tf_smoothclir.utils.errors import input_error
-
-_TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 
 
 @dataclasses.dataclass
@@ -63,10 +60,9 @@ class Progress:
 
 
 class Checkpoints:
-    """The last two states of a run."""
+    """The last state of a run."""
 
     def __init__(self, directory: Path, variables: TaskVariables):
-        self._directory = directory
         self._progress = tf.Variable("", dtype=tf.string)
         more = {**variables.more, **({"helpers": variables.helpers} if variables.helpers else {})}
         rest = {"optimizer": variables.optimizer, "progress": self._progress, **more}
@@ -74,7 +70,6 @@ class Checkpoints:
         self._weights = tf.train.Checkpoint(weights=variables.weights)
         self._rest = tf.train.Checkpoint(**rest)
         self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
-        self._former = 0  # the state that this process has restored or saved
 
     def save(self, progress: Progress) -> None:
         """Saves the state, completely or not at all; the best weights so far must be saved."""
@@ -84,36 +79,19 @@ class Checkpoints:
         needs = self._best.latest() if progress.best_epoch else 0
         is_best = needs and not progress.step and progress.best_epoch == progress.epoch
         write = (self._rest if is_best else self._checkpoint).write
-        self._former = self._states.save(write, former=self._former, needs=needs)
+        self._states.discard_before(self._states.save(write, needs=needs))
 
     def restore(self) -> Progress | None:
-        """Restores the last state that is not damaged; returns None if there is none yet."""
+        """Restores the last state; returns None if there is none yet."""
         # Looked up in the directory: another worker may have saved it.
-        there = self._states.complete()
-        for number in there:
-            damage = self._damage(number)
-            if not damage:
-                needs = self._states.needs(number)
-                # Best weights of epochs after this state will be made again.
-                if needs:
-                    self._best.discard_after(needs)
-                self._former = number
-                return self._restored(self._states.prefix(number), needs)
-            logging.warning("%s is damaged: %s", self._states.prefix(number), damage)
-        if not there:
+        number = self._states.latest()
+        if not number:
             return None
-        raise input_error(
-            self._directory, f"all states of the run are damaged: {damage}", _TRAIN_AGAIN
-        )
-
-    def _damage(self, number: int) -> str:
-        """Damage to a state, or to the best weights that belong to it; empty if there is none."""
-        if damage := self._states.damage(number):
-            return damage
-        needs = self._states.needs(number)
-        return self._best.damage(needs) if needs else ""
-
-    def _restored(self, prefix: str, needs: int) -> Progress:
+        needs = self._states.checked(number)["needs"]
+        if needs:
+            self._best.checked(needs)
+            self._best.discard_after(needs)  # those of epochs after this state are made again
+        prefix = self._states.prefix(number)
         with _readable(prefix):
             # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
@@ -143,15 +121,12 @@ class BestWeights:
         """Whether an epoch has been completed in a run with these checkpoints."""
         return BestWeights.prefix(directory) is not None
 
-    @staticmethod
-    def damage(directory: Path) -> str:
-        """Damage to the best weights since they were written; empty if there is none."""
-        states = SavedStates(directory, BEST)
-        return states.damage(states.latest()) if states.latest() else ""
-
     def save(self) -> None:
-        """Saves the present values, completely or not at all."""
-        SavedStates(self._directory, BEST).save(self._weights.write)
+        """Saves the present values, completely or not at all; keeps those that a state needs."""
+        states = SavedStates(self._directory, BEST)
+        former = states.latest()
+        states.save(self._weights.write)
+        states.discard_before(former)
 
     def restore(self) -> None:
         """Restores the values of the best epoch."""
@@ -167,4 +142,4 @@ def _readable(prefix: str) -> Iterator[None]:
         yield
     except (tf.errors.OpError, IndexError, RuntimeError, ValueError) as error:
         reason = f"the files are damaged ({str(error).splitlines()[0]})"
-        raise input_error(prefix, reason, _TRAIN_AGAIN) from error
+        raise input_error(prefix, reason, TRAIN_AGAIN) from error

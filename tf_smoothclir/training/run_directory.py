@@ -109,7 +109,7 @@ class RunDirectory:
         # `check` may raise an error before anything is written or deleted.
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
-            if not overwrite:  # damaged weights are replaced by those before
+            if not overwrite:
                 check_run(run.path, finished=run.finished, best=False)
             differs = [] if overwrite else differences(run.settings_asked_for(), settings)
             if not differs and not overwrite:
@@ -262,9 +262,8 @@ def check_run(run: Path, *, finished: bool, best: bool) -> None:
         if is_expected and (damage := damage_to(run, {name: note})):
             raise input_error(run / name, f"the run is damaged: {damage}", _REMEDY)
     states = SavedStates(run / "checkpoints", BEST)
-    damage = states.damage(states.latest()) if best and states.latest() else ""
-    if damage:
-        raise input_error(run / "checkpoints", f"the best weights are damaged: {damage}", _REMEDY)
+    if best and (number := states.latest()):
+        states.checked(number)
 
 
 def sweep(run: RunDirectory) -> None:

@@ -7,10 +7,13 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tf_smoothclir.storage.files import discard_directory
-from tf_smoothclir.storage.folder import Folder, damage_in, new_folder
+from tf_smoothclir.storage.folder import Folder, new_folder
+from tf_smoothclir.utils.errors import input_error
 
+TRAIN_AGAIN = "Restore the files from a copy, or train again with --overwrite"
 STATE, BEST = "state", "best"  # of a run: all that training goes on from; the best weights
 _VARIABLES = "variables"
 
@@ -43,28 +46,21 @@ class SavedStates:
         """The path of the variables of a state, as TensorFlow takes it."""
         return os.fspath(self.folder(number) / _VARIABLES)
 
-    def complete(self) -> list[int]:
-        """The numbers of the states, latest first."""
+    def _numbers(self) -> list[int]:
         there = os.listdir(self._directory) if self._directory.is_dir() else ()
-        return sorted((int(m[1]) for m in map(self._pattern.fullmatch, there) if m), reverse=True)
+        return [int(match[1]) for match in map(self._pattern.fullmatch, there) if match]
 
     def latest(self) -> int:
         """The number of the latest state; 0 if there is none."""
-        return max(self.complete(), default=0)
+        return max(self._numbers(), default=0)
 
-    def damage(self, number: int) -> str:
-        """Damage to a state since it was written, or another run; empty if there is none."""
-        damage = damage_in(self.folder(number), self._name)
-        if not damage and self._facts(number).get("run", self._run) != self._run:
-            return "it is of a run with another config.json"
-        return damage
-
-    def needs(self, number: int) -> int:
-        """Number of the state that an undamaged one needs, as given to `save`."""
-        return self._facts(number)["needs"]
-
-    def _facts(self, number: int) -> dict:
-        return Folder.read(self.folder(number), self._name).facts
+    def checked(self, number: int) -> dict[str, Any]:
+        """The facts of a state; raises `InputError` if it is damaged, or of another run."""
+        folder = Folder.read(self.folder(number), self._name, remedy=TRAIN_AGAIN)
+        folder.check(TRAIN_AGAIN)
+        if folder.facts.get("run", self._run) != self._run:
+            raise input_error(folder.path, "it is of a run with another config.json", TRAIN_AGAIN)
+        return folder.facts
 
     @property
     def _run(self) -> str:
@@ -75,16 +71,12 @@ class SavedStates:
         content = re.sub(rb',\s*"ranks_by": "[^"]*"', b"", config.read_bytes())
         return hashlib.sha256(content).hexdigest()
 
-    def save(
-        self, write: Callable[[str], object], *, former: int | None = None, needs: int = 0
-    ) -> int:
-        """Writes a state, then deletes all others but the one before; see `needs`."""
-        former = self.latest() if former is None else former
+    def save(self, write: Callable[[str], object], *, needs: int = 0) -> int:
+        """Writes the next state, which needs another one of this number; returns its own."""
         number = 1 + self.latest()
         with new_folder(self.folder(number), self._name) as draft:
             write(os.fspath(draft.path / _VARIABLES))
             draft.facts = {"needs": needs, "run": self._run}
-        self._discard(lambda n: n not in (number, former))
         return number
 
     def discard_after(self, number: int) -> None:
@@ -96,5 +88,5 @@ class SavedStates:
         self._discard(lambda n: n < number)
 
     def _discard(self, condition: Callable[[int], bool]) -> None:
-        for number in filter(condition, self.complete()):
+        for number in filter(condition, self._numbers()):
             discard_directory(self.folder(number))

@@ -26,7 +26,6 @@ from tf_smoothclir.plugins import family
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import delete_in, read_record, write_json
-from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import ModelsOverSet, learn_models
@@ -135,18 +134,16 @@ def train_trial(settings: RunSettings, tokenized_set: TokenizedSet, path: Path, 
 
 
 def _train(settings: RunSettings, tokenized_set: TokenizedSet, run: RunDirectory) -> dict:
-    over, progress, diverged = ModelsOverSet(settings, tokenized_set), Progress(), False
-    if with_task := settings.retrieval.with_task:
-        trainer = trainer_of(over, run)
-        try:
-            trainer.train()
-        except DivergedRun:
-            diverged = True
-        progress = trainer.progress
+    over, diverged = ModelsOverSet(settings, tokenized_set), False
+    trainer, with_task = trainer_of(over, run), settings.retrieval.with_task
+    try:
+        trainer.train()
+    except DivergedRun:
+        diverged = True
+    progress = trainer.progress
     best, seconds = dict.fromkeys(METRICS, 0.0), progress.seconds
     if {*settings.retrieval.families} != {with_task} and not diverged:
-        if with_task:
-            over.add(with_task, trainer.task.model)
+        over.add(with_task, trainer.task.model)
         models = learn_models(run, over)
         retriever = over.retrievers[settings.retrieval.ranks_with]
         negatives = settings.training.negatives
