@@ -1,6 +1,8 @@
 """Tokens of many scripts, hazards of bytes, and a plain-Python oracle over random texts."""
 
 import functools
+import hashlib
+import json
 import unicodedata
 
 import numpy as np
@@ -9,6 +11,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tf_smoothclir.data import token_cache
 from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 
@@ -112,6 +115,12 @@ def test_all_readers_have_one_table_of_scripts(text, expected, read):
     assert read(text) == expected
     assert read(unicodedata.normalize("NFC", text)) == expected
     assert read(unicodedata.normalize("NFD", text)) == expected
+
+
+def test_changed_tokens_are_not_taken_from_the_cache_of_before():
+    of_scripts = [[text, *tokens_of(text)] for text, _ in SCRIPTS.values()]
+    digest = hashlib.sha256(json.dumps(of_scripts).encode()).hexdigest()[:8]
+    assert (token_cache._FORMAT, digest) == (7, "4a2315fc"), "other tokens, or texts, need another"
 
 
 SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"

@@ -21,7 +21,7 @@ from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.text.new_vocabulary import vocabulary_digest
 from tf_smoothclir.utils.paths import local_path
 
-_FORMAT = 6  # part of every digest; increase it when the tokeniser or the files change
+_FORMAT = 7  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
 
