@@ -170,13 +170,13 @@ def towers(tmp_path_factory):
     return {role: small_tower(path, role) for role in ROLES}
 
 
-def grades_of_hits(scores, cut_points):
+def grades_of_hits(scores, cut_points, factor=1.0):
     """The grades of one ranking, best first: by the score and by its share of the first one."""
     first = max(scores[0], 0)
     shares = [score / first if first else 0 for score in scores]
     return [
         min(sum(score > cut for cut in own) for score, own in zip(pair, cut_points))
-        for pair in zip(scores, shares)
+        for pair in zip([score * factor for score in scores], shares)
     ]
 
 

@@ -237,6 +237,25 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     assert ranks_no_collection == CutPoints((0.5,), shares=(), lists=(0.5,))
 
 
+@pytest.mark.parametrize("power", [0.0, 0.6])
+def test_scores_that_grow_with_the_query_are_graded_by_its_words(power):
+    generator, number = np.random.default_rng(3), 50_000
+    words, merit = generator.choice([1, 3, 10, 30], number), generator.normal(size=number)
+    scores = (np.exp(0.2 * merit) * words**power).astype(np.float32)[:, np.newaxis]
+    grades = (generator.random(number) < 1 / (1 + np.exp(-3 * merit))).astype(int)[:, np.newaxis]
+    hits = Hits(scores, grades, words=words)
+    lists = [np.array([0.0]), np.array([1.0])]
+    found = calibrated(Evaluation({}, {}, {}, lists, hits), hits)
+    assert found.power == pytest.approx(power, abs=0.03)
+    called = found.of_hits(scores, words)[:, 0] > 0
+    for length in np.unique(words):  # right and wrong are as probable at the merit 0
+        assert (called == (merit > 0))[words == length].mean() > 0.95
+    evaluation = Evaluation({}, {}, {}, lists, hits).graded(found)
+    assert evaluation.hit_confusion.sum(axis=0).tolist() == [(~called).sum(), called.sum()]
+    alike = calibrated(evaluation, Hits(scores, grades, words=7))
+    assert alike.power == 0
+
+
 def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():
     scores = np.random.default_rng(1).normal(size=200_000).astype(np.float32)
     # The probabilities of grade 1 or more, and of grade 2, are logistic functions of the score.

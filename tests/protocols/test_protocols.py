@@ -10,7 +10,7 @@ from tf_smoothclir.utils.errors import InputError
 
 CUT_POINTS = {
     "dense": CutPoints((0.1 + 0.2, 0.7), ()),
-    "hybrid": CutPoints((1 / 3, 210.25), (0.9, 0.9), (12.0, 20.0)),
+    "hybrid": CutPoints((1 / 3, 210.25), (0.9, 0.9), (12.0, 20.0), 0.25),
 }
 
 

@@ -146,7 +146,10 @@ def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking
     cut_points = load_cut_points(run, run_models)[name]
     assert manifest.cut_points == cut_points
     own = np.float32(cut_points.scores), np.float32(cut_points.shares)
-    expected = [grades_of_hits(row, own) for row in found["scores"]]
+    known = run_models.retrievers(tokenized_set)[name].known_words(np.arange(len(queries)))
+    assert (known.max() == 1) == (name == "dense")
+    factors = cut_points.of_words(known)
+    expected = [grades_of_hits(row, own, n) for row, n in zip(found["scores"], factors)]
     np.testing.assert_array_equal(found["grades"], expected)
 
 

@@ -28,6 +28,7 @@ from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.protocols.scorer import RowRetriever
+from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing import exported_scorers, exported_search
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
@@ -285,6 +286,25 @@ def test_the_scores_do_not_depend_on_how_they_are_computed(
         monkeypatch.setattr(*place, value)
     model = build("lexical with feedback")
     check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
+
+
+@pytest.mark.parametrize("kind", ["lexical", "hybrid", "dense"])
+def test_grades_count_the_known_words_of_a_query(parts, towers, kind):
+    words = parts("lexical").document_reader.words(DOCUMENTS)
+    vectors = vectors_of(towers, "document", DOCUMENTS)
+    collection = Collection.of(ids_of(DOCUMENTS), vectors, words)
+    known = parts("lexical").query_reader.words(readable(QUERIES)).matrix().sum(axis=1)
+    assert known.max() > 2 * np.median(known) > 2
+    found = []
+    for power in (0.0, 0.5):
+        points = CutPoints((0.3, 1.0, 3.0, 9.0, 27.0), (), power=power)
+        model = build_search_model(collection, towers, parts(kind), cut_points=points, depth=20)
+        answer = model.serve(tf.constant(QUERIES, tf.string))
+        scores, found_ids = answer["scores"].numpy(), answer["ids"].numpy() != b""
+        expected = points.of_hits(scores, 1 if kind == "dense" else known)
+        found.append(answer["grades"].numpy())
+        np.testing.assert_array_equal(found[-1], np.where(found_ids, expected, 0))
+    assert (found[0] != found[1]).any() or kind == "dense"
 
 
 def test_equal_documents_have_equal_scores_at_any_position(towers):

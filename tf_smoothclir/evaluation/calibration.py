@@ -6,11 +6,13 @@ macro-averaged accuracy: the mean, over the grades, of the share of the document
 are predicted right. Each grade counts alike, so the number of sampled documents does not matter.
 
 By the score of a hit, a grade is predicted where at least that grade is more probable than not: a
-logistic regression over the first hits of shortened queries gives its probability.
+logistic regression over the first hits of shortened queries gives its probability. Scores that are
+sums over words grow with the query, so they are divided by a power of the number of its words.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -24,12 +26,34 @@ from tf_smoothclir.protocols.text_search import CutPoints
 def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoints:
     """Cut points for candidate lists and, where there are `of_short` queries' hits, for hits."""
     lists = best_cut_points(validation.scores_by_grade)
-    scores, shares = lists, ()
-    if of_short is not None and len(of_short.scores):
-        first = of_short.scores[:, 0], of_short.grades[:, 0]
-        scores = probable_cut_points(*first, len(validation.scores_by_grade))
-        shares = best_cut_points(validation.shares_by_grade())
-    return CutPoints(scores, shares, lists)
+    if of_short is None or not len(of_short.scores):
+        return CutPoints(lists, (), lists)
+    scores, grades = of_short.scores[:, 0], of_short.grades[:, 0]
+    found = CutPoints((), (), lists, power_of_words(scores, grades > 0, of_short.words))
+    scores = scores * found.of_words(of_short.words)
+    points = probable_cut_points(scores, grades, len(validation.scores_by_grade))
+    shares = best_cut_points(validation.shares_by_grade())
+    return dataclasses.replace(found, scores=points, shares=shares)
+
+
+def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray | int) -> float:
+    """The power of the known words of a query that scores grow by without being right more often.
+
+    From a logistic regression over the logarithms of both, of `[hits]` first hits.
+    """
+    counted = scores > 0
+    words = np.broadcast_to(np.maximum(words, 1), scores.shape)
+    features = np.log(np.stack([scores[counted], words[counted]], axis=1, dtype=np.float64))
+    signs, deviations = np.where(is_right[counted], 1.0, -1.0), features.std(axis=0)
+    if not counted.any() or not np.ptp(features, axis=0).all():
+        return 0.0
+    standard = np.column_stack([(features - features.mean(axis=0)) / deviations, signs**2])
+
+    def loss(weights: np.ndarray) -> float:
+        return np.logaddexp(0, -signs * (standard @ weights)).sum() + (weights[:2] ** 2).sum() / 2
+
+    of_score, of_words = optimize.minimize(loss, np.zeros(3)).x[:2] / deviations
+    return float(np.clip(-of_words / of_score, 0, 1)) if of_score > 0 else 0.0
 
 
 def probable_cut_points(

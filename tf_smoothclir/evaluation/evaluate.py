@@ -49,13 +49,15 @@ class Hits:
     grades: np.ndarray  # the same shape, int; 0 where nobody judged
     query_rows: np.ndarray | None = None  # `[queries]` int
     document_rows: np.ndarray | None = None  # the shape of the scores, int
+    words: np.ndarray | int = 1  # `[queries]` int, the known words of each
 
     @classmethod
-    def of(cls, ranking: Ranking, retrieval_set: RetrievalSet) -> Hits:
-        """The first hits of rankings."""
+    def of(cls, ranking: Ranking, retrieval_set: RetrievalSet, retriever: Retriever) -> Hits:
+        """The first hits of rankings by a retriever."""
         grades = ranking.grades(retrieval_set)[:, :HITS]
         rows = ranking.query_rows, ranking.document_rows[:, :HITS]
-        return cls(ranking.scores[:, :HITS], grades, *rows)
+        words = retriever.known_words(ranking.query_rows)
+        return cls(ranking.scores[:, :HITS], grades, *rows, words)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +125,7 @@ class Evaluation:
         graded = dataclasses.replace(self, confusion=confusion)
         if self.hits is None:
             return graded
-        predicted = cut_points.of_hits(self.hits.scores)
+        predicted = cut_points.of_hits(self.hits.scores, self.hits.words)
         confusion = confusion_matrix(self.hits.grades.ravel(), predicted.ravel(), num_grades)
         return dataclasses.replace(graded, hit_confusion=confusion)
 
@@ -183,7 +185,7 @@ def evaluate_split(
     if ranking is not None:
         further = _named(measures, retrieval_set, ranking)
         per_query = retrieval_metrics(retrieval_set, ranking) | further | per_query
-        hits = Hits.of(ranking, retrieval_set)
+        hits = Hits.of(ranking, retrieval_set, scorer)
         languages = language_figures(retrieval_set, ranking)
     if trec_dir is not None:
         _write_trec_files(trec_dir, retrieval_set, lists, scores, ranking)

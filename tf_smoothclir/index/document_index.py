@@ -114,13 +114,17 @@ class DocumentIndex:
         return len(self.documents)
 
     def hits(
-        self, positions: np.ndarray, scores: np.ndarray, cut_points: CutPoints | None
+        self,
+        positions: np.ndarray,
+        scores: np.ndarray,
+        cut_points: CutPoints | None,
+        known_words: int = 1,
     ) -> list[SearchHit]:
         """Documents at ranked positions, with their scores, as hits; a score of 0 is none."""
         positions, scores = positions[scores != 0], scores[scores != 0]
         grades: Sequence = [None] * len(scores)
         if cut_points is not None:
-            grades = cut_points.of_hits(scores).tolist()
+            grades = cut_points.of_hits(scores, known_words).tolist()
         ranked = zip(positions, scores, grades, self.metadata.rows(positions))
         return [
             SearchHit(rank, float(score), grade, *self.documents[position][:3], metadata=metadata)

@@ -102,4 +102,8 @@ class LexicalTexts:
     def with_feedback(self, rows: ScoreRows, weight: float) -> RowRetriever:
         """Retriever of the set by some scores and feedback; none for weight 0."""
         feedback = self.feedback(weight).added_to if weight else None
-        return RowRetriever(rows, self.retrieval_set.tie_order, feedback)
+        return RowRetriever(rows, self.retrieval_set.tie_order, feedback, self.known_words)
+
+    def known_words(self, query_rows: np.ndarray) -> np.ndarray:
+        """`[queries]`, how many words of each query have an id."""
+        return self.queries[query_rows].sum(axis=1)

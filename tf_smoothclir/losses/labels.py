@@ -140,7 +140,9 @@ def check_grades(grades, num_grades: int | None) -> tf.Tensor:
         return tf.identity(grades)
 
 
-def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -> tf.Tensor:
+def hit_grades(
+    scores, of_scores: Sequence[float], of_shares: Sequence[float], factors=1.0
+) -> tf.Tensor:
     """The grades of hits: int32, the shape of `scores`.
 
     A hit has the lower one of two grades: that of its score, and that of its share of the score of
@@ -149,9 +151,10 @@ def hit_grades(scores, of_scores: Sequence[float], of_shares: Sequence[float]) -
 
     Args:
         scores: `[..., hits]` float, best first; the first hits of a ranking.
+        factors: Of scores, before `of_scores` are their cut points.
     """
     scores = tf.convert_to_tensor(scores)
-    grades = predicted_grades(scores, of_scores)
+    grades = predicted_grades(scores * factors, of_scores)
     if not of_shares:
         return grades
     return tf.minimum(grades, predicted_grades(hit_shares(scores), of_shares))

@@ -91,6 +91,10 @@ class Retriever(abc.ABC):
             `RetrievalSet.tie_order`.
         """
 
+    def known_words(self, query_rows: np.ndarray) -> np.ndarray:
+        """`[queries]`, how many words of each query scores are sums over; 1 if they are none."""
+        return np.ones(len(query_rows), int)
+
     def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
         """Returns both `score` and `rank`, of the queries of the lists, at once if that is less."""
         return self.score(lists), Ranking.joined(self.rank(lists.query_rows, depth))
@@ -108,6 +112,7 @@ class RowRetriever(Retriever):
         rows: ScoreRows,
         tie_order: np.ndarray,
         feedback: Callable[[np.ndarray], np.ndarray] | None = None,
+        known_words: Callable[[np.ndarray], np.ndarray] | None = None,
     ):
         """Joins what scores a collection.
 
@@ -115,7 +120,9 @@ class RowRetriever(Retriever):
             rows: Scores without feedback.
             tie_order: `[documents]`, of the `RetrievalSet`.
             feedback: From scores to scores with feedback.
+            known_words: From rows of queries to numbers of words; see `Retriever`.
         """
+        self.known_words = known_words or super().known_words
         self.rows, self._tie_order, self._feedback = rows, tie_order, feedback
 
     def scores(self, query_rows: np.ndarray) -> np.ndarray:

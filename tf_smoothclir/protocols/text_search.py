@@ -191,30 +191,38 @@ class CutPoints:
     than the best a document is.
 
     Attributes:
-        scores: For the score of a hit in a whole collection.
+        scores: For the score of a hit in a whole collection, divided by (known words of the query)
+            to the power of `power`.
         shares: For the score of a hit divided by that of the first hit; empty for a scorer that
             ranks no collection.
         lists: For the score of a document of a candidate list, most of which are drawn at random
             and score lower than any hit.
+        power: 0 for scores that are no sums over the words of a query.
     """
 
     scores: tuple[float, ...]
     shares: tuple[float, ...]
     lists: tuple[float, ...] = ()
+    power: float = 0.0
 
-    def of_hits(self, scores: np.ndarray) -> np.ndarray:
+    def of_hits(self, scores: np.ndarray, words: np.ndarray | int = 1) -> np.ndarray:
         """Returns grades of hits without TensorFlow, which takes longer than a search.
 
         Args:
             scores: `[..., hits]` float32, best first; the first hits of a ranking.
+            words: `[...]` int, the known words of each query.
 
         Returns:
             int64, the shape of `scores`.
         """
-        grades = _above(scores, self.scores)
+        grades = _above(scores * self.of_words(words)[..., np.newaxis], self.scores)
         if not self.shares:
             return grades
         return np.minimum(grades, _above(hit_shares(scores), self.shares))
+
+    def of_words(self, words: np.ndarray | int) -> np.ndarray:
+        """What scores of queries of so many known words are multiplied by, float32."""
+        return np.power(np.maximum(words, 1, dtype=np.float32), np.float32(-self.power))
 
     def of_lists(self, scores: np.ndarray) -> np.ndarray:
         """Returns grades of documents of candidate lists, int64, the shape of `scores`."""

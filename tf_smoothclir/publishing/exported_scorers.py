@@ -29,6 +29,14 @@ class QueriesRead(NamedTuple):
     vectors: tf.Tensor | None
     levels: tf.Tensor  # `[batch]` int32, the best evidence that either has of each query
 
+    def known_words(self) -> tf.Tensor:
+        """`[batch]` float32, how many words of each have an id, at least 1; 1 without words."""
+        if self.words is None:
+            return tf.ones_like(self.levels, tf.float32)
+        known = tf.cast(self.words.ids != NO_WORD, tf.float32)
+        number = tf.size(self.levels)
+        return tf.maximum(tf.math.unsorted_segment_sum(known, self.words.texts, number), 1)
+
 
 class DenseScorer(tf.Module):
     """Scores by inner products of vectors."""
@@ -94,10 +102,7 @@ class FusedScorer(tf.Module):
         if self._lexical is not None and self._weights["lexical"]:
             scores.append(self._weights["lexical"] * self._lexical.all_documents(queries))
         if self._dense is not None and self._weights["dense"]:
-            known = tf.cast(queries.words.ids != NO_WORD, tf.float32)
-            number = tf.size(queries.levels)
-            times = tf.math.unsorted_segment_sum(known, queries.words.texts, number)
-            times = self._weights["dense"] * tf.maximum(times, 1)  # as `times_counted`
+            times = self._weights["dense"] * queries.known_words()  # as `times_counted`
             scores.append(times[:, tf.newaxis] * self._dense.all_documents(queries))
         return tf.add_n(scores)
 

@@ -119,7 +119,9 @@ class SearchModel(tf.Module):
         )
         levels = tf.where(tf.reduce_any(is_hit, axis=1), levels, NOTHING)
         scores = tf.where(is_hit, scores, 0)
-        grades = hit_grades(scores, self._cut_points.scores, self._cut_points.shares)
+        points = self._cut_points
+        of_words = tf.pow(read.known_words(), -points.power)[:, tf.newaxis]
+        grades = hit_grades(scores, points.scores, points.shares, of_words)
         return {
             "ids": tf.where(is_hit, tf.gather(self._ids, positions), ""),
             "scores": scores,

@@ -17,6 +17,7 @@ from tf_smoothclir.data.sources.cells import in_file, texts_in
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
 from tf_smoothclir.data.sources.tables import (
     TEXTS,
+    TITLED_TEXTS,
     is_header,
     kind_of,
     read_table,
@@ -73,7 +74,10 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        rows = rows_of_lines(kind, path, TEXTS, lines)
+        is_titled = path.suffix == ".queries"  # as in WikiCLIR; nobody asks titles
+        rows = rows_of_lines(kind, path, TITLED_TEXTS if is_titled else TEXTS, lines)
+        if is_titled:
+            rows = ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.encoder.word_evidence import NAMES, NGRAMS, NOTHING, WORDS
+from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import QueryReading
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ class QueryBatch(NamedTuple):
     # Of each its words, `[words]` int32, as `QueryReader` numbers them; None where nothing ranks
     # by words.
     words: list[np.ndarray] | None = None
+
+    @property
+    def known_words(self) -> list[int]:
+        """How many words of each query have a number; 1 where nothing ranks by words."""
+        if self.words is None:
+            return [1] * len(self.texts)
+        return [int(np.count_nonzero(of_query != NO_WORD)) for of_query in self.words]
 
     def of(self, places: list[int]) -> QueryBatch:
         """Some of the queries."""

@@ -67,9 +67,10 @@ class IndexRanker(HitRanker):
         mask = self.index.mask(filter)
         if not batch.texts:
             return []
+        known = batch.known_words
         return [
-            self.shown(query, self.index.hits(*ranked, self._cut_points))
-            for query, ranked in zip(batch.texts, self.rank(batch, depth, mask))
+            self.shown(query, self.index.hits(*ranked, self._cut_points, known[place]))
+            for place, (query, ranked) in enumerate(zip(batch.texts, self.rank(batch, depth, mask)))
         ]
 
     def shown(self, query: str, hits: list[SearchHit]) -> list[SearchHit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tf_smoothclir.data.retrieval_set import Languages, RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -244,10 +245,12 @@ def _left_out(run: RunDirectory, settings: RunSettings) -> dict[str, str]:
     return {"left out": without} if without else {}
 
 
-def _cut_points_fact(cut_points: dict[str, tuple[float, ...]]) -> str:
+def _cut_points_fact(cut_points: dict[str, Any]) -> str:
     scores, shares = (
         ", ".join(f"{value:.4g}" for value in cut_points[kind]) for kind in ("scores", "shares")
     )
+    if power := cut_points["power"]:
+        scores += f" times (known words of the query)^{power:.2g}"
     return f"scores {scores}; shares of the first hit's score {shares} (best for validation)"
 
 

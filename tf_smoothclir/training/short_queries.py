@@ -49,7 +49,7 @@ def hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") ->
             short = dataclasses.replace(short, query_directory=Path(directory))
         rows = np.array(sorted(texts))
         return {
-            name: Hits.of(Ranking.joined(one.rank(rows, HITS)), other)
+            name: Hits.of(Ranking.joined(one.rank(rows, HITS)), other, one)
             for name, one in over.with_queries_of(short).retrievers.items()
             if only in ("", name)
         }
@@ -67,7 +67,8 @@ def grades_by_length(
     forms = short_forms(texts, over.settings.text.pretokenized).items()
     in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}
     hits = hits_of_texts(over, in_turn, name)[name]
-    is_right, is_called = hits.grades[:, 0] > 0, cut_points.of_hits(hits.scores)[:, 0] > 0
+    is_right = hits.grades[:, 0] > 0
+    is_called = cut_points.of_hits(hits.scores, hits.words)[:, 0] > 0
     for place, label in enumerate(LENGTHS[: len(texts)]):
         right, called = is_right[place :: len(LENGTHS)], is_called[place :: len(LENGTHS)]
         by_length[label] = {
