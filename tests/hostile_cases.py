@@ -1,7 +1,7 @@
 """Damages what the package reads, and checks that it reads it right or says what is wrong.
 
-A case changes bytes of one file of a small checkpoint, retrieval set, list of words, file of
-embeddings, pickle, request, or of a trained run, its export or its index, and reads it.
+A case changes bytes of one file of a small token cache, checkpoint, retrieval set, list of words,
+file of embeddings, pickle, request, or of a trained run, its export or its index, and reads it.
 Right is: the answer of the undamaged files, one that the input allows (see each class), or an error
 of the package in words. Wrong is any other exception, any other answer, and more than `SECONDS`.
 
@@ -10,6 +10,7 @@ of the package in words. Wrong is any other exception, any other answer, and mor
 runs `tests/test_hostile_cases.py` with so many cases; `--every=1` flips every byte of small files.
 """
 
+import contextlib
 import os
 import signal
 import tempfile
@@ -21,29 +22,58 @@ from absl import app, flags, logging
 
 from tests.hostile_inputs import GIVEN, TRAINED, digest
 from tests.papers.liu2020 import test_polyglot as polyglot
+from tests.small_world import SmallWorld
 from tests.text import test_embeddings as embeddings
 from tests.training import test_checkpoints as checkpoints
 from tf_smoothclir._compat.keras_api import tf_weights
+from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
+from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.training.checkpoints import BestWeights
+from tf_smoothclir.training.saved_states import BEST, SavedStates
 from tf_smoothclir.utils.errors import InputError
 
 SECONDS = 20
 
 
+class TokenCache:
+    """A token store and its vocabularies; damage is mended."""
+
+    def __init__(self, root):
+        self.root, self.set = root, RetrievalSet.load(SmallWorld())
+        self.read()
+
+    def read(self):
+        found = tokenize_set(self.set, TextSettings(), self.root)
+        stores = [found.tokens(role) for role in ("query", "document")]
+        words = [found.vocabulary(role) for role in ("query", "document")]
+        return digest(*(part for s in stores for part in (s.offsets, np.asarray(s.values))), words)
+
+
 class States:
-    """The checkpoints of a run."""
+    """The checkpoints of a run: the state before is an answer too."""
 
     def __init__(self, root):
         self.root = root
         checkpoints.saved_twice(root / "checkpoints")
         self.model = checkpoints.make_model()
+        self.allowed = {self._of(epoch) for epoch in (1, 2)}
+
+    def _of(self, epoch):
+        model = checkpoints.make_model()
+        for _ in range(epoch - 1):
+            checkpoints.shift(model)
+        return digest(epoch, *checkpoints.state(model))
 
     def read(self):
         directory = self.root / "checkpoints"
         progress = checkpoints.checkpoints_of(directory, self.model).restore()
         answer = digest(progress.epoch, *checkpoints.state(self.model))
-        BestWeights(directory, tf_weights(self.model)).restore()
+        best = SavedStates(directory, BEST)
+        with contextlib.suppress(InputError):
+            best.checked(best.latest())
+            BestWeights(directory, tf_weights(self.model)).restore()
         return answer
 
 
@@ -76,7 +106,7 @@ class Pickle:
         return digest()
 
 
-INPUTS = (States, Embeddings, Pickle, *GIVEN)
+INPUTS = (TokenCache, States, Embeddings, Pickle, *GIVEN)
 
 
 class Case:

@@ -12,11 +12,13 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
+from tests.training.test_checkpoints import flip
 from tf_smoothclir.data import preparation
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, WHOLE
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
@@ -144,8 +146,8 @@ def test_changed_content_and_settings_are_not_found_in_the_cache(parts, change, 
         tokenize_set(world, TextSettings(**change), cache)
 
 
-def contents(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+def contents(directory):  # the manifest has times
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != MANIFEST}
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -224,3 +226,21 @@ def test_a_file_gives_the_words_of_its_side_and_its_content_is_looked_at(small_s
         assert given.vocabulary("document") == counted.vocabulary("document")
         found.append(given.vocabulary_dir)
     assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9), os.remove])
+@pytest.mark.parametrize(
+    "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST]
+)
+def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog):
+    settings = TextSettings(ngram_buckets=50)
+    found = tokenize_set(small_set, settings, tmp_path)
+    before = {path: contents(path) for path in (found.directory, found.vocabulary_dir)}
+    damaged = found.vocabulary_dir if name == "query.txt" else found.directory
+    damage(damaged / name)
+    with caplog.at_level("WARNING"):
+        again = tokenize_set(small_set, settings, tmp_path)
+    assert again.directory == found.directory
+    assert caplog.text.count("It is made again.") == caplog.text.count(f"{damaged}") == 1
+    assert {path: contents(path) for path in before} == before
+    assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]

@@ -30,11 +30,12 @@ CONTENTS = [b"", b"graph", bytes(range(250)) * 40_000]  # the last one takes sev
 
 
 def damage_in(path, kind):
-    """Damage to a folder, its manifest included."""
+    """What is wrong with a folder, its manifest included."""
     try:
-        return Folder.read(path, kind).damage()
+        Folder.checked(path, kind, "Mend it")
     except InputError as error:
         return str(error)
+    return ""
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
-"""Checkpoints: everything comes back, the last one is kept, a torn one is not read."""
+"""Checkpoints: everything comes back, the last two are kept, a torn one is not read."""
 
 import os
+import re
 import shutil
 from dataclasses import astuple, replace
 
@@ -101,12 +102,12 @@ def test_helpers_and_what_batches_know_come_back(tmp_path):
     assert [float(one) for one in found] == [1.0, 2.0]
 
 
-def test_the_last_one_is_kept_also_across_restarts(tmp_path):
+def test_last_two_are_kept_also_across_restarts(tmp_path):
     for step in range(1, 4):
         checkpoints = checkpoints_of(tmp_path, make_model())
         assert checkpoints.restore() == (Progress(step=step - 1) if step > 1 else None)
         checkpoints.save(Progress(step=step))
-    assert os.listdir(tmp_path) == ["state-3"]
+    assert sorted(os.listdir(tmp_path)) == ["state-2", "state-3"]
     assert checkpoints_of(tmp_path, make_model()).restore() == Progress(step=3)
 
 
@@ -132,11 +133,24 @@ def saved_twice(path):
     "name", ["variables.data-00000-of-00001", "variables.index", "manifest.json"]
 )
 @pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9)])
-def test_a_damaged_state_or_its_best_weights_are_named(tmp_path, folder, name, damage):
-    model = saved_twice(tmp_path)
+def test_the_state_before_is_restored_if_the_last_one_is_damaged(
+    tmp_path, caplog, folder, name, damage
+):
+    saved_twice(tmp_path)
     damage(tmp_path / folder / name)
-    with pytest.raises(InputError, match=rf"/{folder}\b.*{name}.*or train again with --overwrite"):
-        checkpoints_of(tmp_path, model).restore()
+    model = make_model(seed=2)
+    checkpoints, best = checkpoints_of(tmp_path, model), BestWeights(tmp_path, tf_weights(model))
+    with caplog.at_level("WARNING"):
+        assert checkpoints.restore() == Progress(epoch=1, best_epoch=1)
+    assert len(re.findall(rf"{tmp_path}/{folder}\b.*{name}", caplog.text)) == 1
+    assert_equal(state(model), state(make_model()))
+    # The epoch is trained again, and the damaged files go.
+    best.save()
+    checkpoints.save(Progress(epoch=2, best_epoch=2))
+    assert checkpoints_of(tmp_path, make_model()).restore() == Progress(epoch=2, best_epoch=2)
+    best.restore()
+    if folder == "state-2":
+        assert sorted(os.listdir(tmp_path)) == ["best-1", "best-2", "state-1", "state-3"]
 
 
 def test_the_best_weights_are_on_disk_once(tmp_path):

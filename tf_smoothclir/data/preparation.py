@@ -14,7 +14,9 @@ from absl import logging
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.data.token_cache import (
+    caching,
     default_cache_dir,
+    is_usable,
     token_directory,
     vocabulary_directory,
 )
@@ -31,7 +33,6 @@ from tf_smoothclir.data.tokenized_set import (
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import (
     make_directory,
-    new_directory,
     open_to_write,
     scratch_directory,
     sweep_scratch,
@@ -61,12 +62,12 @@ def tokenize_set(
     has_ngrams = settings.ngram_buckets > 0
     if not vocabulary_dir:
         vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
-        if not vocabulary_dir.is_dir():
+        if not is_usable(vocabulary_dir):
             directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
             return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
     vocabulary_dir = Path(vocabulary_dir)
     directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-    if directory.is_dir():
+    if is_usable(directory):
         logging.info("Token store: found in %s", directory)
     elif has_ngrams:  # words outside the vocabularies need ids, which only counting gives
         _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
@@ -107,7 +108,7 @@ def _encode(
     retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
 ) -> None:
     """Writes the token stores of both roles with existing vocabularies."""
-    with new_directory(directory) as temporary:
+    with caching(directory) as temporary:
         for role in ROLES:
             encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
         cut_documents(retrieval_set, settings, temporary)
@@ -165,8 +166,8 @@ def _count_and_encode(
         if not vocabulary_dir.is_dir():
             _write_vocabularies(counters, settings, vocabulary_dir)
         directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-        if not directory.is_dir():
-            with new_directory(directory) as temporary:
+        if not is_usable(directory):
+            with caching(directory) as temporary:
                 for role in ROLES:
                     vocabulary = read_vocabulary(vocabulary_dir / f"{role}.txt")
                     if settings.ngram_buckets:
@@ -184,7 +185,7 @@ def _count_and_encode(
 def _write_vocabularies(
     counters: dict[str, TokenCounter], settings: TextSettings, vocabulary_dir: Path
 ) -> None:
-    with new_directory(vocabulary_dir) as temporary:
+    with caching(vocabulary_dir) as temporary:
         for role in ROLES:
             tokens = _vocabulary(counters[role], settings, role)
             write_vocabulary(temporary / f"{role}.txt", tokens)

@@ -1,26 +1,32 @@
 """Paths in the token cache: vocabularies and tokens of a set.
 
-A directory's name contains a digest of everything that its content depends on, and it gets the name
-once it is whole, so whatever is there can be used.
+A directory's name contains a digest of everything that its content depends on, so whatever is
+there as it was written can be used.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.storage.folder import file_digest
+from tf_smoothclir.storage.files import discard_directory
+from tf_smoothclir.storage.folder import Folder, file_digest, new_folder
 from tf_smoothclir.text.new_vocabulary import vocabulary_digest
+from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.paths import local_path
 
+_CACHED = "cached"  # the kind of its folders
 _FORMAT = 7  # part of every digest; increase it when the tokeniser or the files change
 _NGRAM_SETTINGS = ("ngram_buckets", "ngram_rows_per_word", "min_ngram", "max_ngram")
 _VOCABULARY_FILES = ("query_vocabulary", "document_vocabulary")
@@ -66,6 +72,26 @@ def _documents_read(settings: TextSettings) -> list:
     """What is read of documents besides their first words, and how."""
     read = ["whole"] * bool(settings.passage_words) + ["titles"] * settings.reads_titles
     return read + ["pretokenized"] * settings.pretokenized
+
+
+@contextlib.contextmanager
+def caching(directory: Path) -> Iterator[Path]:
+    """Yields the path at which to write what a directory of the cache will hold."""
+    with new_folder(directory, _CACHED) as draft:
+        yield draft.path
+
+
+def is_usable(directory: Path) -> bool:
+    """Whether a directory of the cache is there as it was written; deletes a damaged one."""
+    if not directory.is_dir():
+        return False
+    try:
+        Folder.checked(directory, _CACHED, "It is made again")
+    except InputError as error:
+        logging.warning("%s", error)
+        discard_directory(directory)
+        return False
+    return True
 
 
 def _key(parts: list) -> str:

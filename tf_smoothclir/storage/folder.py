@@ -89,6 +89,13 @@ class Folder:
             raise _not_a_manifest(path, kinds, reason, remedy)
         return cls(path, manifest.kind, manifest.facts, manifest.files)
 
+    @classmethod
+    def checked(cls, path: Path, kind: str, remedy: str) -> Folder:
+        """Reads a folder; raises `InputError` with this remedy if anything of it is damaged."""
+        folder = cls.read(path, kind, remedy=remedy)
+        folder.check(remedy)
+        return folder
+
     def record(self, kind: type[_RecordT]) -> _RecordT:
         """The facts as a dataclass; raises `InputError` where they do not suit it."""
         try:

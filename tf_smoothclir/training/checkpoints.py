@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
+from absl import logging
 
 from tf_smoothclir.protocols.task import LOSS, TaskVariables
 from tf_smoothclir.training.saved_states import BEST, STATE, TRAIN_AGAIN, SavedStates
-from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.errors import InputError, input_error
 
 
 @dataclasses.dataclass
@@ -60,7 +61,7 @@ class Progress:
 
 
 class Checkpoints:
-    """The last state of a run."""
+    """The last two states of a run."""
 
     def __init__(self, directory: Path, variables: TaskVariables):
         self._progress = tf.Variable("", dtype=tf.string)
@@ -70,6 +71,7 @@ class Checkpoints:
         self._weights = tf.train.Checkpoint(weights=variables.weights)
         self._rest = tf.train.Checkpoint(**rest)
         self._states, self._best = SavedStates(directory, STATE), SavedStates(directory, BEST)
+        self._former = 0  # the state that this process has restored or saved
 
     def save(self, progress: Progress) -> None:
         """Saves the state, completely or not at all; the best weights so far must be saved."""
@@ -79,19 +81,28 @@ class Checkpoints:
         needs = self._best.latest() if progress.best_epoch else 0
         is_best = needs and not progress.step and progress.best_epoch == progress.epoch
         write = (self._rest if is_best else self._checkpoint).write
-        self._states.discard_before(self._states.save(write, needs=needs))
+        self._former = self._states.save(write, former=self._former, needs=needs)
 
     def restore(self) -> Progress | None:
-        """Restores the last state; returns None if there is none yet."""
+        """Restores the last state that is not damaged; returns None if there is none yet."""
         # Looked up in the directory: another worker may have saved it.
-        number = self._states.latest()
-        if not number:
-            return None
-        needs = self._states.checked(number)["needs"]
-        if needs:
-            self._best.checked(needs)
-            self._best.discard_after(needs)  # those of epochs after this state are made again
-        prefix = self._states.prefix(number)
+        damage = None
+        for number in self._states.complete():
+            try:
+                if needs := self._states.checked(number)["needs"]:
+                    self._best.checked(needs)
+            except InputError as error:
+                logging.warning("Passed over: %s", damage := error)
+                continue
+            if needs:  # best weights of epochs after this state will be made again
+                self._best.discard_after(needs)
+            self._former = number
+            return self._restored(self._states.prefix(number), needs)
+        if damage is not None:
+            raise damage
+        return None
+
+    def _restored(self, prefix: str, needs: int) -> Progress:
         with _readable(prefix):
             # A state without weights has them in the file of the best ones.
             saved = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
@@ -122,11 +133,8 @@ class BestWeights:
         return BestWeights.prefix(directory) is not None
 
     def save(self) -> None:
-        """Saves the present values, completely or not at all; keeps those that a state needs."""
-        states = SavedStates(self._directory, BEST)
-        former = states.latest()
-        states.save(self._weights.write)
-        states.discard_before(former)
+        """Saves the present values, completely or not at all."""
+        SavedStates(self._directory, BEST).save(self._weights.write)
 
     def restore(self) -> None:
         """Restores the values of the best epoch."""

@@ -109,7 +109,7 @@ class RunDirectory:
         # `check` may raise an error before anything is written or deleted.
         run = cls(make_directory(path, "--output_dir"))
         if run.config.is_file():
-            if not overwrite:
+            if not overwrite:  # damaged weights are replaced by those before
                 check_run(run.path, finished=run.finished, best=False)
             differs = [] if overwrite else differences(run.settings_asked_for(), settings)
             if not differs and not overwrite:

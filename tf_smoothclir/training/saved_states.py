@@ -46,18 +46,18 @@ class SavedStates:
         """The path of the variables of a state, as TensorFlow takes it."""
         return os.fspath(self.folder(number) / _VARIABLES)
 
-    def _numbers(self) -> list[int]:
+    def complete(self) -> list[int]:
+        """The numbers of the states, latest first."""
         there = os.listdir(self._directory) if self._directory.is_dir() else ()
-        return [int(match[1]) for match in map(self._pattern.fullmatch, there) if match]
+        return sorted((int(m[1]) for m in map(self._pattern.fullmatch, there) if m), reverse=True)
 
     def latest(self) -> int:
         """The number of the latest state; 0 if there is none."""
-        return max(self._numbers(), default=0)
+        return max(self.complete(), default=0)
 
     def checked(self, number: int) -> dict[str, Any]:
         """The facts of a state; raises `InputError` if it is damaged, or of another run."""
-        folder = Folder.read(self.folder(number), self._name, remedy=TRAIN_AGAIN)
-        folder.check(TRAIN_AGAIN)
+        folder = Folder.checked(self.folder(number), self._name, TRAIN_AGAIN)
         if folder.facts.get("run", self._run) != self._run:
             raise input_error(folder.path, "it is of a run with another config.json", TRAIN_AGAIN)
         return folder.facts
@@ -71,12 +71,16 @@ class SavedStates:
         content = re.sub(rb',\s*"ranks_by": "[^"]*"', b"", config.read_bytes())
         return hashlib.sha256(content).hexdigest()
 
-    def save(self, write: Callable[[str], object], *, needs: int = 0) -> int:
-        """Writes the next state, which needs another one of this number; returns its own."""
+    def save(
+        self, write: Callable[[str], object], *, former: int | None = None, needs: int = 0
+    ) -> int:
+        """Writes a state, which needs another one, then deletes all others but the one before."""
+        former = self.latest() if former is None else former
         number = 1 + self.latest()
         with new_folder(self.folder(number), self._name) as draft:
             write(os.fspath(draft.path / _VARIABLES))
             draft.facts = {"needs": needs, "run": self._run}
+        self._discard(lambda n: n not in (number, former))
         return number
 
     def discard_after(self, number: int) -> None:
@@ -88,5 +92,5 @@ class SavedStates:
         self._discard(lambda n: n < number)
 
     def _discard(self, condition: Callable[[int], bool]) -> None:
-        for number in filter(condition, self._numbers()):
+        for number in filter(condition, self.complete()):
             discard_directory(self.folder(number))
