@@ -28,10 +28,12 @@ def test_a_third_the_first_ten_words_the_others_the_three_rarest():
     }
 
 
-def test_neighbours_are_no_words_of_their_own_and_users_words_are():
-    texts = {0: "日本人 です ok"}
-    assert cut_short(texts) == {0: "日 本 人 で す ok"}
+def test_what_has_no_spaces_has_words_of_two_characters_unless_users_split_it():
+    texts = {0: "日本人 です。四つ字熟語 ok 字"}
+    assert cut_short(texts) == {0: "日本 人 です 四つ 字熟 語 ok 字"}
     assert cut_short(texts, pretokenized=True) == texts
+    # Of 日本 人日 本人 日本 ok, the first by name: each is in one query.
+    assert cut_short({0: "字", 1: "日本人日本人日本ok"})[1] == "日本 人日 ok"
 
 
 @pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])

@@ -102,12 +102,7 @@ def cut_short(texts: dict[int, str], pretokenized: bool = False) -> dict[int, st
 def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, tuple[str, ...]]:
     """By row a text as it is, its first ten words, and its three rarest ones: see `LENGTHS`."""
     words = {
-        row: [
-            token
-            for token in tokens_of(text, pretokenized)
-            if has_letters(token) and (pretokenized or not is_pair(token))
-        ]
-        for row, text in texts.items()
+        row: list(filter(has_letters, _words(text, pretokenized))) for row, text in texts.items()
     }
     frequency = collections.Counter(word for of_text in words.values() for word in set(of_text))
     return {
@@ -118,6 +113,23 @@ def short_forms(texts: dict[int, str], pretokenized: bool = False) -> dict[int, 
         )
         for row, of_text in words.items()
     }
+
+
+def _words(text: str, pretokenized: bool) -> list[str]:
+    """The words of a text; of what has no spaces, two characters each, which is what words have."""
+    tokens = tokens_of(text, pretokenized)
+    if pretokenized:
+        return tokens
+    words, place = [], 0
+    are_pairs = [*map(is_pair, tokens), False, False, False]
+    while place < len(tokens):
+        if are_pairs[place + 1]:  # of 日 日本 本 本人 人, the word is 日本, and 人 comes next
+            words.append(tokens[place + 1])
+            place += 4 if are_pairs[place + 3] else 3
+        else:
+            words.append(tokens[place])
+            place += 1
+    return words
 
 
 def _rarest(words: Sequence[str], frequency: collections.Counter[str]) -> list[str]:
