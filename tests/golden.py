@@ -28,13 +28,13 @@ _NGRAMS = [[], [], [0, 1, 2], [2, 2], [], [3, 4, 0], [6], [5], [1, 3], [0], [4],
 _GRADES = [2, 0, 1, 0, 2]
 _LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
 _ORDINAL = [name for name in LOSSES if name not in _LISTWISE]
-# Grades as they are ranked, best first, of lists of many kinds; -1 is padding.
+# Grades as they are ranked, best first, of lists of many kinds; 0 is padding too.
 _RANKED = [
     [2, 1, 0, 0, 1, 0, 2, 0],
-    [0, 0, 0, 0, 0, 2, 1, -1],
-    [1, 0, 1, -1, -1, -1, -1, -1],
+    [0, 0, 0, 0, 0, 2, 1, 0],
+    [1, 0, 1, 0, 0, 0, 0, 0],
     [0, 0, 0, 0, 0, 0, 0, 0],
-    [2, -1, -1, -1, -1, -1, -1, -1],
+    [2, 0, 0, 0, 0, 0, 0, 0],
     [0, 2, 2, 2, 1, 1, 1, 0],
 ]
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 
 
-def list_metric(name: str, labels, scores, topn: int | None):
+def list_metric(name: str, ranked, topn: int | None):
     """Computes a ranking metric of each list, as in `tensorflow_ranking_lists`."""
-    return _compiled_metric(name, topn)(labels, scores)
+    return _compiled_metric(name, topn)(ranked)
 
 
 @functools.cache
@@ -23,18 +23,12 @@ def _compiled_metric(name: str, topn: int | None) -> Callable:
         "average_precision": lambda: keras_rs.metrics.MeanAveragePrecision(**options),
         "reciprocal_rank": lambda: keras_rs.metrics.MeanReciprocalRank(**options),
     }[name]()
-    of_lists = tf.TensorSpec([None, None], tf.float32)
 
-    @tf.function(input_signature=[of_lists, of_lists], autograph=False)
-    def values(labels, scores):
-        real = labels >= 0
-        last = tf.reduce_min(scores, axis=1, keepdims=True) - 1
-        found, _ = metric.compute_metric(
-            y_true=tf.nn.relu(labels),
-            y_pred=tf.where(real, scores, last),
-            mask=real,
-            sample_weight=tf.cast(real, tf.float32),
-        )
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32)], autograph=False)
+    def values(ranked):
+        ones = tf.ones_like(ranked)
+        scores = ones - tf.range(tf.shape(ranked)[1], dtype=tf.float32)
+        found, _ = metric.compute_metric(ranked, scores, tf.cast(ones, tf.bool), ones)
         return found[:, 0]
 
     return values

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def list_metric(name: str, labels, scores, topn: int | None):
-    """A metric of each list, `[lists]`, in a graph too; no two scores may be equal."""
-    # Labels are `[lists, length]` float32, -1 for padding. tensorflow-ranking orders ties
-    # at random.
+def list_metric(name: str, ranked, topn: int | None):
+    """A metric of each list, `[lists]`, in a graph too, of grades in the order of ranks."""
+    # Grades are `[lists, length]` float32, 0 for padding.
+    import tensorflow as tf
     from tensorflow_ranking.python import metrics_impl
 
     metric = {
@@ -14,7 +14,8 @@ def list_metric(name: str, labels, scores, topn: int | None):
         "average_precision": lambda: metrics_impl.MeanAveragePrecisionMetric(None, topn),
         "reciprocal_rank": lambda: metrics_impl.MRRMetric(None, topn),
     }[name]()
-    values, _ = metric.compute(labels, scores, None, mask=labels >= 0)
+    scores = tf.zeros_like(ranked) - tf.range(tf.shape(ranked)[1], dtype=tf.float32)
+    values, _ = metric.compute(ranked, scores)
     return values[:, 0]
 
 

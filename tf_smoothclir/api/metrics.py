@@ -109,7 +109,7 @@ class NDCG(_ListMetric):
 
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The NDCG of each list."""
-        return _of_ranked("ndcg", ranked, self.k)
+        return list_metric("ndcg", ranked, self.k)
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -127,7 +127,7 @@ class MRR(_ListMetric):
 
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The reciprocal rank of each list."""
-        return _of_ranked("reciprocal_rank", ranked, self.k)
+        return list_metric("reciprocal_rank", ranked, self.k)
 
 
 @keras.utils.register_keras_serializable(package="tf_smoothclir")
@@ -148,12 +148,6 @@ class Precision(_ListMetric):
         depth = tf.shape(ranked)[1] if self.k is None else self.k
         counts = (ranked > 0) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
         return tf.reduce_sum(tf.cast(counts, tf.float32), axis=1) / tf.cast(depth, tf.float32)
-
-
-def _of_ranked(name: str, ranked: tf.Tensor, k: int | None) -> tf.Tensor:
-    """A metric of `_compat.lists` of grades that are in order, `[lists]`."""
-    order = tf.zeros_like(ranked) - tf.range(tf.shape(ranked)[1], dtype=tf.float32)
-    return list_metric(name, ranked, order, k)
 
 
 def _ranked(grades: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:

@@ -60,8 +60,7 @@ def ranked_metric(name: str, ranked: np.ndarray, topn: int | None = None) -> np.
     """`[lists]` float32: "ndcg", "average_precision" or "reciprocal_rank" of `ranked_grades`."""
     if not ranked.size:  # keras-rs fails on it
         return np.zeros(len(ranked), np.float32)
-    order = np.tile(-np.arange(ranked.shape[1], dtype=np.float32), (len(ranked), 1))
-    return np.asarray(list_metric(name, ranked.astype(np.float32), order, topn))
+    return np.asarray(list_metric(name, ranked.astype(np.float32), topn))
 
 
 def per_query_metrics(ranked: np.ndarray, num_grades: int) -> dict[str, np.ndarray]:

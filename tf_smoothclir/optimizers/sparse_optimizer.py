@@ -12,6 +12,11 @@ from tf_smoothclir._compat.keras_api import RowOptimizer, tf_variable
 from tf_smoothclir.optimizers.gradients import each_row_once
 
 
+def _one() -> float:
+    """Leaves the loss as it is."""
+    return 1.0
+
+
 @dataclasses.dataclass(frozen=True)
 class GradientPolicy:
     """Requirements of an optimizer on its gradients; by default, none."""
@@ -23,7 +28,7 @@ class GradientPolicy:
     unique_rows: bool = False  # A sparse gradient must not name a row twice
     # Returns the factor by which the loss must be multiplied before it is differentiated, a
     # scalar.
-    loss_scale: Callable[[], tf.Tensor | float] = lambda: 1.0
+    loss_scale: Callable[[], tf.Tensor | float] = _one
 
 
 def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
