@@ -252,8 +252,8 @@ def test_scores_that_grow_with_the_query_are_graded_by_its_words(power):
         assert (called == (merit > 0))[words == length].mean() > 0.95
     evaluation = Evaluation({}, {}, {}, lists, hits).graded(found)
     assert evaluation.hit_confusion.sum(axis=0).tolist() == [(~called).sum(), called.sum()]
-    alike = calibrated(evaluation, Hits(scores, grades, words=7))
-    assert alike.power == 0
+    for alike in (Hits(scores, grades, words=7), Hits(0 * scores, grades, words=words)):
+        assert calibrated(evaluation, alike).power == 0
 
 
 def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():

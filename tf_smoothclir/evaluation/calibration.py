@@ -44,9 +44,9 @@ def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray |
     counted = scores > 0
     words = np.broadcast_to(np.maximum(words, 1), scores.shape)
     features = np.log(np.stack([scores[counted], words[counted]], axis=1, dtype=np.float64))
-    signs, deviations = np.where(is_right[counted], 1.0, -1.0), features.std(axis=0)
     if not counted.any() or not np.ptp(features, axis=0).all():
         return 0.0
+    signs, deviations = np.where(is_right[counted], 1.0, -1.0), features.std(axis=0)
     standard = np.column_stack([(features - features.mean(axis=0)) / deviations, signs**2])
 
     def loss(weights: np.ndarray) -> float:
