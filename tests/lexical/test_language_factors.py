@@ -51,7 +51,7 @@ def test_a_language_with_few_relevant_documents_keeps_its_scores():
 def test_scores_of_documents_and_of_their_passages_are_multiplied():
     ids, spelling = np.tile([1, 2, 3], 4).astype(np.int32), sp.csr_array(np.eye(4, 3, dtype="f4"))
     words = Words(ids, np.array([0, 6, 9, 12]), 4, languages=np.array(["he", "ja", "x"]))
-    model = dataclasses.replace(MODEL, passage_words=3)
+    model = dataclasses.replace(MODEL, passage_words=3, length_power=-0.5, mean_length=2.0)
     plain = model.impacts(model.passages(words), spelling).toarray()
     model = dataclasses.replace(model, language_factors={"he": 0.5, "ja": 2.0})
     found = model.impacts(model.passages(words), spelling).toarray()
@@ -73,22 +73,23 @@ def test_factors_are_chosen_on_validation_and_left_out_where_they_rank_worse(
 ):
     codes, languages = two_languages.document_languages
     assert codes == ("fr", "it")
-    compared = []
+    compared, lengths = [], 1.0 + languages  # the score of "it" is divided by 2
+    model = dataclasses.replace(MODEL, length_power=-1.0, mean_length=1.0)
 
     def rows(query_rows):
         assert np.isin(query_rows, two_languages.queries_in("validation")).all()
         scores = np.random.default_rng(query_rows).uniform(9, 10, (len(query_rows), len(languages)))
-        return (scores * np.where(languages, 1.0, 1.05)).astype(np.float32)
+        return (scores * np.where(languages, 2.0, 1.05)).astype(np.float32)
 
     monkeypatch.setattr(module, "is_better", lambda *measured: compared.append(measured) or worse)
     texts = SimpleNamespace(retrieval_set=two_languages)
-    found = balanced(MODEL, texts, rows, Validation(two_languages))
+    found = balanced(model, texts, rows, lengths, Validation(two_languages))
     assert len(compared) == 1
     if worse:
-        assert found is MODEL
+        assert found is model
     else:
         assert found.language_factors["fr"] < 0.99 < 1.01 < found.language_factors["it"]
     alone = dataclasses.replace(
         two_languages, document_languages=two_languages.document_languages._replace(codes=("fr",))
     )
-    assert balanced(MODEL, SimpleNamespace(retrieval_set=alone), rows, None) is MODEL
+    assert balanced(model, SimpleNamespace(retrieval_set=alone), rows, lengths, None) is model

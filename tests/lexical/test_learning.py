@@ -24,6 +24,7 @@ from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
 from tf_smoothclir.lexical.learning import (
     DICTIONARY_SHARES,
     FEEDBACK_WEIGHTS,
+    LENGTH_POWERS,
     LexicalTexts,
     _Learner,
     feedback_variants,
@@ -83,7 +84,7 @@ def test_words_are_translated_and_unseen_queries_are_ranked_the_same_again(texts
 def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(texts, model):
     again = learn_lexical_model(texts, seed=13, initial=model)
     assert again.describe() == model.describe()
-    for name in ("fields", "feedback", "on_documents", "lower_grades"):
+    for name in ("fields", "feedback", "length_power", "mean_length", "lower_grades"):
         assert getattr(again, name) == getattr(model, name)
     for name in ("background", "weights"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
@@ -252,12 +253,19 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
-@pytest.mark.parametrize("best", range(len(FEEDBACK_WEIGHTS)))
-def test_the_best_feedback_is_taken(texts, model, monkeypatch, best):
-    qualities = [0.5 + 0.1 * (place == best) for place in range(len(FEEDBACK_WEIGHTS))]
+@pytest.mark.parametrize("best_feedback", range(len(FEEDBACK_WEIGHTS)))
+@pytest.mark.parametrize("power", [0.0, -0.075, -0.15])
+def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
+    """Long documents score lower as far as that is better."""
+    best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
+    measured = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
+    monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
+    qualities = [0.5 + 0.1 * (place == best_feedback) for place in range(len(FEEDBACK_WEIGHTS))]
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
     found = _Learner(texts, 13, None).with_best_factors_and_feedback(model)
-    assert (found.feedback, found.on_documents) == (FEEDBACK_WEIGHTS[best], True)
+    assert (found.length_power, found.on_documents) == (power, True)
+    assert found.feedback == FEEDBACK_WEIGHTS[best_feedback]
+    assert found.mean_length == np.diff(texts.documents.offsets).mean()
 
 
 def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):

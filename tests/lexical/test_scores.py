@@ -174,7 +174,8 @@ MODEL = LexicalModel(
     seconds=1.5,
     dictionary=0.3,
     lower_grades=0.03,
-    on_documents=True,
+    length_power=-0.5,
+    mean_length=2.0,
 )
 
 
@@ -228,6 +229,8 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
         alike = spelling + LOOKALIKES
         own = impacts(documents.matrix(field), MODEL.table, alike, BACKGROUND)
         expected = expected + own.toarray() * weights
+    # Four, one and no words, where the mean is two; an empty text counts as one of one word.
+    expected *= np.array([[0.5], [2], [2]]) ** 0.5
     assert found == pytest.approx(expected)
     assert found[0, 1] > 0
     assert not found[1:].any()  # word 3 stands for nothing

@@ -196,7 +196,7 @@ def test_whatever_determines_the_scores_is_in_the_pair_id_and_seconds_are_not(
     tokens = (vocabulary / "query.txt").read_text().split("\n")[:-1]
     write_vocabulary(vocabulary / "query.txt", [*tokens[:-1], "another"])
     of_model = {"table": parts.model.table * 0.5, "weights": parts.model.weights + 1}
-    of_model |= {"feedback": 3.5, "passage_words": 77}
+    of_model |= {"feedback": 3.5, "length_power": -0.123, "mean_length": 7.0}
     changes = [{"model": dataclasses.replace(parts.model, **{k: v})} for k, v in of_model.items()]
     changes += [{"vocabulary_dir": vocabulary}, {"text": TextSettings(max_query_tokens=7)}]
     changes += [{"fusion": dataclasses.replace(parts.fusion, share=0.123)}, {"fusion": None}]

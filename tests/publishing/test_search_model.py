@@ -43,7 +43,8 @@ KINDS = {
     "dense": None,
     "lexical": {},
     "lexical with feedback": {"feedback": 30.0},
-    "lexical in passages": {"passage_words": 13, "feedback": 30.0},
+    "lexical by length": {"length_power": -0.3},
+    "lexical in passages": {"passage_words": 13, "length_power": -0.3, "feedback": 30.0},
     "hybrid": {"fusion": FUSION},
     # The fusion decides; feedback of the lexical model alone does not count.
     "hybrid with feedback": {"fusion": dataclasses.replace(FUSION, feedback=20.0), "feedback": 5.0},
@@ -108,9 +109,9 @@ def parts(model, vocabulary_dir, towers):
     """`parts(kind)` is a lexical model of `KINDS`."""
 
     def make(kind):
-        values = {"feedback": 0.0, "fusion": None, **KINDS[kind]}
+        values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
         fusion = values.pop("fusion")
-        own = dataclasses.replace(model, **values)
+        own = dataclasses.replace(model, mean_length=20.0, **values)
         return LexicalParts(own, vocabulary_dir, TEXT, fusion)
 
     return lambda kind: None if kind == "dense" else make(kind)

@@ -34,7 +34,8 @@ class InitialModel:
 
     def with_its_choices(self, model: LexicalModel) -> LexicalModel:
         """A model of its profile with its weights of words, and what else it chose."""
-        names = ("dictionary", "feedback", "language_factors", "on_documents")
+        names = ("dictionary", "feedback", "on_documents")
+        names += ("length_power", "mean_length", "language_factors")
         chosen = {name: getattr(self.model, name) for name in names}
         return dataclasses.replace(model, weights=self._of_words(self.model.weights), **chosen)
 

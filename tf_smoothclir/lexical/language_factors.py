@@ -26,19 +26,22 @@ def balanced(
     model: LexicalModel,
     texts: LexicalTexts,
     rows: ScoreRows,
+    lengths: np.ndarray,
     validation: Validation,
 ) -> LexicalModel:
     """A model with factors of languages, unless it ranks better without, beyond chance.
 
     Args:
-        rows: Scores before they are multiplied by factors.
+        rows: Scores before they are multiplied by factors, of lengths either.
+        lengths: `[documents]`, which these come from.
     """
     judged, languages = texts.retrieval_set, texts.retrieval_set.document_languages
     codes, of_documents = languages
     if len(codes) < 2:
         return model
+    of_lengths = model.factors(lengths, None)
     firsts = [
-        first_of_each(rows(chunk), of_documents, len(codes))
+        first_of_each(rows(chunk) * of_lengths, of_documents, len(codes))
         for _, chunk in query_chunks(validation.query_rows, len(of_documents))
     ]
     relevant = np.isin(judged.query_rows, validation.query_rows) & (judged.grades > 0)
@@ -46,7 +49,7 @@ def balanced(
     factors = np.round(language_factors(np.concatenate(firsts), relevant), 4)
 
     def variants(query_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        scores = rows(query_rows)
+        scores = rows(query_rows) * of_lengths
         return scores, scores * factors[of_documents].astype(np.float32)
 
     if is_better(*validation.per_query(variants)):

@@ -32,6 +32,7 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+LENGTH_POWERS = (0.0, -0.025, -0.05, -0.075, -0.1, -0.125, -0.15)
 FEEDBACK_WEIGHTS = (0.0, 12.5, 25.0, 50.0, 100.0, 200.0, 400.0)
 # About one standard error of the difference of two rankings over the validation sample.
 _CLEARLY = 0.005
@@ -306,11 +307,27 @@ class _Learner:
         return learn_word_weights(asked, of_fields, **former).astype(np.float32)
 
     def with_best_factors_and_feedback(self, model: LexicalModel) -> LexicalModel:
-        """A model of balanced languages, with the weight of feedback that ranks best."""
+        """A model by which long documents score lower, as far as that is better, with feedback.
+
+        Languages are balanced; the weight of feedback is the one that ranks best.
+        """
+        lengths = self._documents.lengths
+        model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
+        models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
+        of_lengths = [one.factors(lengths, None) for one in models]
         fields = self._field_impacts(model.fields, model.table, self._validation.query_rows)
         rows = self._documents.rows(weighted_sum(fields, model.weights))
-        model = balanced(model, self._texts, rows, self._validation)
-        factors = model.factors(self._texts.documents.languages)
+
+        def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
+            scores = rows(query_rows)
+            return (scores * factors for factors in of_lengths)
+
+        measured = self._validation.per_query(variants)
+        chosen = 0
+        while chosen + 1 < len(models) and is_better(measured[chosen + 1], measured[chosen]):
+            chosen += 1
+        model = balanced(models[chosen], self._texts, rows, lengths, self._validation)
+        factors = model.factors(lengths, self._texts.documents.languages)
         feedback = self._texts.feedback()
         qualities = self._validation.of_variants(
             lambda query_rows: feedback_variants(feedback, rows(query_rows) * factors)

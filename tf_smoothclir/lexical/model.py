@@ -42,6 +42,11 @@ class _Choices:
     # counts 1.
     lower_grades: float = 0.0
     on_documents: bool = False  # whether the choices were made on documents, not on sentences
+    # Scores are multiplied by (words of the document / mean length) to the power of it; 0 for
+    # scores as they are.
+    length_power: float = 0.0
+    # Mean number of words of a document, or passage, of the collection it was learned on.
+    mean_length: float = 1.0
     # Scores of documents in a language are multiplied by its factor; 1 for others.
     language_factors: dict[str, float] = dataclasses.field(default_factory=dict)
     # Documents of more words are searched as passages of so many; 0 for whole documents.
@@ -73,19 +78,23 @@ class LexicalModel(_Choices):
             for field in self.fields
         ]
         scores = weighted_sum(by_field, self.weights)
-        if self.language_factors and passages.languages is not None:
-            scores.data *= self.factors(passages.languages)[entry_rows(scores)]
+        factors = self.factors(np.diff(passages.offsets), passages.languages)
+        scores.data *= factors[entry_rows(scores)]
         return scores
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
         """M(w | t), `[document words, query words]` float32."""
         return spelling_mixed_in(self.table, spelling + self.lookalikes)
 
-    def factors(self, languages: np.ndarray) -> np.ndarray:
-        """Factors of scores of texts in some languages, `[texts]` float32."""
+    def factors(self, lengths: np.ndarray, languages: np.ndarray | None) -> np.ndarray:
+        """Factors of scores of documents of so many words, in some languages, float32."""
+        relative = np.maximum(lengths, 1) / self.mean_length
+        factors = np.power(relative, self.length_power).astype(np.float32)
+        if not self.language_factors or languages is None:
+            return factors
         codes, places = np.unique(languages, return_inverse=True)
         of_codes = [self.language_factors.get(str(code), 1.0) for code in codes]
-        return np.array(of_codes, np.float32)[places]
+        return factors * np.array(of_codes, np.float32)[places]
 
     def save(self, directory: str | os.PathLike) -> None:
         """Writes the model into a new directory, whole or not at all."""
@@ -121,6 +130,7 @@ class LexicalModel(_Choices):
             "fields": [dataclasses.asdict(field) for field in self.fields],
             "dictionary": self.dictionary,
             "lower_grades": self.lower_grades,
+            "length_power": self.length_power,
             "language_factors": self.language_factors,
             "passage_words": self.passage_words,
             "feedback": self.feedback,
@@ -131,11 +141,13 @@ class LexicalModel(_Choices):
         """Facts for the run report."""
         lower = f"; pairs of lower grades count {self.lower_grades:g}" if self.lower_grades else ""
         dictionary = f", {self.dictionary:.0%} of the dictionary" if self.dictionary else ""
+        length = f"; scores by length^{self.length_power:g}" if self.length_power else ""
         if self.language_factors:
             factors = (f"{code} {value:.3g}" for code, value in self.language_factors.items())
-            lower += f"; scores by language times {', '.join(factors)}"
-        passages = f"; passages of {self.passage_words} words" if self.passage_words else ""
-        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{passages}"
+            length += f"; scores by language times {', '.join(factors)}"
+        if self.passage_words:
+            length += f"; passages of {self.passage_words} words"
+        chosen = f"{self.fields[0]}; feedback {self.feedback:g}{dictionary}{lower}{length}"
         return {
             "translation table": f"{self.table.nnz:,} entries, in {self.seconds:.0f} s",
             "chosen on validation": chosen,

@@ -47,6 +47,12 @@ class ScoredDocuments:
         documents = len(self._texts.documents.offsets) - 1
         return len(self.passages.offsets) - 1 > _SEVERAL * documents
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """`[documents]` int, the words of a document, or of each of its passages."""
+        lengths, firsts = np.diff(self.passages.offsets), self.passages.firsts
+        return lengths if firsts is None else lengths[firsts[:-1]]
+
     def share(self, profile: PositionProfile) -> sp.csr_array:
         """Shares p(t | d) of words by a profile, `[passages, document words]` float32."""
         if profile not in self._shares:
