@@ -57,9 +57,9 @@ _UNSPACED = (
     r"\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}"
     r"\x{1200}-\x{135A}\x{1380}-\x{138F}\x{2D80}-\x{2DDE}\x{AB01}-\x{AB2E}"  # Ethiopic
 )
-# A cluster of an unspaced script, or a character that is not part of a word. Without a group, RE2
-# uses its fast automaton. Invisible characters may stand between marks, and must not separate what
-# they stand in.
+# A cluster of an unspaced script, or a character that is not part of a word. Nothing is captured,
+# so RE2 uses its fast automaton. Invisible characters may stand between marks, and must not
+# separate what they stand in.
 _SINGLE = composition.cluster(f"[{_UNSPACED}]", r"\p{M}", f"[{_INVISIBLE}]*")
 _SINGLE += rf"|[^\p{{L}}\p{{M}}\p{{N}}{_INVISIBLE}_ ]"
 # What each cluster becomes: c is `\1c c c\2`, so neighbours are `\1c c c\2  \1d d d\2`. Without
