@@ -19,6 +19,7 @@ from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
 _FIRST = 10  # ranks
 _STEPS, _STEP, _LONGER, _SHORTER = 40, 0.01, 1.5, 0.5  # of the logarithms of factors, as in Rprop
 _MOST = 0.2  # of a logarithm: what is found far too rarely is not ranked first by its language
+_TOLERATED = 0.1  # of the logarithm of a share: towers and feedback shift shares by as much
 _FEWEST = 10  # relevant documents of a language whose share means something
 
 
@@ -47,6 +48,8 @@ def balanced(
     relevant = np.isin(judged.query_rows, validation.query_rows) & (judged.grades > 0)
     relevant = np.bincount(of_documents[judged.document_rows[relevant]], minlength=len(codes))
     factors = np.round(language_factors(np.concatenate(firsts), relevant), 4)
+    if (factors == 1).all():
+        return model
 
     def variants(query_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores = rows(query_rows) * of_lengths
@@ -71,6 +74,8 @@ def first_of_each(scores: np.ndarray, languages: np.ndarray, number: int) -> np.
 def language_factors(firsts: np.ndarray, relevant: np.ndarray) -> np.ndarray:
     """The factors by which the first ten have languages in the shares of what is relevant.
 
+    All are 1 where these shares are about right without.
+
     Args:
         firsts: Of `first_of_each`.
         relevant: `[languages]`, the relevant documents in each; of one with few the factor is 1.
@@ -92,6 +97,8 @@ def language_factors(firsts: np.ndarray, relevant: np.ndarray) -> np.ndarray:
         too_many = np.log(found / found.sum() / wanted)
         if (off := np.abs(too_many).max()) < least:
             least, best = off, logarithms.copy()
+        if not logarithms.any() and off < _TOLERATED:
+            break
         steps = steps * np.where(too_many * before < 0, _SHORTER, _LONGER)
         before = too_many
         logarithms[counted] -= steps * np.sign(too_many)
