@@ -46,13 +46,9 @@ def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray |
     features = np.log(np.stack([scores[counted], words[counted]], axis=1, dtype=np.float64))
     if not counted.any() or not np.ptp(features, axis=0).all():
         return 0.0
-    signs, deviations = np.where(is_right[counted], 1.0, -1.0), features.std(axis=0)
-    standard = np.column_stack([(features - features.mean(axis=0)) / deviations, signs**2])
-
-    def loss(weights: np.ndarray) -> float:
-        return np.logaddexp(0, -signs * (standard @ weights)).sum() + (weights[:2] ** 2).sum() / 2
-
-    of_score, of_words = optimize.minimize(loss, np.zeros(3)).x[:2] / deviations
+    deviations = features.std(axis=0)
+    slopes, _ = _logistic((features - features.mean(axis=0)) / deviations, is_right[counted])
+    of_score, of_words = slopes / deviations
     return float(np.clip(-of_words / of_score, 0, 1)) if of_score > 0 else 0.0
 
 
@@ -68,18 +64,25 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
     """The score at which a first hit is as probably right as wrong."""
     mean, deviation = float(np.mean(scores)), float(np.std(scores)) or 1.0
     standard = (scores.astype(np.float64) - mean) / deviation
-    signs = np.where(is_right, 1.0, -1.0)
-
-    def loss(weights: np.ndarray) -> float:
-        slope, bias = weights
-        return np.logaddexp(0, -signs * (slope * standard + bias)).sum() + slope**2 / 2
-
-    slope, bias = optimize.minimize(loss, np.zeros(2)).x
+    (slope,), bias = _logistic(standard[:, np.newaxis], is_right)
     # Where scores say nothing, all are as probable.
     even = mean - deviation * bias / slope if slope > 0 else -np.copysign(np.inf, bias)
     # No score that was not seen decides: beyond them, a line says nothing.
     lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
     return float(np.float32(np.clip(even, lowest, np.max(scores))))
+
+
+def _logistic(features: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, float]:
+    """Slopes and bias of a logistic regression over `[hits, features]` of deviation 1."""
+    signs = np.where(is_right, 1.0, -1.0)
+
+    def loss(weights: np.ndarray) -> float:
+        slopes, bias = weights[:-1], weights[-1]
+        odds = features @ slopes + bias
+        return np.logaddexp(0, -signs * odds).sum() + (slopes**2).sum() / 2
+
+    found = optimize.minimize(loss, np.zeros(1 + features.shape[1])).x
+    return found[:-1], float(found[-1])
 
 
 def best_cut_points(scores_by_grade: Sequence[np.ndarray]) -> tuple[float, ...]:

@@ -124,8 +124,10 @@ class Hybrid(Family):
 
     def _parts_of_scores(self, models, queries, documents) -> list[np.ndarray]:
         """Shares of words, towers and encoder in scores, `[pairs]` float32 each."""
+        from tf_smoothclir.hybrid.fusion import times_counted
+
         parts = models[self.name]
-        times = _of_vectors(parts.query_reader.batch(queries).matrix())
+        times = times_counted(parts.query_reader.batch(queries).matrix().sum(axis=1))
         return [
             np.float32(weight)
             * (1 if name == "lexical" else times)
@@ -177,21 +179,15 @@ class TableWithEncoder(WithEncoder):
 
 def _rows_of(retrievers: Mapping[str, Any], parts: Any, texts: Any) -> dict[str, ScoreRows]:
     """Part -> scorer of rows of queries: by words without feedback, by vectors as they count."""
+    from tf_smoothclir.hybrid.fusion import times_counted
 
     def by_vectors(scores: ScoreRows) -> ScoreRows:
-        return lambda rows: _of_vectors(texts.queries[rows])[:, np.newaxis] * scores(rows)
+        return lambda rows: times_counted(texts.known_words(rows))[:, np.newaxis] * scores(rows)
 
     return {
         part: retrievers[part].rows if part == "lexical" else by_vectors(retrievers[part].scores)
         for part in parts
     }
-
-
-def _of_vectors(words: Any) -> np.ndarray:
-    """How often scores of vectors count, `[queries]` float32, by `[queries, words]` counts."""
-    from tf_smoothclir.hybrid.fusion import times_counted
-
-    return times_counted(words.sum(axis=1))
 
 
 def _name_of(parts: tuple[str, ...]) -> str:

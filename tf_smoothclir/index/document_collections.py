@@ -12,7 +12,15 @@ from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.data.sources.tables import SUFFIXES, TEXTS, TITLED_TEXTS, Role, Row, kind_of
+from tf_smoothclir.data.sources.tables import (
+    SUFFIXES,
+    TEXTS,
+    TITLED_TEXTS,
+    Role,
+    Row,
+    as_texts,
+    kind_of,
+)
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest
@@ -34,9 +42,7 @@ class FileCollection(UnjudgedDirectory):
 
     def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
         rows, place = super()._rows(path, role)
-        if role is TITLED_TEXTS:
-            rows = ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
-        return rows, place
+        return (as_texts(rows) if role is TITLED_TEXTS else rows), place
 
     def fingerprint(self) -> str:
         paths = self.files["documents"]

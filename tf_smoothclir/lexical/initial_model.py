@@ -23,6 +23,16 @@ from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries
 from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
+# What the choices of a model are, besides its profile and its weights of words.
+_CHOSEN = (
+    "dictionary",
+    "length_power",
+    "mean_length",
+    "language_factors",
+    "feedback",
+    "on_documents",
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class InitialModel:
@@ -34,9 +44,7 @@ class InitialModel:
 
     def with_its_choices(self, model: LexicalModel) -> LexicalModel:
         """A model of its profile with its weights of words, and what else it chose."""
-        names = ("dictionary", "feedback", "on_documents")
-        names += ("length_power", "mean_length", "language_factors")
-        chosen = {name: getattr(self.model, name) for name in names}
+        chosen = {name: getattr(self.model, name) for name in _CHOSEN}
         return dataclasses.replace(model, weights=self._of_words(self.model.weights), **chosen)
 
     @functools.cached_property

@@ -83,25 +83,30 @@ def language_factors(firsts: np.ndarray, relevant: np.ndarray) -> np.ndarray:
     Returns:
         `[languages]` float64, around 1.
     """
-    counted = relevant >= _FEWEST
-    logarithms, least, best = np.zeros(len(relevant)), np.inf, np.zeros(len(relevant))
+    counted, none = relevant >= _FEWEST, np.zeros(len(relevant))
     if np.count_nonzero(counted) < 2:
-        return np.exp(best)
+        return np.exp(none)
     wanted = relevant[counted] / relevant[counted].sum()
-    steps = before = np.full(len(wanted), _STEP)
-    for _ in range(_STEPS):
+
+    def too_many(logarithms: np.ndarray) -> np.ndarray:
+        """The logarithm of the share of each counted language by what it should be."""
         scores = firsts * np.exp(logarithms)[:, np.newaxis]
         last = -np.partition(-scores.reshape(len(scores), -1), _FIRST - 1, axis=1)[:, _FIRST - 1]
         is_first = (scores >= last[:, np.newaxis, np.newaxis]) & (scores > 0)
         found = is_first.sum(axis=(0, 2))[counted] + 1
-        too_many = np.log(found / found.sum() / wanted)
-        if (off := np.abs(too_many).max()) < least:
-            least, best = off, logarithms.copy()
-        if not logarithms.any() and off < _TOLERATED:
-            break
-        steps = steps * np.where(too_many * before < 0, _SHORTER, _LONGER)
-        before = too_many
-        logarithms[counted] -= steps * np.sign(too_many)
+        return np.log(found / found.sum() / wanted)
+
+    if np.abs(too_many(none)).max() < _TOLERATED:
+        return np.exp(none)
+    logarithms, least, best = none.copy(), np.inf, none
+    steps = before = np.full(len(wanted), _STEP)
+    for _ in range(_STEPS):
+        off = too_many(logarithms)
+        if np.abs(off).max() < least:
+            least, best = np.abs(off).max(), logarithms.copy()
+        steps = steps * np.where(off * before < 0, _SHORTER, _LONGER)
+        before = off
+        logarithms[counted] -= steps * np.sign(off)
         logarithms[counted] -= logarithms[counted].mean()
         logarithms = np.clip(logarithms, -_MOST, _MOST)
     return np.exp(best)

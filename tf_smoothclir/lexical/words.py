@@ -73,8 +73,9 @@ class Words:
         if most is not None:
             lengths = np.minimum(lengths, most)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        told = (None if one is None else one[rows] for one in (self.starts, self.languages))
-        starts, languages = told
+        starts, languages = (
+            None if one is None else one[rows] for one in (self.starts, self.languages)
+        )
         ids = self.ids[_ranges(self.offsets[rows], lengths)]
         return Words(ids, offsets, self.size, starts, languages=languages)
 

@@ -169,7 +169,8 @@ class Collection:
         lexical: LexicalParts | None = None,
     ) -> Collection:
         """Encodes the documents of a source, of which there are so many, and reads their words."""
-        ids = [document.id for document in source.documents()]
+        told = [(document.id, document.language) for document in source.documents()]
+        ids = [id_ for id_, _ in told]
         if len({*ids}) < len(ids):
             id_, _ = collections.Counter(ids).most_common(1)[0]
             reason = f"several documents have the id {id_!r}"
@@ -187,7 +188,7 @@ class Collection:
         if lexical is not None:
             reader, titles = lexical.document_reader, lexical.text.reads_titles
             words = reader.words(texts("Read the words of the collection", titles=titles))
-            languages = np.array([document.language for document in source.documents()], str)
+            languages = np.array([language for _, language in told], str)
             words = dataclasses.replace(words, languages=languages)
             if titles:
                 of_titles = reader.words(document.title for document in source.documents())

@@ -18,6 +18,7 @@ from tf_smoothclir.data.sources.line_files import any_lines, without_blank
 from tf_smoothclir.data.sources.tables import (
     TEXTS,
     TITLED_TEXTS,
+    as_texts,
     is_header,
     kind_of,
     read_table,
@@ -77,7 +78,7 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
         is_titled = path.suffix == ".queries"  # as in WikiCLIR; nobody asks titles
         rows = rows_of_lines(kind, path, TITLED_TEXTS if is_titled else TEXTS, lines)
         if is_titled:
-            rows = ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
+            rows = as_texts(rows)
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 

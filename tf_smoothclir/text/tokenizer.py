@@ -25,7 +25,8 @@ Tokens, in any script:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -72,6 +73,8 @@ _PAIRED += [("\x01[^ ]+ ", ""), (" [^ ]+\x02", "")]
 _SPACES = ("\\x00", "\u200b", "\n")
 _FIRST = [(space, " ") for space in _SPACES]
 _FIRST += [(f"[{group}]", letter) for group, letter in composition.FOLDED]
+_ARABIC = [(f"[{group}]", letter) for group, letter in composition.ARABIC]
+_ARABIC_LETTERS = f"[{''.join(group for group, _ in composition.ARABIC)}]"
 
 # No word has that many bytes on average. What follows would take 60 times its memory, for nothing.
 _BYTES_PER_TOKEN, _FEWEST_BYTES = 64, 1 << 20
@@ -84,16 +87,14 @@ def normalize(texts: tf.Tensor) -> tf.Tensor:
     # Every pass reads all texts; those that look for one character take a tenth of the others.
     # `lower` drops everything after a NUL byte, reads sigmas by what stands around them, and each
     # `i` as the locale of the process has it.
-    for characters, text in _FIRST:
-        texts = tf.strings.regex_replace(texts, characters, text)
-    texts = compose(texts)
-    texts = _of_some(texts, f"[{''.join(group for group, _ in composition.ARABIC)}]", _of_arabic)
+    texts = compose(_replaced(texts, _FIRST))
+    texts = _of_some(texts, _ARABIC_LETTERS, functools.partial(_replaced, replacements=_ARABIC))
     # Replaces bytes that are not UTF-8, too; no match before begins inside an invalid sequence.
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _SINGLE, r" \0 ")
     # The other spaces have plain ones around them by now.
     texts = tf.strings.regex_replace(texts, f"[{_SPACE}{_INVISIBLE}]+", "")
-    return _of_some(texts, f"[{_UNSPACED}]", _in_pairs)
+    return _of_some(texts, f"[{_UNSPACED}]", functools.partial(_replaced, replacements=_PAIRED))
 
 
 def _of_some(
@@ -108,16 +109,9 @@ def _of_some(
     )
 
 
-def _of_arabic(texts: tf.Tensor) -> tf.Tensor:
-    """Texts with one form of each Arabic letter."""
-    for group, letter in composition.ARABIC:
-        texts = tf.strings.regex_replace(texts, f"[{group}]", letter)
-    return texts
-
-
-def _in_pairs(texts: tf.Tensor) -> tf.Tensor:
-    """Texts with a token more between neighbours of unspaced scripts."""
-    for characters, text in _PAIRED:
+def _replaced(texts: tf.Tensor, replacements: Sequence[tuple[str, str]]) -> tf.Tensor:
+    """Texts after some replacements, one after the other."""
+    for characters, text in replacements:
         texts = tf.strings.regex_replace(texts, characters, text)
     return texts
 

@@ -119,6 +119,11 @@ def rows_of_lines(
     return read(path, role, columns or {}, without_blank(path, lines))
 
 
+def as_texts(rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows of `TITLED_TEXTS` as those of `TEXTS`."""
+    return ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
+
+
 def chosen_columns(
     names: Iterable[str],
     role: Role,
