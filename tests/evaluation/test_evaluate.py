@@ -23,7 +23,7 @@ from tf_smoothclir.evaluation import plots
 from tf_smoothclir.evaluation.calibration import (
     best_cut_points,
     calibrated,
-    probable_cut_points,
+    reliable_cut_points,
 )
 from tf_smoothclir.evaluation.evaluate import (
     NEGATIVES_SEED,
@@ -260,16 +260,24 @@ def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():
     scores = np.random.default_rng(1).normal(size=200_000).astype(np.float32)
     # The probabilities of grade 1 or more, and of grade 2, are logistic functions of the score.
     draws = np.random.default_rng(2).random(len(scores))
-    grades = sum((draws < 1 / (1 + np.exp(-2 * scores + bias))).astype(int) for bias in (1, 3))
-    expected = [bias / 2 for bias in (1, 3)]  # where 2 score - bias is 0
-    assert probable_cut_points(scores, grades, 3) == pytest.approx(expected, abs=0.03)
+    grades = sum((draws < 1 / (1 + np.exp(-8 * scores + bias))).astype(int) for bias in (4, 12))
+    expected = [bias / 8 for bias in (4, 12)]  # where 8 score - bias is 0
+    assert reliable_cut_points(scores, grades, 3) == pytest.approx(expected, abs=0.03)
     # Of few hits, by the regression of another library, whose penalty is the same.
     few, grades = 20 + 5 * scores[:200], grades[:200]
     standard = ((few - few.mean()) / few.std())[:, np.newaxis]
-    for grade, found in enumerate(probable_cut_points(few, grades, 3), 1):
+    for grade, found in enumerate(reliable_cut_points(few, grades, 3), 1):
         model = linear_model.LogisticRegression(C=1.0, tol=1e-8).fit(standard, grades >= grade)
         even = few.mean() - few.std() * model.intercept_ / model.coef_[0]
         assert found == pytest.approx(even.item(), abs=1e-3)
+
+
+def test_a_grade_that_is_probable_everywhere_is_predicted_where_four_of_five_hits_have_it():
+    right_of_ten = {5: 10, 4: 7, 3: 6, 2: 6}  # from 4 on 17 of 20, from 3 on 23 of 30
+    scores = np.repeat(np.float32([*right_of_ten]), 10)
+    grades = np.concatenate([np.arange(10) < right for right in right_of_ten.values()]).astype(int)
+    assert reliable_cut_points(scores, grades, 2) == (3.5,)
+    assert reliable_cut_points(scores[10:], grades[10:], 2)[0] < 2  # 7 of 10: of none four of five
 
 
 @pytest.mark.parametrize(
@@ -285,7 +293,7 @@ def test_a_grade_is_predicted_from_the_score_on_at_which_it_is_probable():
 )
 def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
     scores = np.float32(scores)
-    (point,) = probable_cut_points(scores, np.array(grades), 2)
+    (point,) = reliable_cut_points(scores, np.array(grades), 2)
     assert (scores > point).tolist() == right
     assert math.isfinite(point)
 

@@ -5,15 +5,17 @@ lists, and of hits by their share of the first score, the cut points are those o
 macro-averaged accuracy: the mean, over the grades, of the share of the documents of a grade that
 are predicted right. Each grade counts alike, so the number of sampled documents does not matter.
 
-By the score of a hit, a grade is predicted where at least that grade is more probable than not: a
-logistic regression over the first hits of shortened queries gives its probability. Scores that are
-sums over words grow with the query, so they are divided by a power of the number of its words.
+By the score of a hit, a grade is predicted where at least that grade is more probable than not, by
+a logistic regression over the first hits of shortened queries, and where four of five of these that
+score as high have it. Scores that are sums over words grow with the query, so they are divided by a
+power of the number of its words.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +23,8 @@ from scipy import optimize
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
 from tf_smoothclir.protocols.text_search import CutPoints
+
+PRECISION = 0.8  # of predicted grades
 
 
 def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoints:
@@ -31,7 +35,7 @@ def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoint
     scores, grades = of_short.scores[:, 0], of_short.grades[:, 0]
     found = CutPoints((), (), lists, power_of_words(scores, grades > 0, of_short.words))
     scores = scores * found.of_words(of_short.words)
-    points = probable_cut_points(scores, grades, len(validation.scores_by_grade))
+    points = reliable_cut_points(scores, grades, len(validation.scores_by_grade))
     shares = best_cut_points(validation.shares_by_grade())
     return dataclasses.replace(found, scores=points, shares=shares)
 
@@ -52,11 +56,12 @@ def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray |
     return float(np.clip(-of_words / of_score, 0, 1)) if of_score > 0 else 0.0
 
 
-def probable_cut_points(
+def reliable_cut_points(
     scores: np.ndarray, grades: np.ndarray, num_grades: int
 ) -> tuple[float, ...]:
-    """From grade 1 on, the score of `[hits]` first hits from which on the grade is probable."""
-    points = [_probable(scores, grades >= grade) for grade in range(1, num_grades)]
+    """From grade 1 on, the score of `[hits]` first hits from which on the grade is reliable."""
+    are_right = [grades >= grade for grade in range(1, num_grades)]
+    points = [max(_probable(scores, right), _precise(scores, right)) for right in are_right]
     return tuple(np.maximum.accumulate(points).tolist())
 
 
@@ -70,6 +75,16 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
     # No score that was not seen decides: beyond them, a line says nothing.
     lowest = np.nextafter(np.min(scores), np.float32(-np.inf))
     return float(np.float32(np.clip(even, lowest, np.max(scores))))
+
+
+def _precise(scores: np.ndarray, is_right: np.ndarray) -> float:
+    """The lowest score above which `PRECISION` of first hits are right; -inf where there is none."""
+    values, place = np.unique(scores.astype(np.float32), return_inverse=True)
+    number, right = (
+        np.bincount(place, of_each)[::-1].cumsum()[::-1] for of_each in (None, is_right)
+    )
+    reached = np.flatnonzero(right >= PRECISION * number)
+    return _between(values, int(reached[0])) if len(reached) else -math.inf
 
 
 def _logistic(features: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, float]:

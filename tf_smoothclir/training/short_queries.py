@@ -24,17 +24,21 @@ from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.training.run_models import ModelsOverSet
 
-MOST = 600  # queries
+MOST, MEASURED = 1800, 600  # queries: whose words say what is rare, and ranked for each length
 FIRST_WORDS, RAREST_WORDS = 10, 3
 LENGTHS = ("whole", "first ten words", "three rarest words")
 
 
-def texts_to_cut(retrieval_set: RetrievalSet, split: str, most: int = MOST) -> dict[int, str]:
+def texts_to_cut(retrieval_set: RetrievalSet, split: str) -> dict[int, str]:
     """The texts of some queries of a split, by row, ascending."""
-    rows = retrieval_set.queries_in(split)  # perhaps one language after the other
-    chosen = set(rows[np.linspace(0, len(rows) - 1, min(most, len(rows)), dtype=int)].tolist())
+    chosen = set(_evenly(retrieval_set.queries_in(split), MOST).tolist())
     queries = enumerate(retrieval_set.source.queries())
     return {row: query.text for row, query in queries if row in chosen}
+
+
+def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
+    """Some of the rows, of all places: perhaps one language comes after the other."""
+    return rows[np.linspace(0, len(rows) - 1, min(most, len(rows)), dtype=int)]
 
 
 def hits_of_texts(over: ModelsOverSet, texts: dict[int, str], only: str = "") -> dict[str, Hits]:
@@ -59,18 +63,17 @@ def grades_by_length(
     over: ModelsOverSet, name: str, cut_points: CutPoints, split: str = "test"
 ) -> dict[str, dict[str, float]]:
     """How far to trust predicted grades of first hits: length of the queries -> figures."""
-    # In turn, queries are left as they are, cut to their first ten words, and to their
-    # rarest three. The figures are the number of queries, the share whose first hit is
-    # relevant, the share of these that are predicted relevant (recall), and how many
-    # predicted ones are (precision).
-    texts, by_length = texts_to_cut(over.retrieval_set, split, len(LENGTHS) * MOST), {}
-    forms = short_forms(texts, over.settings.text.pretokenized).items()
-    in_turn = {row: of_row[n % len(LENGTHS)] for n, (row, of_row) in enumerate(forms)}
-    hits = hits_of_texts(over, in_turn, name)[name]
-    is_right = hits.grades[:, 0] > 0
-    is_called = cut_points.of_hits(hits.scores, hits.words)[:, 0] > 0
-    for place, label in enumerate(LENGTHS[: len(texts)]):
-        right, called = is_right[place :: len(LENGTHS)], is_called[place :: len(LENGTHS)]
+    # The same queries are left as they are, cut to their first ten words, and to their rarest
+    # three. The figures are the number of queries, the share whose first hit is relevant, the
+    # share of these that are predicted relevant (recall), and how many predicted ones are
+    # (precision).
+    texts, by_length = texts_to_cut(over.retrieval_set, split), {}
+    forms = short_forms(texts, over.settings.text.pretokenized)
+    rows = _evenly(np.array(sorted(forms)), MEASURED).tolist()
+    for place, label in enumerate(LENGTHS):
+        hits = hits_of_texts(over, {row: forms[row][place] for row in rows}, name)[name]
+        right = hits.grades[:, 0] > 0
+        called = cut_points.of_hits(hits.scores, hits.words)[:, 0] > 0
         by_length[label] = {
             "queries": len(right),
             "right": float(right.mean()),
