@@ -78,7 +78,7 @@ def _probable(scores: np.ndarray, is_right: np.ndarray) -> float:
 
 
 def _precise(scores: np.ndarray, is_right: np.ndarray) -> float:
-    """The lowest score above which `PRECISION` of first hits are right; -inf where there is none."""
+    """The lowest score above which `PRECISION` of first hits are right; -inf if there is none."""
     values, place = np.unique(scores.astype(np.float32), return_inverse=True)
     number, right = (
         np.bincount(place, of_each)[::-1].cumsum()[::-1] for of_each in (None, is_right)
