@@ -51,7 +51,7 @@ def setting_fields() -> dict[str, dataclasses.Field]:
     }
 
 
-def run_settings(preset: str, given: Mapping[str, Any], **beside: Any) -> RunSettings:
+def run_settings(preset: str, given: Mapping[str, Any], **others: Any) -> RunSettings:
     """The settings that keywords give; what they leave out is as in the preset."""
     fields = setting_fields()
     for name in given:
@@ -60,7 +60,7 @@ def run_settings(preset: str, given: Mapping[str, Any], **beside: Any) -> RunSet
     values = {name: _typed(name, fields[name], value) for name, value in given.items()}
     if preset and preset not in PRESETS:
         _unknown(f"preset={preset!r}", "there is no such preset", PRESETS, near=preset)
-    return preset_settings(preset, values, begin_with=settings_to_begin_with, **beside)
+    return preset_settings(preset, values, begin_with=settings_to_begin_with, **others)
 
 
 def _unknown(place: str, reason: str, known: Collection[str], near: str = "") -> None:
@@ -97,7 +97,7 @@ def settings_with_data(
     output_dir: Path,
     overwrite: bool = False,
     check: Callable[[RunSettings], object] = bool,
-    **beside: Any,
+    **others: Any,
 ) -> tuple[RunSettings, MemorySource | None]:
     """The settings of a training or search, and its set if that is in memory."""
     # `keywords` are all that `train` takes. `check` may refuse the settings before data are read.
@@ -115,7 +115,7 @@ def settings_with_data(
         of_set["parallel"] = ",".join(os.path.abspath(local_path(path)) for path in paths)
         if parts["documents"] is None:  # else they are a set together
             del parts["parallel"]
-    chosen = run_settings(preset, given, **beside)
+    chosen = run_settings(preset, given, **others)
     check(chosen)
     of_call = dataclasses.replace(chosen.data, **of_set)
     if given.get("columns"):
@@ -132,8 +132,8 @@ def settings_with_data(
     if source is None and data is not None and os.path.exists(of_call.data_dir):
         source = source_of(of_call)
     if source is not None and needs_table_alone(source, preset, given):
-        chosen = run_settings("lexical", given, **beside)
-    chosen = changed(chosen, of_set, **beside)
+        chosen = run_settings("lexical", given, **others)
+    chosen = changed(chosen, of_set, **others)
     if not {"thresholds", "init_from"} & given.keys() and chosen.training.distribution == "none":
         chosen = with_grades_of_set(chosen, output_dir, overwrite=overwrite, in_memory=in_memory)
     return chosen, in_memory

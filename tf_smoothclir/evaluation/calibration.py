@@ -33,11 +33,11 @@ def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoint
     if of_short is None or not len(of_short.scores):
         return CutPoints(lists, (), lists)
     scores, grades = of_short.scores[:, 0], of_short.grades[:, 0]
-    found = CutPoints((), (), lists, power_of_words(scores, grades > 0, of_short.words))
-    scores = scores * found.of_words(of_short.words)
+    cut_points = CutPoints((), (), lists, power_of_words(scores, grades > 0, of_short.words))
+    scores = scores * cut_points.of_words(of_short.words)
     points = reliable_cut_points(scores, grades, len(validation.scores_by_grade))
     shares = best_cut_points(validation.shares_by_grade())
-    return dataclasses.replace(found, scores=points, shares=shares)
+    return dataclasses.replace(cut_points, scores=points, shares=shares)
 
 
 def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray | int) -> float:

@@ -76,7 +76,7 @@ class ModelsOverSet:
 
 
 class RunModels(dict[str, Any]):
-    """The models of a run by family, parts first; None has to be learned on validation anew."""
+    """The models of a run by family, parts first; None has to be learned again."""
 
     def __init__(self, settings: RunSettings, models: Mapping[str, Any]):
         super().__init__(models)
