@@ -57,7 +57,8 @@ def assert_holds(milvus, texts):
         assert ids_of(found) == ids_of(expected)
         assert dict(found) == pytest.approx(dict(expected), abs=1e-6)
     (all_,) = hits_by(index, queries(1), 1000)
-    assert {(hit.id, hit.title, hit.text) for hit in all_} == {tuple(text) for text in texts}
+    found_texts = {(hit.id, hit.title, hit.text) for hit in all_}
+    assert found_texts == {text[:3] for text in texts if text.text}  # else the score is zero
     with milvus.explained():
         assert milvus.client.list_collections() == [NAME]
 
