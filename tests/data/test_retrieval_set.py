@@ -10,6 +10,8 @@ from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_k
 from tf_smoothclir.data.hashing import hash_ids, mix
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
+from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.utils.errors import InputError
 
@@ -51,6 +53,17 @@ def test_weights_stay_with_their_judgments():
     rows = zip(loaded.query_rows, loaded.document_rows, loaded.grades, loaded.weights)
     named = [(loaded.query_ids[q], loaded.document_ids[d], *others) for q, d, *others in rows]
     assert sorted(named) == sorted(weighted)
+
+
+@pytest.mark.parametrize(("codes", "share"), [("dd", ""), ("d?", "some"), ("??", "any")])
+def test_documents_of_no_known_language_are_said(codes, share, caplog):
+    caplog.set_level("INFO", logger="absl")
+    texts = [Text(str(n), "", "eins", {"d": "de"}.get(code, "")) for n, code in enumerate(codes)]
+    RetrievalSet.load(MemorySource([Text("q", "", "one")], texts, [Judgment("q", "1", 1)]))
+    said = [message for message in caplog.messages if "no language is known" in message]
+    assert [f"known of {share} of the documents" in message for message in said] == [True] * bool(
+        share
+    )
 
 
 def test_a_negative_grade_counts_as_0():

@@ -137,6 +137,13 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
             texts[text.language].append(text.text)
     for language, sampled in texts.items():
         warn_of_alphabet(source.name, stream, language, sampled)
+    if "" in texts and stream == "documents":
+        logging.info(
+            "%s: no language is known of %s of the documents. --document_language=de names one; a"
+            " column `language` tells which each has, for figures, filters and their shares.",
+            source.name,
+            "some" if len(texts) > 1 else "any",
+        )
     if not rows and (source.is_judged or stream == "documents"):
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
     codes = sorted(numbers)
