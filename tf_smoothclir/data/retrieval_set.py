@@ -45,8 +45,8 @@ class RetrievalSet:
     document_languages: Languages
 
     @classmethod
-    def load(cls, source: Source, *, num_grades: int = 3, seed: int = 13) -> RetrievalSet:
-        """Reads and checks a source."""
+    def load(cls, source: Source, *, num_grades: int = 3, seed: int | None = 13) -> RetrievalSet:
+        """Reads and checks a source; without a seed, one that has no splits is all test."""
         query_ids, query_row, of_queries = _rows(source, "queries")
         document_ids, document_row, of_documents = _rows(source, "documents")
         judged, weights = checked_judgments(source, query_row, document_row, num_grades)
@@ -157,7 +157,8 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
     if named is None:  # 3:1:1 by query, as in the paper, section 5
         rows = set(judged.tolist())
         queries = [text for row, text in enumerate(source.queries()) if row in rows]
-        splits[judged] = drawn_splits(queries, seed)
+        all_test = SPLITS.index("test")
+        splits[judged] = all_test if seed is None else drawn_splits(queries, seed)
         return splits
     for index, (query_id, split) in enumerate(named.items()):
         if query_id not in query_row or split not in SPLITS:
