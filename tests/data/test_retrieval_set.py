@@ -13,6 +13,7 @@ from tf_smoothclir.data.sources import source
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import known_queries
+from tf_smoothclir.training.evaluated_sets import log_known_queries
 from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
@@ -149,13 +150,16 @@ def test_queries_of_the_same_text_are_in_one_split_and_others_stay_where_they_ar
 def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     texts = {"q1": "a red apple", "q5": "A red\tapple", "q6": "apple red a a", "q8": "red"}
     world = SmallWorld(queries={**QUERIES, **texts}.items())
-    assert RetrievalSet.load(world).known_queries == {"validation": (0, 0), "test": (1, 1)}
+    loaded = RetrievalSet.load(world)
+    assert loaded.known_queries == {"validation": (0, 0), "test": (1, 1)}
+    assert "training query" not in caplog.text  # perhaps nothing is trained on it
+    log_known_queries(loaded)
     warning = "of the test queries, 1 (50%) have the text of a training query, and 1 more its words"
     assert warning in caplog.text
     assert "validation" not in caplog.text
     del texts["q5"]
     with caplog.at_level("INFO", logger="absl"):
-        RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items()))
+        log_known_queries(RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items())))
     assert (
         "of the test queries, 0 (0%) have the text of a training query, and 1 more" in caplog.text
     )

@@ -71,7 +71,7 @@ def test_without_splits_all_queries_of_another_set_are_measured(tmp_path, caplog
     own, same, other = (
         write_set(tmp_path / name, n).data for name, n in (("a", 1), ("b", 1), ("c", 2))
     )
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     part = dataclasses.replace(own, max_queries=5)
     cases = (own, "", 2), (same, "", 2), (part, "", 1), (other, "test", 2), (other, "", 10)
     for data, split, queries in cases:

@@ -53,22 +53,7 @@ class RetrievalSet:
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         languages = of_queries, of_documents
         judgments = *judged.T, weights
-        loaded = cls(source, query_ids, document_ids, *judgments, splits, num_grades, *languages)
-        for split, (same, alike) in loaded.known_queries.items():
-            if same or alike:
-                logging.log(
-                    logging.WARNING if same else logging.INFO,
-                    "%s: of the %s queries, %d (%.0f%%) have the text of a training query, and %d"
-                    " more its words in another order.%s",
-                    source.name,
-                    split,
-                    same,
-                    100 * same / len(loaded.queries_in(split)),
-                    alike,
-                    " Figures over them are too good. Without a file of splits, queries of the"
-                    " same text are put into one split." * bool(same),
-                )
-        return loaded
+        return cls(source, query_ids, document_ids, *judgments, splits, num_grades, *languages)
 
     @functools.cached_property
     def tie_order(self) -> np.ndarray:

@@ -162,6 +162,24 @@ def _texts_in(retrieval_set: RetrievalSet, rows: np.ndarray) -> list[str]:
     return [text.text for row, text in queries if row in chosen]
 
 
+def log_known_queries(retrieval_set: RetrievalSet) -> None:
+    """Logs how many queries that measure have the text, or the words, of one that trains."""
+    for split, (same, alike) in retrieval_set.known_queries.items():
+        if same or alike:
+            logging.log(
+                logging.WARNING if same else logging.INFO,
+                "%s: of the %s queries, %d (%.0f%%) have the text of a training query, and %d"
+                " more its words in another order.%s",
+                retrieval_set.source.name,
+                split,
+                same,
+                100 * same / len(retrieval_set.queries_in(split)),
+                alike,
+                " Figures over them are too good. Without a file of splits, queries of the"
+                " same text are put into one split." * bool(same),
+            )
+
+
 def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
     """Warns where a mean over a split says little."""
     queries = len(retrieval_set.queries_in(split))
