@@ -20,6 +20,7 @@ from tests.index.helpers import (
     queries,
 )
 from tf_smoothclir.data.sources.source import Text
+from tf_smoothclir.engines import milvus_building
 from tf_smoothclir.engines.milvus import Address, CollectionNote, Milvus
 from tf_smoothclir.engines.milvus_building import build_collection, change_collection
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection
@@ -47,6 +48,16 @@ def change(milvus, add=(), remove=(), *, export=TOWER, **arguments):
 
 def ids_of(found):
     return [id_ for id_, _ in found]
+
+
+def test_columns_that_milvus_does_not_keep_are_said(caplog):
+    caplog.set_level("INFO", logger="absl")
+    collection = in_memory(TEXTS)
+    assert milvus_building._checked_size(collection) == len(TEXTS)
+    assert caplog.messages == []
+    collection.others = [{"year": 2020, "language": "pt"} for _ in TEXTS]
+    milvus_building._checked_size(collection)
+    assert caplog.messages == ["Milvus keeps ids, titles and texts. Left out are: year, language"]
 
 
 def assert_holds(milvus, texts):
