@@ -41,11 +41,7 @@ from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.training.evaluated_sets import (
-    another_set,
-    set_of_training,
-    warn_of_figures,
-)
+from tf_smoothclir.training.evaluated_sets import another_set, set_of_training, warn_of_figures
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
 

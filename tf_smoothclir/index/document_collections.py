@@ -12,14 +12,7 @@ from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.data.sources.tables import (
-    SUFFIXES,
-    Role,
-    Row,
-    as_texts,
-    kind_of,
-    texts_role,
-)
+from tf_smoothclir.data.sources.tables import SUFFIXES, Role, Row, as_texts, kind_of, texts_role
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest

@@ -45,11 +45,7 @@ class WordExplainer:
         self._lexical = lexical
 
     def explain(
-        self,
-        query: np.ndarray,
-        documents: Sequence[Text | SearchHit],
-        parts: np.ndarray,
-        role: str,
+        self, query: np.ndarray, documents: Sequence[Text | SearchHit], parts: np.ndarray, role: str
     ) -> list[Explanation]:
         """Explains sums of `[documents, 4]`: words, towers, encoder and feedback."""
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)

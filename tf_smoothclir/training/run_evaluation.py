@@ -16,11 +16,7 @@ from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.data import DataSettings, EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
-from tf_smoothclir.training.evaluated_sets import (
-    another_set,
-    set_of_other_grades,
-    warn_of_figures,
-)
+from tf_smoothclir.training.evaluated_sets import another_set, set_of_other_grades, warn_of_figures
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
