@@ -17,6 +17,7 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.utils.errors import name_flags
 
 # On GPUs with TF32, products of matrices have three digits by default; tests compare more.
 os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
@@ -32,6 +33,9 @@ _LONGEST |= {"test_real_data": 2, "papers.laboratory.test_reproduce_end_to_end":
 _LONGEST |= {"papers.yu2020.test_yu2020_end_to_end": 2, "training.test_resume": 3}
 _LONGEST |= {"two_tower.test_model": 0, "extras.distributed.test_exchange": 1, "test_choices": 1}
 _DEALT = "tests.test_examples"  # its tests take long, and share nothing
+
+
+name_flags()  # as commands do: most tests are of what is below the API
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

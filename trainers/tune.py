@@ -10,8 +10,6 @@ by --select_metric of the chosen --retriever; those of a hybrid are of the sum o
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
@@ -30,18 +28,18 @@ setting_flags.define_run_settings()
 def main(argv) -> None:
     """Runs the search that the flags describe."""
     del argv
-    given, output_dir = flags.FLAGS, _OUTPUT_DIR.value
+    given, output_dir, overwrite = flags.FLAGS, _OUTPUT_DIR.value, _OVERWRITE.value
     search = Search(given.tune, given.search, given.max_trials, given.folds)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
-    if not Path(output_dir).exists():  # a search that is finished needs no set
-        setting_flags.check_data(settings.data)
+    setting_flags.check_data(settings.data)
+    from tf_smoothclir.training.evaluated_sets import with_grades_of_set
     from tf_smoothclir.tuning.search_directory import trial_table
     from tf_smoothclir.tuning.tune import tune
     from tf_smoothclir.utils.printing import print_table
 
-    trials = tune(
-        settings, search, output_dir, num_workers=_WORKERS.value, overwrite=_OVERWRITE.value
-    )
+    if not (given["thresholds"].present or settings.training.init_from):
+        settings = with_grades_of_set(settings, output_dir)
+    trials = tune(settings, search, output_dir, num_workers=_WORKERS.value, overwrite=overwrite)
     if trials:  # else this is a worker
         header, rows = trial_table(trials, settings.training.select_metric)
         print_table(header, rows[:5])

@@ -28,16 +28,19 @@ def main(argv) -> None:
     """Writes the shards."""
     del argv
     settings = setting_flags.settings_from_flags(num_shards=_SHARDS.value)
-    data, text = settings.data, settings.text
-    setting_flags.check_data(data)
+    setting_flags.check_data(settings.data)
     from tf_smoothclir.data.candidate_lists import candidate_lists
     from tf_smoothclir.data.preparation import tokenize_set
     from tf_smoothclir.data.retrieval_set import RetrievalSet
     from tf_smoothclir.data.sources.opening import source_of
     from tf_smoothclir.extras.distributed.writer import free_directory, write_shards
+    from tf_smoothclir.training.evaluated_sets import with_grades_of_set
 
+    data, text, thresholds = settings.data, settings.text, _THRESHOLDS.value
+    if not _THRESHOLDS.present:
+        thresholds = with_grades_of_set(settings, _OUTPUT_DIR.value).model.thresholds
     free_directory(_OUTPUT_DIR.value, overwrite=_OVERWRITE.value)  # fails before the work
-    grades = len(_THRESHOLDS.value) + 1
+    grades = len(thresholds) + 1
     retrieval_set = RetrievalSet.load(source_of(data), num_grades=grades, seed=data.split_seed)
     sampling = {"negatives": _NEGATIVES.value, "seed": _SEED.value}
     lists = candidate_lists(retrieval_set, split="train", **sampling)

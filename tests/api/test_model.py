@@ -1,7 +1,9 @@
 """A model in Python: of runs and exports, of each retriever, with the figures of the commands."""
 
+import dataclasses
 import enum
 import itertools
+import shutil
 import sys
 import tempfile
 
@@ -10,8 +12,10 @@ import pytest
 
 import tf_smoothclir as sc
 from tests.training.tiny_set import DOCUMENTS, words_of
+from tests.training.tiny_set import QUERIES as QUERIES_OF_SET
 from tf_smoothclir.api import collections
 from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.training.run_evaluation import evaluate_run
 from tf_smoothclir.utils.errors import InputError
 
 RETRIEVERS = ("dense", "lexical", "hybrid")
@@ -42,6 +46,18 @@ def test_evaluate_gives_the_figures_of_training(one, ranking_runs, tiny_dir):
     assert again.metrics == pytest.approx(expected["validation"], rel=1e-6)
     assert again.counts == expected["counts"]["validation"]
     assert again.confusion is not None
+
+
+def test_all_queries_of_another_set_without_splits_are_measured(models, tiny_dir, tmp_path):
+    other = shutil.copytree(tiny_dir, tmp_path / "other", ignore=lambda *_: ["splits.tsv"])
+    model = models["lexical", "export"]  # of 20 queries, some with the same words, 5 are drawn
+    for split, queries in ((None, QUERIES_OF_SET), ("test", 5)):
+        assert model.evaluate(other, split=split).counts["MRR_mr"] == queries
+    run = models["lexical", "run"]._run
+    data = dataclasses.replace(run.settings().data, data_dir=str(other))
+    for splits, queries in (((), QUERIES_OF_SET), (("test",), 5)):
+        content, _ = evaluate_run(run, data, splits, output_dir=str(tmp_path / "out"))
+        assert content["counts"]["test"]["MRR_mr"] == queries
 
 
 def test_vectors_are_those_that_rank(models):

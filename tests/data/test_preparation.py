@@ -62,6 +62,23 @@ def vocabulary_by_hand(role, settings):
     return [PADDING, UNKNOWN, *kept][: settings.vocabulary_size]
 
 
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_words_beyond_the_largest_vocabulary_are_counted_in_a_warning(
+    min_count, small_set, tmp_path, caplog
+):
+    whole = TextSettings(min_count=min_count)
+    words = [word for text in words_of("document", whole) for word in text]
+    kept = vocabulary_by_hand("document", whole)[2:]
+    size = 2 + len(kept) - 1  # all but the last one
+    fits = dataclasses.replace(whole, vocabulary_size=size + 1)
+    tokenize_set(small_set, fits, tmp_path / "fits")
+    assert "Vocabulary of the document side" not in caplog.text
+    tokenize_set(small_set, dataclasses.replace(fits, vocabulary_size=size), tmp_path / "cut")
+    share = 100 * words.count(kept[-1]) / len(words)
+    assert f"document side: 1 further words, {share:.2g}% of the running text" in caplog.text
+    assert f"--vocabulary_size={size + 1} reads them too" in caplog.text
+
+
 @pytest.mark.parametrize("settings", [*SETTINGS, CUT])
 def test_documents_have_stores_to_their_ends_and_with_titles_where_these_are_read(
     settings, small_set, tmp_path

@@ -10,7 +10,10 @@ from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_k
 from tf_smoothclir.data.hashing import hash_ids, mix
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import source
+from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import known_queries
+from tf_smoothclir.training.evaluated_sets import log_known_queries
 from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
@@ -51,6 +54,17 @@ def test_weights_stay_with_their_judgments():
     rows = zip(loaded.query_rows, loaded.document_rows, loaded.grades, loaded.weights)
     named = [(loaded.query_ids[q], loaded.document_ids[d], *others) for q, d, *others in rows]
     assert sorted(named) == sorted(weighted)
+
+
+@pytest.mark.parametrize(("codes", "share"), [("dd", ""), ("d?", "some"), ("??", "any")])
+def test_documents_of_no_known_language_are_said(codes, share, caplog):
+    caplog.set_level("INFO", logger="absl")
+    texts = [Text(str(n), "", "eins", {"d": "de"}.get(code, "")) for n, code in enumerate(codes)]
+    RetrievalSet.load(MemorySource([Text("q", "", "one")], texts, [Judgment("q", "1", 1)]))
+    said = [message for message in caplog.messages if "no language is known" in message]
+    assert [f"known of {share} of the documents" in message for message in said] == [True] * bool(
+        share
+    )
 
 
 def test_a_negative_grade_counts_as_0():
@@ -136,13 +150,16 @@ def test_queries_of_the_same_text_are_in_one_split_and_others_stay_where_they_ar
 def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     texts = {"q1": "a red apple", "q5": "A red\tapple", "q6": "apple red a a", "q8": "red"}
     world = SmallWorld(queries={**QUERIES, **texts}.items())
-    assert RetrievalSet.load(world).known_queries == {"validation": (0, 0), "test": (1, 1)}
+    loaded = RetrievalSet.load(world)
+    assert loaded.known_queries == {"validation": (0, 0), "test": (1, 1)}
+    assert "training query" not in caplog.text  # perhaps nothing is trained on it
+    log_known_queries(loaded)
     warning = "of the test queries, 1 (50%) have the text of a training query, and 1 more its words"
     assert warning in caplog.text
     assert "validation" not in caplog.text
     del texts["q5"]
     with caplog.at_level("INFO", logger="absl"):
-        RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items()))
+        log_known_queries(RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items())))
     assert (
         "of the test queries, 0 (0%) have the text of a training query, and 1 more" in caplog.text
     )

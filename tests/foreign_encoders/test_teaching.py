@@ -91,6 +91,19 @@ def test_what_people_judged_stays_and_alone_is_tested(world):
     assert {j.grade for j in judgments[len(real) :]} == {max(j.grade for j in real)}
 
 
+def test_a_query_that_stands_in_a_log_again_trains_or_validates():
+    texts = [
+        Text(str(row), "", f"{'Word' if row % 2 else 'word'} {row // 5}") for row in range(500)
+    ]
+    log = MemorySource(texts, [Text("d", "", "mot"), Text("e", "", "mots")], [])
+    vectors = np.ones((500, DIM), np.float32), np.ones((2, DIM), np.float32)
+    found, _ = taught(log, EncodedSet("teacher", *vectors), 13)
+    splits = {}
+    for text in texts:
+        splits.setdefault(text.text.lower(), set()).add(found.splits()[text.id])
+    assert sorted(map(sorted, splits.values())) == [["train"]] * 80 + [["validation"]] * 20
+
+
 def test_a_label_weighs_more_the_further_its_first_hit_is_ahead():
     documents = [Text(f"d{n}", "", f"text {n}") for n in range(3)]
     queries = [Text(f"q{n}", "", f"query {n}") for n in range(4)]

@@ -154,7 +154,7 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     halves = {"dense": {**manifest.halves["dense"], "dim": "8"}}, {"tarot": {"summary": ""}}
     for wrong in halves:
         folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "halves": wrong})
-        with pytest.raises(InputError, match=r"its halves cannot be opened"):
+        with pytest.raises(InputError, match=r"its files cannot be opened"):
             DocumentIndex(path)
     recall = build(path, kind="hnsw", overwrite=True).halves["dense"]
     recall = dense_note(recall).recall
@@ -179,12 +179,13 @@ def test_open_index_keeps_working_while_another_one_replaces_it(path):
 def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_be(path, caplog):
     caplog.set_level("INFO", logger="absl")
     build(path)
-    changed = [TEXTS[3]._replace(title="Other"), document(5, "other"), *TEXTS[7:150], document(999)]
+    changed = [TEXTS[3]._replace(title="Other"), TEXTS[4]._replace(language="de")]
+    changed += [document(5, "other"), *TEXTS[7:150], document(999)]
     tower = Tower()
     manifest = build(path, changed[::-1], tower=tower, update=True)
-    assert sorted(tower.encoded) == sorted(text.text for text in (changed[0], *changed[1::144]))
+    assert sorted(tower.encoded) == sorted(text.text for text in (*changed[:3], changed[-1]))
     kept = 150 - 7
-    counts = f"1 new, 2 changed, {len(TEXTS) - kept - 2} dropped, {kept} kept"
+    counts = f"1 new, 3 changed, {len(TEXTS) - kept - 3} dropped, {kept} kept"
     assert f"Documents: {counts}" in caplog.messages
     whole = build(path.parent / "whole", changed[::-1])
     assert manifest == whole
@@ -198,4 +199,4 @@ def test_an_update_encodes_what_is_new_or_changed_and_is_what_a_new_index_would_
     tower = Tower()
     build(path, kind="hnsw", overwrite=True)
     build(path, changed, tower=tower, kind="hnsw", update=True)
-    assert len(tower.encoded) == 3
+    assert len(tower.encoded) == 4

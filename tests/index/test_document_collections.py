@@ -1,5 +1,6 @@
 """All kinds of collections give the same documents; errors name file, line and reason."""
 
+import gzip
 import json
 import os
 
@@ -16,12 +17,12 @@ from tf_smoothclir.utils.errors import InputError
 TEXTS = [Text("1", "Titel", "Ein Apfel"), Text("zwei", "", "日本\u2028語"), Text("3", "", "")]
 LINES = {
     "tsv": lambda text: f"{text.id}\t{text.text}",
-    "documents": lambda text: "\t".join(text[:3]),
+    **dict.fromkeys(("documents", "queries"), lambda text: "\t".join(text[:3])),
     "jsonl": lambda text: json.dumps(
         {**text._asdict(), "title": text.title or None, "language": None}
     ),
 }
-KINDS = [*LINES, "parquet", "TSV", "Jsonl", "DOCUMENTS", "Parquet"]
+KINDS = [*LINES, "parquet", "TSV", "Jsonl", "DOCUMENTS", "Parquet", "documents.gz", "queries"]
 
 
 def write_parquet(path, columns, **options):
@@ -33,13 +34,14 @@ def write_parquet(path, columns, **options):
 
 
 def write(path, texts):
-    kind = path.suffix[1:].lower()
+    kind = path.name.split(".")[1].lower()
     if kind == "parquet":
         columns = {name: [getattr(text, name) or None for text in texts] for name in Text._fields}
         write_parquet(path, {**columns, "text": [text.text for text in texts]})
     else:
         lines = (LINES[kind](text) + "\n" for text in texts)
-        path.write_text("".join(lines), encoding="utf-8")
+        with gzip.open(path, "wt") if path.suffix == ".gz" else open(path, "w") as file:
+            file.writelines(lines)
 
 
 def read(path):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.index.helpers import contents, in_memory
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.index import builder, sparse_files
 from tf_smoothclir.index.builder import build_index
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
@@ -79,6 +80,16 @@ def search(index):
         similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + bounds)
         similarity.at_most(TERMS)
     return [index.documents[place] for place in range(len(index))]
+
+
+def test_documents_lose_the_factors_of_languages_not_in_silence(parts, manifest, tmp_path, caplog):
+    model = dataclasses.replace(parts.model, language_factors={"de": 1.1, "fr": 0.9})
+    half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
+    for name, language in (("known", "de"), ("unknown", "")):
+        assert "Documents of no known language" not in caplog.text
+        document = Text("1", "", "mot1", language)
+        build_index(tmp_path / name, in_memory([document]), [half], manifest)
+    assert "without the factors that the model has of de, fr. A column `language`" in caplog.text
 
 
 def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, monkeypatch):

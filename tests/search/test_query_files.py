@@ -1,6 +1,7 @@
 """Query files and TREC runs."""
 
 import functools
+import gzip
 import os
 import threading
 
@@ -13,7 +14,8 @@ from tf_smoothclir.utils.errors import InputError
 
 
 def read(path, content):
-    path.write_text(content, encoding="utf-8")
+    with gzip.open(path, "wt") if path.suffix == ".gz" else open(path, "w") as file:
+        file.write(content)
     return list(read_queries(path))
 
 
@@ -26,7 +28,8 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     for content in ('id,title,text\n1,b,a\n2,,"c\nd"\n', '"qid","Query"\n1,a\n2,"c\nd"\n'):
         assert read(path, content) == [("1", "a"), ("2", "c\nd")]
     titled = "q1\tApple\tred apple\nq2\t\tb\n"  # as in WikiCLIR
-    assert read(tmp_path / "wiki_en.queries", titled) == [("q1", "red apple"), ("q2", "b")]
+    for name in ("wiki_en.queries", "wiki_en.queries.gz", "WIKI_DE.DOCUMENTS"):
+        assert read(tmp_path / name, titled) == [("q1", "red apple"), ("q2", "b")]
     # Bytes that are no text are replaced: as a terminal gives them.
     typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
     with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):

@@ -227,8 +227,7 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
 
 @pytest.mark.parametrize("role", ["document", "query"])
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
-def test_explanations_add_up_to_the_scores(opened, name, role, monkeypatch):
-    monkeypatch.setattr(word_explanation, "_STOP_WORD", 1)  # all words of a small world are common
+def test_explanations_add_up_to_the_scores(opened, name, role):
     search = opened(name)
     for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
         explanations = search.explain(query, hits, role)
@@ -259,7 +258,8 @@ def test_a_hit_is_explained_by_the_words_that_translate_each_other(opened):
         assert best[word].probability > 0.2
 
 
-def test_common_words_are_no_evidence_beside_rarer_ones(opened):
+def test_common_words_are_no_evidence_beside_rarer_ones(opened, monkeypatch):
+    monkeypatch.setattr(word_explanation, "_TIMES", 1)  # of nine words, none stands out by more
     search = opened("lexical")
     (hits,) = search.search(["mot3 word0 word0"], 1)
     (explanation,) = search.explain("mot3 word0 word0", hits, "query")

@@ -1,5 +1,6 @@
 """Thresholds that follow the grades of a set, by the command and from Python."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -7,10 +8,12 @@ import pytest
 import tf_smoothclir as sc
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.evaluated_sets import (
+    another_set,
     warn_near_chance,
     warn_of_few_queries,
     with_grades_of_set,
@@ -61,6 +64,25 @@ def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
         assert ("hardly better than chance" in caplog.text) == is_near
         assert ("--preset=best" in caplog.text) == is_near  # towers alone may be improved by it
         caplog.clear()
+
+
+def test_without_splits_all_queries_of_another_set_are_measured(tmp_path, caplog):
+    """Those of the set of training, by place or content, and named splits are drawn."""
+    own, same, other = (
+        write_set(tmp_path / name, n).data for name, n in (("a", 1), ("b", 1), ("c", 2))
+    )
+    caplog.set_level("INFO", logger="absl")
+    part = dataclasses.replace(own, max_queries=5)
+    cases = (own, "", 2), (same, "", 2), (part, "", 1), (other, "test", 2), (other, "", 10)
+    for data, split, queries in cases:
+        assert "all of its judged queries are measured" not in caplog.text
+        found = another_set(source_of(data), data, own, split)
+        assert len(found.queries_in("test")) == queries
+    assert "all of its judged queries are measured; --split=test" in caplog.text
+    caplog.clear()
+    (tmp_path / "c" / "splits.tsv").write_text("".join(f"{i}\ttest\n" for i in range(10)))
+    another_set(source_of(other), other, own, "")
+    assert "judged queries" not in caplog.text
 
 
 def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):

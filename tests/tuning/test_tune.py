@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from tests.nth_call import at_call
+from tests.training.test_grades import write_set
 from tests.training.test_run_directory import settings_by_flags, snapshot
 from tests.training.test_trainer import Killed
 from tf_smoothclir.settings.run import RunSettings
@@ -85,6 +86,16 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, setti
         assert result.values["thresholds"].encode() in events
         assert b"_hparams_/session_start_info" in events
         assert b"trial/MAP" in events
+
+
+def test_thresholds_are_as_many_as_the_grades_of_the_set_need(tmp_path, commands):
+    settings = write_set(tmp_path / "binary", highest=1)
+    (tmp_path / "out").mkdir()
+    tune.open_search(tmp_path / "out", settings, Search())  # of two thresholds
+    given = [f"--data_dir={settings.data.data_dir}", f"--cache_dir={tmp_path}/cache"]
+    done = commands.run("trainers.tune", *given, f"--output_dir={tmp_path}/out")
+    assert done.returncode != 0
+    assert "--thresholds: 0.2,0.7 there, 0.45 here" in done.stderr
 
 
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):

@@ -234,7 +234,7 @@ class Model:
         judgments: Judgments | None = None,
         clicks: Table | None = None,
         pairs: Table | None = None,
-        split: str = "test",
+        split: str | None = None,
         negatives: int | None = None,
         measures: Sequence[str] = (),
     ) -> Evaluation:
@@ -245,8 +245,9 @@ class Model:
 
         Args:
             data: Directory of a retrieval set, or an open set.
-            queries: As for `train`, and so are the next four; all judged ones are evaluated.
-            split: Which queries of `data`, or of its own set: "test", "validation" or "train".
+            queries: As for `train`, and so are the next four.
+            split: Which queries: "test", "validation" or "train". Without it, the test queries;
+                all judged ones of a set that has no splits and that the model was not trained on.
             negatives: Sampled documents of grade 0 in each candidate list; None: as in training.
             measures: Further ones of `ir_measures`, which must be installed, by their names, such
                 as ["nDCG@20", "RR"].

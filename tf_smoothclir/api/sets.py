@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tf_smoothclir.api.given import (
     columns_in,
     judgments_of,
@@ -43,11 +41,7 @@ from tf_smoothclir.evaluation.evaluate import Evaluation, evaluate_split
 from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import ExportedModels
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.training.evaluated_sets import (
-    set_of_other_grades,
-    set_of_training,
-    warn_of_figures,
-)
+from tf_smoothclir.training.evaluated_sets import another_set, set_of_training, warn_of_figures
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import PathText, local_path
 
@@ -176,11 +170,11 @@ def evaluate_on(
     data: Data | None,
     parts: Mapping[str, Any],
     tokenizer: Tokenizer | None,
-    split: str,
+    split: str | None,
     **options: Any,
 ) -> Evaluation:
     """Measures a model on a set, which is read as that of training was; by default on that one."""
-    if split not in SPLITS:
+    if split not in (*SPLITS, None):
         remedy = f"Give one of {', '.join(SPLITS)}"
         raise input_error(f"split={split!r}", "there is no such split", remedy)
     manifest = models.manifest
@@ -195,14 +189,10 @@ def evaluate_on(
             settings = dataclasses.replace(settings, data_dir=os.path.abspath(local_path(data)))
             warn_of_left_out(settings, LANGUAGES)
         source = given_set("evaluate", data, parts, settings, tokenizer) or source_of(settings)
-        retrieval_set = set_of_other_grades(source, trained_on.split_seed)
-        if data is None:
-            split = "test"
-            everything = np.full_like(retrieval_set.splits, SPLITS.index(split))
-            retrieval_set = dataclasses.replace(retrieval_set, splits=everything)
-        warn_of_figures(trained_on, num_grades, retrieval_set, split)
+        retrieval_set = another_set(source, settings, trained_on, split or "")
+        warn_of_figures(trained_on, num_grades, retrieval_set, split or "test")
     *_, last = models
     retriever = family(last).retriever_over(models, retrieval_set)
-    measured = evaluate_split(retrieval_set, retriever, split, **options)
+    measured = evaluate_split(retrieval_set, retriever, split or "test", **options)
     same_grades = num_grades == retrieval_set.num_grades
     return measured.graded(manifest.cut_points) if same_grades else measured

@@ -201,8 +201,4 @@ def teach(
         judged, _ = taught(
             source, EncodedSet.of(opened, source, chosen.data.cache_dir), chosen.data.split_seed
         )
-    return {
-        **texts,
-        "judgments": list(judged.judgments()),
-        "splits": judged.splits(),
-    }
+    return {**texts, "judgments": list(judged.judgments()), "splits": judged.splits()}

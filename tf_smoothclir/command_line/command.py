@@ -19,7 +19,7 @@ from tf_smoothclir._compat.quiet import hush_tensorflow
 from tf_smoothclir.command_line.setting_flags import COMMAND, define_plugin, load_plugins
 from tf_smoothclir.settings.base import LEAVE_OUT, Rule
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.utils.errors import InputError, is_full_disk
+from tf_smoothclir.utils.errors import InputError, is_full_disk, name_flags
 from tf_smoothclir.utils.printing import print_any_text, visible_lines
 
 _PLACE_IN_GRAPH = re.compile(r"{{.*?}} | \[Op:\w+\].*")
@@ -35,6 +35,7 @@ def run_main(
     main: Callable, description: str, groups: Sequence[str] = (), *, arguments: str = ""
 ) -> None:
     """Runs a command: parses and checks its flags, calls `main`, reports users' mistakes."""
+    name_flags()
     hush_tensorflow()
     define_plugin()
     try:

@@ -75,7 +75,8 @@ def _evaluate_run():
 
     data = data_like(run.settings().data)
     more = {name: FLAGS[name].value for name in _RUN_FLAGS}
-    return evaluate_run(run, data, FLAGS.split, **more)
+    asked_for = FLAGS["split"].present or FLAGS["split_seed"].present
+    return evaluate_run(run, data, FLAGS.split if asked_for else (), **more)
 
 
 def _evaluate_encoder():

@@ -190,6 +190,16 @@ def _write_vocabularies(
             tokens = _vocabulary(counters[role], settings, role)
             write_vocabulary(temporary / f"{role}.txt", tokens)
             logging.info("Vocabulary of the %s side: %d entries", role, len(tokens))
+            cut, share = counters[role].left_out(tokens, settings.min_count)
+            if cut and len(tokens) == settings.vocabulary_size:
+                logging.warning(
+                    "Vocabulary of the %s side: %d further words, %.2g%% of the running text, count"
+                    " as unknown. --vocabulary_size=%d reads them too.",
+                    role,
+                    cut,
+                    100 * share,
+                    len(tokens) + cut,
+                )
 
 
 def _vocabulary(counter: TokenCounter, settings: TextSettings, role: str) -> list[str]:

@@ -45,30 +45,15 @@ class RetrievalSet:
     document_languages: Languages
 
     @classmethod
-    def load(cls, source: Source, *, num_grades: int = 3, seed: int = 13) -> RetrievalSet:
-        """Reads and checks a source."""
+    def load(cls, source: Source, *, num_grades: int = 3, seed: int | None = 13) -> RetrievalSet:
+        """Reads and checks a source; without a seed, one that has no splits is all test."""
         query_ids, query_row, of_queries = _rows(source, "queries")
         document_ids, document_row, of_documents = _rows(source, "documents")
         judged, weights = checked_judgments(source, query_row, document_row, num_grades)
         splits = _splits(source, query_ids, query_row, np.unique(judged[:, 0]), seed)
         languages = of_queries, of_documents
         judgments = *judged.T, weights
-        loaded = cls(source, query_ids, document_ids, *judgments, splits, num_grades, *languages)
-        for split, (same, alike) in loaded.known_queries.items():
-            if same or alike:
-                logging.log(
-                    logging.WARNING if same else logging.INFO,
-                    "%s: of the %s queries, %d (%.0f%%) have the text of a training query, and %d"
-                    " more its words in another order.%s",
-                    source.name,
-                    split,
-                    same,
-                    100 * same / len(loaded.queries_in(split)),
-                    alike,
-                    " Figures over them are too good. Without a file of splits, queries of the"
-                    " same text are put into one split." * bool(same),
-                )
-        return loaded
+        return cls(source, query_ids, document_ids, *judgments, splits, num_grades, *languages)
 
     @functools.cached_property
     def tie_order(self) -> np.ndarray:
@@ -137,6 +122,13 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
             texts[text.language].append(text.text)
     for language, sampled in texts.items():
         warn_of_alphabet(source.name, stream, language, sampled)
+    if "" in texts and stream == "documents":
+        logging.info(
+            "%s: no language is known of %s of the documents. --document_language=de names one; a"
+            " column `language` tells which each has, for figures, filters and their shares.",
+            source.name,
+            "some" if len(texts) > 1 else "any",
+        )
     if not rows and (source.is_judged or stream == "documents"):
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
     codes = sorted(numbers)
@@ -150,7 +142,8 @@ def _splits(source, query_ids, query_row, judged, seed) -> np.ndarray:
     if named is None:  # 3:1:1 by query, as in the paper, section 5
         rows = set(judged.tolist())
         queries = [text for row, text in enumerate(source.queries()) if row in rows]
-        splits[judged] = drawn_splits(queries, seed)
+        all_test = SPLITS.index("test")
+        splits[judged] = all_test if seed is None else drawn_splits(queries, seed)
         return splits
     for index, (query_id, split) in enumerate(named.items()):
         if query_id not in query_row or split not in SPLITS:

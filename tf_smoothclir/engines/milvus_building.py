@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Source, Text
@@ -89,7 +90,9 @@ def change_collection(
 
 
 def _checked_size(collection: Source) -> int:
-    """The number of documents; Milvus would accept an id twice."""
+    """The number of documents; Milvus would accept an id twice, and keeps no other columns."""
+    if others := next(iter(collection.metadata()), None):
+        logging.info("Milvus keeps ids, titles and texts. Left out are: %s", ", ".join(others))
     ids = (document.id for document in collection.documents())
     parts = [hash_ids(batch) for batch in in_batches(ids, _IDS_PER_CALL)]
     hashes = np.concatenate([np.zeros(0, np.uint64), *parts])

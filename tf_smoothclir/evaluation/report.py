@@ -73,7 +73,8 @@ def without_queries(content: Mapping[str, Any], splits: Sequence[str]) -> list[s
         if missing:
             sentences.append(
                 f"No judged query of the {split} split has a document of the highest grade that"
-                f" the run knows, so there is nothing to measure by {', '.join(missing)}."
+                f" the run knows, so there is nothing to measure by {', '.join(missing)}. Train"
+                " with one of --thresholds for each grade above 0."
             )
     return sentences
 

@@ -213,11 +213,7 @@ def word_vectors(over: ModelsOverSet) -> WordVectors:
 
 
 def explained_words(
-    parts: LexicalParts,
-    query: str,
-    document: str,
-    role: str,
-    *added: np.ndarray,
+    parts: LexicalParts, query: str, document: str, role: str, *added: np.ndarray
 ) -> Explanation:
     """Splits the score of a pair: what words, towers and a foreign encoder add, `[1]` each."""
     from tf_smoothclir.search.word_explanation import WordExplainer

@@ -28,10 +28,7 @@ def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
     """The encoder that `--encoder` names."""
     name = settings.encoder
     _named.add(name)
-    prefixes = {
-        "query_prefix": settings.query_prefix,
-        "document_prefix": settings.document_prefix,
-    }
+    prefixes = {"query_prefix": settings.query_prefix, "document_prefix": settings.document_prefix}
     if name.startswith(("http://", "https://")):
         return EndpointEncoder(name, settings.encoder_model, **prefixes)
     if name.lower().endswith(".npz"):

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
-from tf_smoothclir.data.sources.splits import drawn_splits
+from tf_smoothclir.data.sources.splits import drawn_places, drawn_splits
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.foreign_encoders.head import FEWEST_QUERIES, Head
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
@@ -62,8 +61,7 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> tuple[Memory
         Judgment(queries[query].id, document_ids[hit], grade, weight)
         for query, hit, weight in zip(rows, first_hits, _weights(margins).tolist())
     ]
-    ids = [label.query_id for label in labels]
-    splits = _splits(source, judged, ids, split_seed)
+    splits = _splits(source, judged, [queries[row] for row in rows], split_seed)
     languages = source.query_language, source.document_language
     documents = Streamed(source.documents)
     taught_set = MemorySource(queries, documents, [*judgments, *labels], splits, *languages)
@@ -90,9 +88,9 @@ def _weights(margins: np.ndarray) -> np.ndarray:
 
 
 def _splits(
-    source: Source, judged: Sequence[Text], of_teacher: Sequence[str], seed: int
+    source: Source, judged: Sequence[Text], of_teacher: Sequence[Text], seed: int
 ) -> dict[str, str]:
-    """Query id -> split, of all queries: people's, and the ids of those of the teacher."""
+    """Query id -> split, of all queries: people's, and those of the teacher by their texts."""
     splits = source.splits()
     if splits is None:
         places = drawn_splits(judged, seed)
@@ -101,7 +99,6 @@ def _splits(
     share = _VALIDATION_SHARE
     if sum(split == "validation" for split in splits.values()) >= _FEWEST_VALIDATION_QUERIES:
         share = 0.0
-    order = np.argsort(hash_ids(of_teacher, f"taught {seed}"), kind="stable")
-    for place in order[: int(share * len(order))]:
-        splits[of_teacher[place]] = "validation"
-    return {**dict.fromkeys(of_teacher, "train"), **splits}
+    places = drawn_places(of_teacher, f"taught {seed}")
+    validating = places < int(share * len(np.unique(places)))
+    return {**{q.id: SPLITS[int(v)] for q, v in zip(of_teacher, validating)}, **splits}

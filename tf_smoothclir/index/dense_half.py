@@ -57,11 +57,7 @@ class DenseHalf:
     name = "dense"
 
     def __init__(
-        self,
-        encode: Encode,
-        dim: int,
-        kind: str = AUTO,
-        query_vectors: QueryVectors = lambda: None,
+        self, encode: Encode, dim: int, kind: str = AUTO, query_vectors: QueryVectors = lambda: None
     ):
         """Takes what encodes, and query vectors (None: those of documents) for the recall."""
         self._encode, self._dim = encode, dim

@@ -12,15 +12,7 @@ from tf_smoothclir.data.sources.cells import Place, id_of, in_file
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.data.sources.tables import (
-    SUFFIXES,
-    TEXTS,
-    TITLED_TEXTS,
-    Role,
-    Row,
-    as_texts,
-    kind_of,
-)
+from tf_smoothclir.data.sources.tables import SUFFIXES, Role, Row, as_texts, kind_of, texts_role
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest
@@ -38,11 +30,11 @@ class FileCollection(UnjudgedDirectory):
     def __init__(self, paths: list[Path], columns: Mapping[str, str] | None = None):
         super().__init__(dict.fromkeys(paths, ""), columns=columns)
         self.name = str(paths[0]) if len(paths) == 1 else str(paths[0].parent)
-        self.role = TITLED_TEXTS if _kind(paths[0]) == ".documents" else TEXTS
+        self.role = texts_role(paths[0])
 
     def _rows(self, path: Path, role: Role) -> tuple[Iterator[Row], Place]:
         rows, place = super()._rows(path, role)
-        return (as_texts(rows) if role is TITLED_TEXTS else rows), place
+        return as_texts(rows, role), place
 
     def fingerprint(self) -> str:
         paths = self.files["documents"]

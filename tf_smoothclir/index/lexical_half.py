@@ -70,9 +70,11 @@ class LexicalHalf:
     def __init__(self, parts: LexicalParts):
         self._parts = parts
         self._feedback = bool(parts.feedback or parts.model.feedback)
+        self._lacks_languages = False
 
     def encode(self, documents: Sequence[Text]) -> LexicalRows:
         """Impacts of the words of documents on scores."""
+        self._lacks_languages |= not all(document.language for document in documents)
         words = self._parts.document_words(documents)
         passages = self._parts.model.passages(words)
         impacts = self._parts.model.impacts(passages, self._parts.spelling)
@@ -117,6 +119,12 @@ class LexicalHalf:
             len(impacts),
             lengths.sum(),
         )
+        if self._lacks_languages and self._parts.model.language_factors:
+            logging.warning(
+                "Documents of no known language are ranked without the factors that the model has"
+                " of %s. A column `language` tells which each has.",
+                ", ".join(self._parts.model.language_factors),
+            )
         write_postings(directory, _IMPACTS, impacts, lengths)
         has_passages = len(impacts) > len(documents)
         if not has_passages:

@@ -31,12 +31,7 @@ def given_vectors(settings: RunSettings, tokenized_set: TokenizedSet) -> WordVec
 
 def _of_file(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
     path = getattr(settings.model, f"{role}_embeddings")
-    loaded = load_embeddings(
-        path,
-        tokenized_set.vocabulary(role),
-        dim=settings.model.dim,
-        seed=0,
-    )
+    loaded = load_embeddings(path, tokenized_set.vocabulary(role), dim=settings.model.dim, seed=0)
     return np.where(loaded.in_file[:, None], loaded.matrix, 0)
 
 

@@ -17,12 +17,12 @@ from tf_smoothclir.data.sources.cells import in_file, texts_in
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
 from tf_smoothclir.data.sources.tables import (
     TEXTS,
-    TITLED_TEXTS,
     as_texts,
     is_header,
     kind_of,
     read_table,
     rows_of_lines,
+    texts_role,
 )
 from tf_smoothclir.evaluation.trec import write_run
 from tf_smoothclir.protocols.text_search import SearchHit
@@ -75,10 +75,8 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        is_titled = path.suffix == ".queries"  # as in WikiCLIR; nobody asks titles
-        rows = rows_of_lines(kind, path, TITLED_TEXTS if is_titled else TEXTS, lines)
-        if is_titled:
-            rows = as_texts(rows)
+        role = texts_role(path)  # nobody asks titles
+        rows = as_texts(rows_of_lines(kind, path, role, lines), role)
     for line, text in texts_in(rows, in_file(path)):
         yield line, Query(text.id, text.text)
 

@@ -8,7 +8,8 @@ where o_w is (1 - α) / (α P(w)), and M(w | t) = (1 - β) T(w | t) + β [w is s
 probability by which the document word t stands for w. Each t has the share of these logarithms that
 it has of P_f(w | d). A fusion makes something else of the lexical score, which all pairs of words
 have in the same proportions. To the remainder are left words that carry less than a hundredth, and
-what says nothing about a subject: punctuation, and words with P(w) above `_STOP_WORD`.
+what says nothing about a subject: punctuation, and words with P(w) above `_STOP_WORD`, or above
+`_TIMES` the mean in a small vocabulary.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _LEAST_SHARE = (
 )
 _MOST_MATCHES = 3  # of a word
 _STOP_WORD = 0.01  # the share of a text that a word has on average
+_TIMES = 3  # as often as a word has on average, where there are so few that it is more
 
 
 class WordExplainer:
@@ -43,11 +45,7 @@ class WordExplainer:
         self._lexical = lexical
 
     def explain(
-        self,
-        query: np.ndarray,
-        documents: Sequence[Text | SearchHit],
-        parts: np.ndarray,
-        role: str,
+        self, query: np.ndarray, documents: Sequence[Text | SearchHit], parts: np.ndarray, role: str
     ) -> list[Explanation]:
         """Explains sums of `[documents, 4]`: words, towers, encoder and feedback."""
         words, counts = np.unique(query[query != NO_WORD], return_counts=True)
@@ -57,7 +55,8 @@ class WordExplainer:
         fields, positions = self._lexical.model.fields, read.positions()
         of_query = [self._query_word(word) for word in words]
         of_texts = [self._vocabularies[1][word] for word in met]
-        is_stop_word = self._lexical.model.background[words] > _STOP_WORD
+        background = self._lexical.model.background
+        is_stop_word = background[words] > max(_STOP_WORD, _TIMES / len(background))
         says_something = [
             np.array([*map(has_letters, words_there)], bool) for words_there in (of_query, of_texts)
         ]

@@ -23,13 +23,7 @@ from tf_smoothclir.encoder.tokenizer import passage_text
 from tf_smoothclir.hybrid.fusion import times_counted
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.lexical.feedback import (
-    FEW_TERMS,
-    TERMS,
-    Feedback,
-    Similarity,
-    with_feedback,
-)
+from tf_smoothclir.lexical.feedback import FEW_TERMS, TERMS, Feedback, Similarity, with_feedback
 from tf_smoothclir.lexical.posting_bounds import may_be_best
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit

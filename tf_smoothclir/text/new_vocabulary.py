@@ -113,6 +113,12 @@ class TokenCounter:
                 ids[number] = id_
         return ids
 
+    def left_out(self, vocabulary: list[str], min_count: int) -> tuple[int, float]:
+        """Number of the frequent tokens that a vocabulary lacks; their share of all counted."""
+        counts = self._counts[: len(self._numbers)]
+        lacking = counts[(self.ids(vocabulary) == UNKNOWN_ID) & (counts >= max(min_count, 1))]
+        return len(lacking), lacking.sum() / max(counts.sum(), 1)
+
     def distinct_ids(self, vocabulary: list[str]) -> tuple[np.ndarray, list[str]]:
         """`[distinct]` int32, number -> id, and the tokens with ids from `len(vocabulary)` on."""
         ids = self.ids(vocabulary)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +93,36 @@ _FOLDS = 5
 _NEAR_CHANCE = 0.05  # of what can be gained over it
 
 
-def set_of_other_grades(source: Source, seed: int) -> RetrievalSet:
+def set_of_other_grades(source: Source, seed: int | None) -> RetrievalSet:
     """Loads a set whose grades are those that its judgments have."""
     return RetrievalSet.load(source, num_grades=max(1, highest_grade(source)) + 1, seed=seed)
+
+
+def another_set(
+    source: Source, data: DataSettings, trained_on: DataSettings, split: str | Sequence[str]
+) -> RetrievalSet:
+    """Loads a set that a model need not have been trained on, with grades of its own."""
+    # What it was trained on keeps the splits of training, and who names a split gets it. Of others
+    # that have no splits, all judged queries are test.
+    is_drawn = bool(split) or _is_of_training(source, data, trained_on)
+    if not is_drawn and source.splits() is None:
+        logging.info(
+            "%s has no splits, and the model was not trained on it: all of its judged queries are"
+            " measured; --split=test measures a fifth of them.",
+            source.name,
+        )
+    return set_of_other_grades(source, data.split_seed if is_drawn else None)
+
+
+def _is_of_training(source: Source, data: DataSettings, trained_on: DataSettings) -> bool:
+    """Whether a set is the one of training or, by its place, a part of it."""
+    places = [(one.data_dir, one.tfds_name, one.ir_dataset) for one in (data, trained_on)]
+    if places[0] == places[1] and not isinstance(source, MemorySource):
+        return True
+    try:
+        return source_of(trained_on).fingerprint() == source.fingerprint()
+    except InputError:
+        return False  # the data are gone
 
 
 def set_of_training(data: DataSettings, num_grades: int) -> RetrievalSet:
@@ -107,7 +134,7 @@ def warn_of_figures(
     data: DataSettings, num_grades: int, evaluated: RetrievalSet, *splits: str, is_own: bool = False
 ) -> None:
     """Warns of splits with few queries, or with texts of queries that a model was trained on."""
-    for split in splits:
+    for split in () if is_own else splits:  # whoever loads its own set warns of it
         warn_of_few_queries(evaluated, split)
     try:
         trained = evaluated if is_own else set_of_training(data, num_grades)
@@ -135,6 +162,24 @@ def _texts_in(retrieval_set: RetrievalSet, rows: np.ndarray) -> list[str]:
     return [text.text for row, text in queries if row in chosen]
 
 
+def log_known_queries(retrieval_set: RetrievalSet) -> None:
+    """Logs how many queries that measure have the text, or the words, of one that trains."""
+    for split, (same, alike) in retrieval_set.known_queries.items():
+        if same or alike:
+            logging.log(
+                logging.WARNING if same else logging.INFO,
+                "%s: of the %s queries, %d (%.0f%%) have the text of a training query, and %d"
+                " more its words in another order.%s",
+                retrieval_set.source.name,
+                split,
+                same,
+                100 * same / len(retrieval_set.queries_in(split)),
+                alike,
+                " Figures over them are too good. Without a file of splits, queries of the"
+                " same text are put into one split." * bool(same),
+            )
+
+
 def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
     """Warns where a mean over a split says little."""
     queries = len(retrieval_set.queries_in(split))
@@ -142,8 +187,7 @@ def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
         logging.warning(
             "%s: only %d %s queries. By chance, a figure of them may be wrong by about %.2f; with"
             " %d queries by 0.10, with 400 by 0.05. Look at the intervals, judge more queries, or"
-            " measure on all judged ones: by cross-validation in training (--folds), or, where the"
-            " model saw none of them, by splits that call all of them test.",
+            " measure on all judged ones by cross-validation in training (--folds).",
             retrieval_set.source.name,
             queries,
             split,

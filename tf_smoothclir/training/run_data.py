@@ -20,7 +20,7 @@ from tf_smoothclir.settings.data import LANGUAGES
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import copy_file
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training.evaluated_sets import warn_of_few_queries
+from tf_smoothclir.training.evaluated_sets import log_known_queries, warn_of_few_queries
 from tf_smoothclir.training.initial_run import (
     begin_with_words,
     check_begins_with_words,
@@ -116,6 +116,7 @@ def retrieval_set_of(source: Source, settings: RunSettings, splits: Sequence[str
         splits = [split for split in splits if split in retrieval_set.judged_splits]
     for split in splits:
         retrieval_set.queries_in(split)
+    log_known_queries(retrieval_set)
     if "test" in splits:
         warn_of_few_queries(retrieval_set, "test")
     return retrieval_set

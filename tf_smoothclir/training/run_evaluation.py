@@ -16,7 +16,7 @@ from tf_smoothclir.protocols.scorer import Retriever
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.data import DataSettings, EncoderSettings
 from tf_smoothclir.storage.files import make_directory, write_json
-from tf_smoothclir.training.evaluated_sets import set_of_other_grades, warn_of_figures
+from tf_smoothclir.training.evaluated_sets import another_set, set_of_other_grades, warn_of_figures
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import (
@@ -30,7 +30,7 @@ from tf_smoothclir.training.run_models import (
 def evaluate_run(
     run: RunDirectory,
     data: DataSettings,
-    splits: Sequence[str],
+    splits: Sequence[str] = (),
     *,
     dim: int = 0,
     retriever: str = "auto",
@@ -38,6 +38,7 @@ def evaluate_run(
     measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
     """Evaluates a run; writes metrics.json and TREC files, and returns what and where."""
+    # Without splits, "test", or all judged queries of another set that has none.
     # The vectors count with their first `dim` numbers, 0 for all. The directory is by
     # default one in the run, named after all that is not the run's own.
     settings, source = dataclasses.replace(run.settings(), data=data), source_of(data)
@@ -47,18 +48,18 @@ def evaluate_run(
         check_retriever(settings, retriever)
     check_trained(run)
     parts = [f"dim-{dim}"] * bool(dim) + [f"by-{retriever}"] * bool(retriever)
-    another_set = not run.was_trained_on(source.fingerprint())
-    if another_set:
+    trained_on, is_other = run.settings().data, not run.was_trained_on(source.fingerprint())
+    if is_other:
         parts.append(f"on-{source.name.replace('/', '-')}-{source.fingerprint()[:8]}")
     path = make_directory(Path(output_dir or run.evaluation.joinpath(*parts)), "--output_dir")
-    if another_set:
-        other = set_of_other_grades(source, data.split_seed)
+    if is_other:
+        other = another_set(source, data, trained_on, splits)
         tokenized_set = tokenize_set(other, settings.text, data.cache_dir, run.vocabulary)
-    else:
+    splits = splits or ("test",)
+    if not is_other:
         tokenized_set = tokenized_set_of(source, settings, run, splits)
     retrieval_set, num_grades = tokenized_set.retrieval_set, len(settings.model.thresholds) + 1
-    trained_on = run.settings().data
-    is_own = not another_set and data == trained_on
+    is_own = not is_other and data == trained_on
     warn_of_figures(trained_on, num_grades, retrieval_set, *splits, is_own=is_own)
     ranks, cut_points = load_retriever(run, tokenized_set, dim, retriever)
     if retrieval_set.num_grades != num_grades:

@@ -132,10 +132,7 @@ def load_pretrained(
         if not path:
             continue
         vectors = load_embeddings(
-            path,
-            vocabularies[role],
-            dim=settings.model.dim,
-            seed=settings.training.seed + index,
+            path, vocabularies[role], dim=settings.model.dim, seed=settings.training.seed + index
         )
         tower = getattr(model, f"{role}_tower")
         tower.embeddings.assign(vectors.matrix)

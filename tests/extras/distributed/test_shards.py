@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.small_world import SmallWorld
+from tests.training.test_grades import write_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.pipeline import ListPipeline
 from tf_smoothclir.data.preparation import tokenize_set
@@ -335,3 +336,13 @@ def test_errors_that_are_no_defect_of_the_shards_stay_as_they_are(written):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught, written.explaining_defects():
         raise error
     assert caught.value is error
+
+
+def test_shards_have_the_grades_of_the_set_or_those_that_are_asked_for(tmp_path, commands):
+    data = write_set(tmp_path / "binary", highest=1).data.data_dir
+    for thresholds, grades in (([], 2), (["--thresholds=0.1,0.2,0.3"], 4)):
+        given = [f"--data_dir={data}", f"--cache_dir={tmp_path}/cache", "--overwrite", *thresholds]
+        module = "tf_smoothclir.extras.distributed.write_shards"
+        done = commands.run(module, *given, "--num_shards=1", f"--output_dir={tmp_path}/shards")
+        assert done.returncode == 0, done.stderr
+        assert Shards.open(tmp_path / "shards").manifest.num_grades == grades

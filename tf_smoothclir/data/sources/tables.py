@@ -99,10 +99,18 @@ def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None)
 
 def kind_of(path: Path) -> str:
     """The kind of a table by the name of its file; "" if it is none."""
-    if is_compressed(path):
-        kind = KINDS.get(Path(path.stem).suffix.lower(), "")
-        return "" if kind == "parquet" else kind
-    return KINDS.get(path.suffix.lower(), "")
+    kind = KINDS.get(_suffix(path), "")
+    return "" if kind == "parquet" and is_compressed(path) else kind
+
+
+def _suffix(path: Path) -> str:
+    """The suffix before ".gz"."""
+    return Path(path.stem if is_compressed(path) else path).suffix.lower()
+
+
+def texts_role(path: Path) -> Role:
+    """The columns of a file of texts: an id, a title and a text in those of WikiCLIR."""
+    return TITLED_TEXTS if _suffix(path) in (".documents", ".queries") else TEXTS
 
 
 def rows_of_lines(
@@ -119,8 +127,10 @@ def rows_of_lines(
     return read(path, role, columns or {}, without_blank(path, lines))
 
 
-def as_texts(rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows of `TITLED_TEXTS` as those of `TEXTS`."""
+def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
+    """Rows of a `texts_role` as those of `TEXTS`."""
+    if role is not TITLED_TEXTS:
+        return rows
     return ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
 
 
