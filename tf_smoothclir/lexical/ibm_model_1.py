@@ -6,7 +6,8 @@ section 4.1. A query q is thought to be made of its document d, word by word,
     P(q | d) = Π_w Σ_t T(w | t) p(t | d),
 
 where p(t | d) is the share that word t has of the document. In Model 1 it is the same for all its
-positions; here it may follow a profile of positions. EM counts how often t is expected to stand for
+positions; here it may follow a profile of positions, and be larger near the place that w has in the
+query (`diagonal`). EM counts how often t is expected to stand for
 w, c(w, t) = Σ_pairs n(w, q) T(w | t) p(t | d) / Σ_t' T(w | t') p(t' | d), and sets
 T(w | t) = c(w, t) / Σ_w' c(w', t). No round lowers the likelihood of the pairs.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tf_smoothclir.lexical.diagonal import Diagonal
 from tf_smoothclir.lexical.sparse_tables import cells, kept_entries
 from tf_smoothclir.utils import sparse as sp
 
@@ -43,13 +45,16 @@ class Alignments:
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, queries: sp.csr_array, documents: sp.csr_array) -> Alignments:
+    def of(
+        cls, queries: sp.csr_array, documents: sp.csr_array, diagonal: Diagonal | None = None
+    ) -> Alignments:
         """Lists the alignments of pairs of a query and a document that says the same.
 
         Args:
             queries: `[pairs, query words]`, counts of words.
             documents: `[pairs, document words]`, p(t | d): rows that sum to 1, or to less where
                 words are unknown.
+            diagonal: Where these words stand, if that matters.
         """
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         order = np.argsort(queries.indices, kind="stable")
@@ -59,6 +64,8 @@ class Alignments:
         of_words = ends[np.searchsorted(words, np.arange(shape[1] + 1))]
         columns, rows, slots = cells(of_words, documents.indices[places], shape[0])
         shares = documents.data[places].astype(np.float32)
+        if diagonal is not None:
+            shares *= diagonal.factors(order, places, np.diff(ends))
         return cls(
             matrix=sp.csr_array((shares, slots, ends), shape=(len(pairs), len(rows))),
             counts=queries.data[order].astype(np.float32),
@@ -69,10 +76,16 @@ class Alignments:
         )
 
     def with_shares(self, documents: sp.csr_array) -> Alignments:
-        """The same alignments, where other p(t | d) are above 0 for the same words."""
+        """The same alignments, off no diagonal, with other p(t | d) above 0 for the same words."""
         places, ends = _places(documents, self.pairs)
         matrix = documents.data[places].astype(np.float32), self.matrix.indices, ends
         return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
+
+    def likelihood(self, table: sp.csr_array) -> float:
+        """Mean log P(w | d) of query words by T(w | t), where the p(t | d) of each add up to 1."""
+        of_entries = np.asarray(table[self.rows, self.columns]).ravel()
+        sums, whole = self.matrix @ of_entries, self.matrix @ np.ones_like(of_entries)
+        return float(np.average(np.log(sums / whole), weights=self.counts))
 
     def learn_counts(
         self, pair_weights: np.ndarray, rounds: int = ROUNDS

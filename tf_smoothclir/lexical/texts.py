@@ -41,7 +41,8 @@ class LexicalTexts:
     def _read_queries(self, retrieval_set: RetrievalSet) -> None:
         self.retrieval_set = retrieval_set
         texts = (text.text for text in retrieval_set.source.queries())
-        self.queries: sp.csr_array = self._reader.words(texts).matrix()  # `[queries, query words]`
+        self.query_words: Words = self._reader.words(texts)
+        self.queries: sp.csr_array = self.query_words.matrix()  # `[queries, query words]`
 
     def with_queries_of(self, retrieval_set: RetrievalSet) -> LexicalTexts:
         """The same documents with the queries of another set."""

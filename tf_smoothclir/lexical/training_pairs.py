@@ -1,31 +1,36 @@
 """Training pairs of a translation table: judged training queries and documents.
 
 Pairs of the highest grade say the same, word by word. Pairs of lower grades are about the same
-things, so words of one text meet related words of the other: with a small weight they add
-translations that the few pairs of the highest grade lack. Of their texts only words count that
-stand in at most a tenth of all texts, and of documents only the first 40 words: more changes
-nothing, and costs several times as much.
+things, so words of one text meet related words of the other, wherever they stand: with a small
+weight they add translations that the few pairs of the highest grade lack. Of their texts only words
+count that stand in at most a tenth of all texts, and of documents only the first 40 words: more
+changes nothing, and costs several times as much.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.lexical.diagonal import TENSIONS, Diagonal
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
-from tf_smoothclir.lexical.positions import PositionProfile
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.related_words import shared_counts
 from tf_smoothclir.lexical.sparse_tables import kept_entries, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.utils import sparse as sp
 
 # Weights of a pair of a lower grade; one of the highest has 1.
 LOWER_GRADES = (0.03, 0.1)
 _COMMON = 0.1
 _FIRST_WORDS = 40
+_PAIRS_FOR_TENSION = 500
 
 
 class Pairs(NamedTuple):
@@ -47,14 +52,17 @@ class TrainingPairs:
     def __init__(
         self,
         texts: LexicalTexts,
-        shares: Callable[[PositionProfile], sp.csr_array],
+        words: Words,
         mate_rows: np.ndarray | None = None,
+        shares: Callable[[PositionProfile], sp.csr_array] | None = None,
     ):
         """Finds the pairs.
 
         Args:
-            shares: Makes p(t | d), `[documents or passages, document words]`, by a profile.
-            mate_rows: `[pairs]` int, the row in it of each mate; None for its document row.
+            words: Of documents or passages.
+            mate_rows: `[pairs]` int, the row in them of each mate; None for its document row.
+            shares: Makes p(t | d), `[documents or passages, document words]`, by a profile; None
+                to make it of `words`.
         """
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
@@ -69,7 +77,7 @@ class TrainingPairs:
         )
         weights = retrieval_set.weights
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
-        self._texts, self._shares = texts, shares
+        self._texts, self._words, self._shares = texts, words, shares or words.matrix
         self._mate_rows = self.mates.documents if mate_rows is None else mate_rows
         self._whole_tables: dict[tuple[PositionProfile, float], tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
@@ -115,13 +123,50 @@ class TrainingPairs:
         """Alignments of all training pairs, with those of lower grades if so."""
         latest, self._latest = self._latest, None
         queries, documents = self._texts_of_pairs(profile, with_lower)
-        if latest is not None and latest[0] == with_lower:
+        if latest is not None and latest[0] == with_lower and not self.tension:
             alignments = latest[1].with_shares(documents)  # a profile makes no word come or go
         else:
             del latest  # before others are made
-            alignments = Alignments.of(queries, documents)
+            diagonal = self._diagonal(queries, documents) if self.tension else None
+            alignments = Alignments.of(queries, documents, diagonal)
         self._latest = with_lower, alignments
         return alignments
+
+    @functools.cached_property
+    def tension(self) -> float:
+        """The tension by which pairs of the highest grade are most likely; see `diagonal`."""
+        number = len(self.mates.queries)
+        if not number:
+            return 0.0
+        some = np.unique(np.linspace(0, number - 1, min(number, _PAIRS_FOR_TENSION), dtype=int))
+        queries = self._known_words(self.mates.queries[some])
+        documents = self._words.of(self._mate_rows[some]).matrix(FLAT)
+        alignments = Alignments.of(queries, documents)
+        (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
+        table, places = rows_of_1(counts), self._places(some)
+        likelihoods = [alignments.likelihood(table)]
+        for tension in TENSIONS[1:]:
+            nearer = Alignments.of(queries, documents, places._replace(tension=tension))
+            likelihoods.append(nearer.likelihood(table))
+        tension = TENSIONS[int(np.argmax(likelihoods))]
+        if tension:
+            logging.info("Pairs say the same in about the same order: tension %g", tension)
+        return tension
+
+    def _places(self, mates: np.ndarray) -> Diagonal:
+        """Where the words of some pairs of the highest grade stand."""
+        queries = self._texts.query_words.of(self.mates.queries[mates]).places()
+        return Diagonal(self._known(queries), self._words.of(self._mate_rows[mates]).places())
+
+    def _diagonal(self, queries: sp.csr_array, documents: sp.csr_array) -> Diagonal:
+        """Where words stand in the texts of pairs; those of lower grades, in the same place."""
+        mates = self._places(np.arange(len(self.mates.queries)))
+        places = []
+        for texts, of_mates in ((queries, mates.queries), (documents, mates.documents)):
+            everywhere = np.zeros(texts.nnz - of_mates.nnz, np.float32)
+            data = np.append(of_mates.data, everywhere)
+            places.append(sp.csr_array((data, texts.indices, texts.indptr), shape=texts.shape))
+        return Diagonal(*places, self.tension)
 
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
@@ -143,8 +188,12 @@ class TrainingPairs:
 
     def _known_words(self, query_rows: np.ndarray) -> sp.csr_array:
         """The words of queries that are in their vocabulary."""
-        known = self._texts.queries[query_rows][:, : self._texts.known].tocsr()
-        known.resize(known.shape[0], self._texts.queries.shape[1])
+        return self._known(self._texts.queries[query_rows])
+
+    def _known(self, queries: sp.csr_array) -> sp.csr_array:
+        """The entries of words that are in the vocabulary of queries."""
+        known = queries[:, : self._texts.known].tocsr()
+        known.resize(queries.shape)
         return sp.csr_array(known)
 
 

@@ -104,6 +104,20 @@ class Words:
         shape = len(self.offsets) - 1, self.size
         return sp.csr_array((sums, (rows, columns)), shape=shape)
 
+    def places(self) -> sp.csr_array:
+        """Where the words of each text stand in it, from 0 to 1: on average, where one repeats.
+
+        Returns:
+            `[texts, size]` float32, with the entries of `matrix`.
+        """
+        known, (rows, columns, places) = self._cells
+        lengths = np.diff(self.offsets)
+        begins = np.repeat(self.offsets[:-1], lengths)
+        values = (np.arange(len(self.ids)) - begins + 0.5) / np.repeat(lengths, lengths)
+        sums = np.bincount(places, values[known], minlength=len(rows))
+        means = (sums / np.bincount(places, minlength=len(rows))).astype(np.float32)
+        return sp.csr_array((means, (rows, columns)), shape=(len(lengths), self.size))
+
     @functools.cached_property
     def _cells(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Which words have ids, `[words]` bool, and `cells` of a matrix of them."""
