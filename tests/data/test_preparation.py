@@ -241,6 +241,7 @@ def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog
     again = tokenize_set(small_set, settings, tmp_path)
     assert again.directory == found.directory
     (warning,) = (record for record in caplog.records if record.levelname == "WARNING")
-    assert f"{damaged}" in warning.message and warning.message.endswith("It is made again.")
+    assert f"{damaged}" in warning.message
+    assert warning.message.endswith("It is made again.")
     assert {path: contents(path) for path in before} == before
     assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]
