@@ -46,6 +46,17 @@ def test_splits_are_taken_in_every_form(given):
     assert splits_of(given) == {"1": "test"}
 
 
+def test_a_query_has_one_split_and_a_column_one_name():
+    for given in ([("1", "test"), (1, "train")], {1: "test", "1": "test"}):
+        with pytest.raises(InputError, match=r"splits\[1\]: query '1' already has a split at spl"):
+            splits_of(given)
+    frame = Frame(id=["1", "2", "3"], text=["a", "b", "c"], year=[1, 2, 3])
+    frame.columns.append("year")  # as pandas has it, where frame["year"] is a frame
+    with pytest.raises(InputError, match=r"documents: 2 columns have the name 'year'\. Rename"):
+        texts_of(frame, "documents")
+    assert judgments_of({"q": {*"edcba"}}) == [Judgment("q", d, 1) for d in "abcde"]
+
+
 @pytest.mark.parametrize(
     ("given", "texts"),
     [

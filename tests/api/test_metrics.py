@@ -44,6 +44,19 @@ def test_keras_metrics_by_hand(metric, expected):
     assert float(metric.result()) == 0
 
 
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        (metrics.MRR(), 1 / 2),  # a list without a grade of 1 or more is left out
+        (metrics.Precision(1), 0),
+        (metrics.NDCG(), ((0.5 + 1.5 / LOG3) / (1.5 + 0.5 / LOG3) + 1) / 2),
+    ],
+)
+def test_a_fractional_grade_is_rounded_down_but_as_a_gain(metric, expected):
+    metric.update_state([[0.5, 1.5, 0], [0.5, 0, 0]], [[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]])
+    assert float(metric.result()) == pytest.approx(expected)
+
+
 def test_ties_padding_nan_and_single_scores():
     metric = metrics.MRR()
     metric.update_state([[2, 0, 1, 0]], [[0.5, 0.5, 0.5, 0.5]])
@@ -65,8 +78,9 @@ def test_ties_padding_nan_and_single_scores():
         ([[1], [0]], [[0.5, 0.1]], None, "y_true has shape"),
         ([[True, False]], [[0.5, 0.1]], None, "y_true holds bool values"),
         ([[1, math.nan]], [[0.5, 0.1]], None, "a label is NaN or infinite"),
+        (tf.ragged.constant([[1, 0], [1]]), tf.ones([2, 2]), None, "y_true is ragged"),
         ([[1, 0]], [[0.5, 0.1]], [1.0, 2.0], "sample_weight has shape"),
         ([[1, 0]], [[0.5, 0.1]], [[1.0, 2.0]], "documents of one list have different weights"),
     ):
         with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
-            metric.update_state(np.array(grades), np.array(scores), weights)
+            metric.update_state(grades, np.array(scores), weights)

@@ -98,6 +98,8 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     assert facts(export.search(QUERIES, 3)) == expected
     small = run.build_index(tmp_path / "small", {"a": "mot1"})
     assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]
+    run.build_index(small, {"a": "mot1", "b": "mot1"}, update=True)
+    assert {hit.id for hit in run.search(["word1"], index=small)[0]} == {"a", "b"}
     with pytest.raises(InputError, match="come from different training runs"):
         models["dense", "run"].search(QUERIES, index=index)
     for half in ("dense", "lexical"):

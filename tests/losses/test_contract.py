@@ -108,6 +108,9 @@ def test_labels_are_finite_numbers(name):
     for bad, kind in (([[True, False]], "bool"), ([["1", "0"]], "string")):
         with pytest.raises(ValueError, match=f"y_true holds {kind} values, but grades are numbers"):
             loss(bad, scores)
+    ragged = tf.ragged.constant([[1, 0], [2]])
+    with pytest.raises(ValueError, match=r"y_true is ragged: give y_true.to_tensor\(-1\) and y_p"):
+        loss(ragged, tf.cast(ragged, tf.float32))
     for kind in ("uint8", "int8", "int64", "float16"):
         assert loss(np.array([[2, 0]], kind), scores) == loss([[2, 0]], scores)
 
@@ -166,6 +169,12 @@ def test_shapes_known_only_at_run_time_do_not_broadcast(name):
     for labels, weights in (([1, 3], [3]), ([1, 1], [1])):
         with pytest.raises(tf.errors.InvalidArgumentError):
             run(tf.ones(labels), tf.zeros([1, 3]), tf.ones(weights))
+    # TensorFlow's optimizer removes a reshape of [None] to [2] or to [None].
+    for shape in ([None], [2]):
+        of_vectors = tf.function(EACH, input_signature=[any_vector, tf.TensorSpec(shape)])
+        assert of_vectors(tf.zeros([2]), tf.zeros([2])).shape == (2,)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="have different shapes: give one"):
+            of_vectors(tf.zeros([1]), tf.zeros([2]))
     of_rows = tf.function(EACH, input_signature=[any_matrix, any_matrix, tf.TensorSpec(None)])
     for weights in ([1.0, 2.0], [[1.0], [2.0]], [[1.0, 1.0], [2.0, 2.0]]):
         found = of_rows(tf.zeros([2, 2]), tf.fill([2, 2], 0.9), tf.constant(weights))

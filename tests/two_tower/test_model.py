@@ -12,6 +12,7 @@ from tests.two_tower.small_model import (
     DIM,
     FORMS,
     GRADES,
+    INPUTS,
     LENGTHS,
     SIZE,
     apart,
@@ -209,12 +210,14 @@ def test_losses_and_metrics_of_keras_take_a_weight_for_each_pair():
 
 
 @pytest.mark.parametrize(
-    ("loss", "weights"), [(SOFTMAX, [2.0, 9.0, 0.5]), (SOSL, [2.0, 2.0, 0.5, 0.5])], ids=name_of
+    ("loss", "weights"),
+    [(SOFTMAX, [2.0, 9.0, 0.5, 9.0]), (SOSL, [2.0, 2.0, 0.5, 0.5])],
+    ids=name_of,
 )
 def test_losses_and_metrics_of_lists_are_weighted_by_lists(loss, weights):
     model = make_model()
     model.compile(LazyAdam(0.05), loss, metrics=[MRR()], weighted_metrics=[MRR(name="weighted")])
-    inputs = {**tensors(), "list_lengths": tf.constant([2, 0, 2])}
+    inputs = {**tensors(), "list_lengths": tf.constant([2, 0, 2, 0])}
     scores = np.reshape(model(inputs), [2, 2])
     # The best of the first list and the worse of the second one are relevant: ranks 1 and 2.
     grades = np.array([scores[0] == max(scores[0]), scores[1] == min(scores[1])], "i4")
@@ -250,6 +253,18 @@ def test_a_listwise_loss_without_lists_or_with_too_few_weights_is_an_error():
         model.fit(wrong, verbose=0)
     with pytest.raises(ValueError, match="the batch has no list_lengths: give"):
         model.fit(batches(), verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"), [([4], "for each query"), ([1] * 4, "as many|not fit")]
+)
+def test_lists_have_a_query_each_and_all_documents(lengths, message):
+    model = make_model()
+    inputs = tensors({**INPUTS, "document": {"ids": [6] * 5, "lengths": [1] * 5}})
+    inputs["list_lengths"] = tf.constant(lengths)
+    for run in (model, tf.function(lambda inputs: model(inputs))):
+        with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=message):
+            run(inputs)
 
 
 def test_another_loss_removes_the_weights_of_the_former_loss():

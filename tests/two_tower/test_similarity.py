@@ -117,3 +117,13 @@ def test_shapes_that_do_not_fit_are_named(query_shape, document_shape):
         layer.compute_output_shape([query_shape, document_shape])
     with pytest.raises(ValueError, match=r"\[query_vectors, document_vectors\]"):
         layer(tf.ones(document_shape))
+
+
+@pytest.mark.parametrize("documents", [(2, 4), (2, 3, 4)])
+def test_in_a_graph_one_query_is_not_that_of_all_documents(documents):
+    layer, unknown = SmoothCosineSimilarity(), [None] * (len(documents) - 1)
+    signature = [tf.TensorSpec([None, 4]), tf.TensorSpec([*unknown, 4])]
+    run = tf.function(lambda *vectors: layer(list(vectors)), input_signature=signature)
+    assert run(tf.ones([2, 4]), tf.ones(documents)).shape == documents[:-1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="give as many query_vectors as docu"):
+        run(tf.ones([1, 4]), tf.ones(documents))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tf_smoothclir.data.sources.cells import (
     Place,
-    id_of,
     judgments_in,
     short,
+    splits_in,
     text_of,
     texts_in,
     whole,
@@ -85,7 +85,7 @@ def splits_of(given: Any) -> dict[str, str] | None:
     if hasattr(given, "items") and not _is_frame(given):
         given = list(given.items())
     rows, place = rows_of(given, SPLITS, "splits")
-    return {id_of(id_, "query_id", place, row): split for row, (id_, split) in rows}
+    return dict(pair for _, pair in splits_in(rows, place))
 
 
 def columns_in(given: Any) -> Iterator[str]:
@@ -202,8 +202,10 @@ def _flat(given: Mapping[Any, Any], argument: str) -> Iterator[tuple[Any, ...]]:
     for query, documents in given.items():
         if isinstance(documents, Mapping):
             yield from ((query, document, grade) for document, grade in documents.items())
-        elif isinstance(documents, (list, tuple, set, frozenset)):
+        elif isinstance(documents, (list, tuple)):
             yield from ((query, document) for document in documents)
+        elif isinstance(documents, (set, frozenset)):  # in an order that is not by chance
+            yield from ((query, document) for document in sorted(documents, key=str))
         else:
             reason = f"it is {shown(documents)}, not a dictionary or a list"
             raise input_error(f"{argument}[{query!r}]", reason, _REMEDIES[JUDGMENTS])

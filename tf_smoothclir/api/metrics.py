@@ -29,6 +29,7 @@ from tf_smoothclir.losses.labels import (
 class _ListMetric(keras.metrics.Metric):
     """Mean of a metric of candidate lists; see the module."""
 
+    whole_grades = True  # a fractional grade is rounded down
     needs_lists = True  # so that a `TwoTower` gives it candidate lists as rows
 
     def __init__(self, k: int | None = None, name: str | None = None, **kwargs: Any):
@@ -61,6 +62,8 @@ class _ListMetric(keras.metrics.Metric):
             grades, sample_weight = weights_of_lists(grades, sample_weight, is_masked)
         grades = tf.cast(grades, tf.float32)
         ranked = _ranked(grades, scores)
+        if self.whole_grades:
+            ranked = tf.floor(ranked)
         is_relevant = tf.reduce_any(ranked > 0, axis=1)
         relevant = tf.cast(is_relevant, tf.float32)
         weights = relevant
@@ -106,6 +109,8 @@ class NDCG(_ListMetric):
     Raises:
         InputError: `k` is no whole number from 1 on.
     """
+
+    whole_grades = False
 
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The NDCG of each list."""

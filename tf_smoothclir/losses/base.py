@@ -126,10 +126,9 @@ class RankingLoss(keras.losses.Loss):
             InvalidArgumentError: A label is NaN or infinite; of TensorFlow.
         """
         with tf.name_scope(self.name or type(self).__name__):
-            scores = tf.convert_to_tensor(y_pred)
+            labels, scores = given_labels(y_true, y_pred), tf.convert_to_tensor(y_pred)
             if scores.dtype not in (tf.float32, tf.float64):
                 scores = tf.cast(scores, tf.float32)
-            labels = given_labels(y_true, y_pred)
             if sample_weight is not None and self.needs_lists:
                 is_masked = keras_mask(y_pred) is not None
                 labels, sample_weight = weights_of_lists(labels, sample_weight, is_masked)

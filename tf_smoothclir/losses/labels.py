@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+_ONE_EACH = "give one label for each score"
+
 
 def keras_mask(y_pred: Any) -> tf.Tensor | None:
     """The mask that Keras's layers passed on with the scores, if any; False is left out."""
@@ -34,6 +36,8 @@ def given_labels(y_true: Any, y_pred: Any) -> tf.Tensor:
 
 def checked_labels(y_true: Any) -> tf.Tensor:
     """Labels that are numbers, int64 or floating."""
+    if isinstance(y_true, tf.RaggedTensor):
+        raise ValueError("y_true is ragged: give y_true.to_tensor(-1) and y_pred.to_tensor()")
     labels = tf.convert_to_tensor(y_true)
     if labels.dtype.is_floating:
         return labels
@@ -48,14 +52,26 @@ def checked_labels(y_true: Any) -> tf.Tensor:
 def _shaped_like(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """The labels in the shape of the scores, which may differ in a trailing 1 only."""
     want, have = scores.shape, labels.shape
-    if want.rank is not None and have.rank is not None:
-        shorter, longer = sorted((want, have), key=len)
-        if not longer.is_compatible_with(shorter.concatenate([1] * (len(longer) > len(shorter)))):
-            raise ValueError(
-                f"y_true has shape {have} and y_pred {want}: give one label for each score"
-            )
-    # Nothing broadcasts either where the shapes are known only at run time.
-    return tf.reshape(labels, tf.shape(scores))
+    if want.rank is None or have.rank is None:
+        return tf.reshape(labels, tf.shape(scores))
+    shorter, longer = sorted((want, have), key=len)
+    if not longer.is_compatible_with(shorter.concatenate([1] * (len(longer) > len(shorter)))):
+        raise ValueError(f"y_true has shape {have} and y_pred {want}: {_ONE_EACH}")
+    if len(have) > len(want):
+        labels = tf.squeeze(labels, axis=-1)
+    elif len(have) < len(want):
+        labels = labels[..., tf.newaxis]
+    # Nothing broadcasts either where the shapes are known only at run time. TensorFlow's optimizer
+    # takes out a reshape from [None] to [None], and one label would be that of all scores.
+    message = f"y_true and y_pred have different shapes: {_ONE_EACH}"
+    checked = tf.debugging.assert_equal(tf.shape(labels), tf.shape(scores), message)
+    return after(checked, labels)
+
+
+def after(checked: tf.Operation | None, tensor: tf.Tensor) -> tf.Tensor:
+    """A tensor that nothing uses before an assertion has held; None holds already."""
+    with tf.control_dependencies([] if checked is None else [checked]):
+        return tf.identity(tensor)
 
 
 def weights_of_lists(
@@ -82,8 +98,7 @@ def weights_of_lists(
     lowest = tf.reduce_min(tf.where(real, weights, weights.dtype.max), axis=1)
     message = "sample_weight: documents of one list have different weights. Give one for each list"
     equal = tf.debugging.assert_less_equal(highest, lowest, message)
-    with tf.control_dependencies([] if equal is None else [equal]):
-        return labels, highest
+    return labels, after(equal, highest)
 
 
 def broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
@@ -135,9 +150,7 @@ def check_grades(grades, num_grades: int | None) -> tf.Tensor:
         " one more threshold for each further grade, or correct the grades."
     )
     checked = tf.debugging.assert_less(highest, num_grades, message=message)
-    # In a graph, no step may begin with grades that turn its weights into NaN.
-    with tf.control_dependencies([] if checked is None else [checked]):
-        return tf.identity(grades)
+    return after(checked, grades)  # no step may begin with grades that make its weights NaN
 
 
 def hit_grades(

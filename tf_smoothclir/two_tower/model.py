@@ -16,7 +16,7 @@ from tf_smoothclir.data.model_inputs import (
     model_inputs,
 )
 from tf_smoothclir.losses.base import ranking_loss
-from tf_smoothclir.losses.labels import check_grades
+from tf_smoothclir.losses.labels import after, check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
@@ -152,6 +152,9 @@ class TwoTower(BatchModel):
             )
             return tf.matmul(queries, documents, transpose_b=True)
         if isinstance(inputs, ListInputs):
+            numbers = tf.size(inputs.list_lengths), tf.shape(query_vectors)[0]
+            checked = tf.debugging.assert_equal(*numbers, "list_lengths: give one for each query")
+            query_vectors = after(checked, query_vectors)
             query_vectors = take(query_vectors, inputs.lists, training=training)
         return self.similarity([query_vectors, document_vectors])
 

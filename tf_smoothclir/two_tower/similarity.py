@@ -10,6 +10,8 @@ import math
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir.losses.labels import after
+
 
 def stable_norm(vectors: tf.Tensor) -> tf.Tensor:
     """Returns the Euclidean norm over the last axis, which stays with length 1.
@@ -89,6 +91,10 @@ class SmoothCosineSimilarity(keras.layers.Layer):
             )
         queries, documents = (tf.convert_to_tensor(vectors) for vectors in inputs)
         _score_shape(queries.shape, documents.shape)
+        # In a graph, one query would be that of all documents.
+        numbers = tf.shape(queries)[0], tf.shape(documents)[0]
+        message = "give as many query_vectors as document_vectors, or lists of them"
+        queries = after(tf.debugging.assert_equal(*numbers, message), queries)
         dtype = documents.dtype
         queries, documents = _widen(queries), _widen(documents)
         # Only the queries are normalised. Dividing their inner products with the documents, which

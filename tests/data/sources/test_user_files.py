@@ -1,5 +1,6 @@
 """Sets of users: names of languages, alphabets; sets in BEIR's layout."""
 
+import gzip
 import json
 import os
 import re
@@ -43,6 +44,8 @@ BAD_LINES = [
     ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', not", "Give numbers above 0"),
     ("judgments.jsonl", WEIGHT % "1e999", 1, "the weight is inf, not", "Give numbers above 0"),
     ("splits.tsv", "q1\ttrain\nq1\ttrain\n", 2, "query 'q1' already has a split", "Keep one"),
+    ("documents.tsv", "id\ttext\tx\ttext\n", 1, "2 columns have the name 'text'", "Rename"),
+    ("queries.jsonl", '{"id": 1, "text": "a", "text": "b"}\n', 1, "the line is not JSON (an", "G"),
     ("wiki_en.queries", "7 8\ta\tb\n", 1, "id '7 8' is empty or", "Give an id"),
     ("en2fr.rel", "\t1\t2\n", 1, "query_id '' is empty", "Give an id"),
     ("en2fr.rel", "7\t1\t1_0\n", 1, "the grade is '1_0', not a whole number", "Give whole numbers"),
@@ -115,6 +118,19 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
         list(source_of(DataSettings(data_dir=str(directory))).queries())
     with pytest.raises(InputError, match="--columns=qeury=a: there is no such column"):
         source_of(DataSettings(data_dir=str(directory), columns="qeury=a"))
+
+
+def test_equal_texts_of_two_languages_are_two(make):
+    rows = "query,document,document_language\na,Menu,fr\nb,menu,de\nc,Haus,de\nB,MENU,de\n"
+    directory = str(make({"pairs.csv": rows}))
+    german = source_of(DataSettings(data_dir=directory, document_language="de"))
+    assert list(german.documents()) == [("d3", "", "menu", "de"), ("d4", "", "Haus", "de")]
+    judged = [("q3", "d3"), ("q4", "d4")]
+    assert [judgment[:2] for judgment in german.judgments()] == judged
+    clicks = "query,document_id,query_language\nmenu,1,en\nMenu,2,fr\nmenu,2,fr\n"
+    directory = str(make({"c/documents.tsv": "1\ta\n2\tb\n", "c/clicks.csv": clicks}) / "c")
+    source = source_of(DataSettings(data_dir=directory))
+    assert [judgment[:2] for judgment in source.judgments()] == [("q2", "1"), ("q3", "2")]
 
 
 def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
@@ -209,6 +225,7 @@ def test_judgments_that_do_not_fit_are_an_error_unless_few_of_them_may_be_skippe
     ("files", "message"),
     [
         ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
+        ({**TSV, "queries.en.csv": ""}, "it contains both queries.tsv and queries.en.csv. Keep"),
         ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
         ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
         ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
@@ -278,6 +295,23 @@ def test_parts_are_splits(open_set, parts, in_test, sizes):
     assert source.splits() == splits
     loaded = RetrievalSet.load(source)
     assert [loaded.query_ids[row] for row in loaded.queries_in("test")] == in_test
+
+
+def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog):
+    open_set({"train": judged(*range(3))})
+    directory = make({"qrels/test.txt": judged(3), "qrels/test.tsv.bak": "", "qrels/notes.md": ""})
+    with gzip.open(directory / "qrels" / "dev.tsv.gz", "wt") as file:
+        file.write(judged(4))
+    trains = dict.fromkeys(("q0", "q1", "q2"), "train")
+    assert BeirDirectory(directory).splits() == {**trains, "q4": "test"}
+    make({"of_mine/splits.txt": "", **{f"of_mine/{name}": text for name, text in TSV.items()}})
+    assert source_of(DataSettings(data_dir=str(directory / "of_mine"))).splits() is None
+    named = [warning.message.rpartition("/")[2] for warning in caplog.records]
+    reason = "not read because of its ending"
+    assert named == [
+        *(f"test.{end}: {reason}, which is not .tsv" for end in ("tsv.bak", "txt")),
+        f"of_mine: splits are drawn; {reason}: splits.txt",
+    ]
 
 
 @pytest.mark.parametrize("kind", [UserDirectory, BeirDirectory])

@@ -49,6 +49,17 @@ def judgments_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgm
         yield row, Judgment(query, document, grade, weight_of(weight, place, row))
 
 
+def splits_in(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yields (number, (query id, split)) of rows of `SPLITS`; a set checks the names of splits."""
+    first: dict[str, int] = {}
+    for row, (query_id, split) in rows:
+        query_id = id_of(query_id, "query_id", place, row)
+        if first.setdefault(query_id, row) != row:
+            reason = f"query {query_id!r} already has a split at {place(first[query_id])}"
+            raise input_error(place(row), reason, "Keep one of the two")
+        yield row, (query_id, split)
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is not there, None, NaN, or what pandas has for them."""
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import Place, id_of, in_file, texts_in
+from tf_smoothclir.data.sources.cells import Place, in_file, splits_in, texts_in
 from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import ABSENT, SPLITS, SUFFIXES, TEXTS, Role, Row, read_table
@@ -70,16 +70,8 @@ class FileSource(Source):
         """Yields (line number, judgment)."""
 
     def _splits(self, path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
-        """Yields (line number, (query id, split)); `RetrievalSet` checks the names of splits."""
-        first: dict[str, int] = {}
-        rows, place = self._rows(path, SPLITS)
-        for line, (query_id, split) in rows:
-            query_id = id_of(query_id, "query_id", place, line)
-            # Checked here, because the dict that `splits` returns hides a repeated id.
-            if first.setdefault(query_id, line) != line:
-                reason = f"query {query_id!r} already has a split in line {first[query_id]}"
-                raise input_error(path, reason, "Keep one of the two lines", line=line)
-            yield line, (query_id, split)
+        """Yields (line number, (query id, split))."""
+        return splits_in(*self._rows(path, SPLITS))
 
     def _records(self, stream: str, path: Path) -> Iterator[tuple[int, Any]]:
         if stream in ("queries", "documents"):
@@ -185,16 +177,17 @@ def files_named(directory: Path, *names: str) -> list[Path]:
 
 def tables_of(directory: Path, name: str) -> dict[Path, str]:
     """The table of a name and its language, ""; or one for each language, `documents.de.tsv`."""
-    if (alone := table_named(directory, name)) is not None:
-        return {alone: ""}
-    of_languages = {}
+    alone, of_languages = table_named(directory, name), {}
     for path in sorted(directory.iterdir()):
         stem, _, rest = path.name.lower().partition(".")
         for code in (rest.partition(".")[0], stem.removeprefix(name)[1:]):
             names = (f"{name}{mark}{code}{suffix}" for mark in "._-" for suffix in SUFFIXES)
             if is_code(plain_code(code)) and path.name.lower() in names and path.is_file():
                 of_languages[path] = plain_code(code)
-    return of_languages
+    if alone is not None and of_languages:
+        reason = f"it contains both {alone.name} and {min(of_languages).name}"
+        raise input_error(directory, reason, "Keep one file, or one for each language")
+    return of_languages if alone is None else {alone: ""}
 
 
 def unread(directory: Path, *names: str) -> str:

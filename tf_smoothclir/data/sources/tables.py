@@ -15,6 +15,7 @@ between them: each file has one.
 
 from __future__ import annotations
 
+import collections
 import csv
 import functools
 import itertools
@@ -144,6 +145,10 @@ def chosen_columns(
     """The name in a table of each column of a role; None for one that is not there."""
     names, columns = list(names), columns or {}
     by_plain = {plain(name): name for name in reversed(names)}
+    ((most, times),) = collections.Counter(filter(None, names)).most_common(1) or [("", 1)]
+    if times > 1:
+        reason = f"{times} columns have the name {most!r}"
+        raise input_error(where, reason, "Rename or remove all but one", line=line)
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
     needed = zip(role.columns[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
@@ -300,7 +305,7 @@ def _jsonl(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, 
 
 def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
-        record = json.loads(text)
+        record = json.loads(text, object_pairs_hook=_fields)
         if "\\u" in text:  # half a surrogate pair is valid JSON, but not text
             json.dumps(record, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
@@ -313,6 +318,13 @@ def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
             'Give one object per line, such as {"id": "1", "text": "..."}',
             line=line,
         )
+    return record
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("an object has a field twice")
     return record
 
 

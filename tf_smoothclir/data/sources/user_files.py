@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from absl import logging
+
 from tf_smoothclir.data.sources.cells import (
     Place,
     count_of,
@@ -26,7 +28,7 @@ from tf_smoothclir.data.sources.file_source import (
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
-from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, Row
+from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, Row, kind_of
 from tf_smoothclir.utils.errors import input_error
 
 STREAMS = ("documents", "queries", "judgments")
@@ -59,6 +61,8 @@ class UserDirectory(FileSource):
             self._add_files(stream, _needed(directory, stream))
         if (splits := table_named(directory, "splits")) is not None:
             self.files["splits"] = [splits]
+        elif ignored := unread(directory, "splits"):
+            logging.warning("%s: splits are drawn%s", directory, ignored)
 
     def _judgments(self, path):
         prefix = self._prefix("documents", self.languages.get(path, ""))
@@ -130,22 +134,21 @@ def texts_of_column(
     """Yields (number, text) of the different texts of a column."""
     seen: dict[bytes, int] = {}
     for row, values in rows:
-        id_, text = _identified(values[column], column, place, row, seen)
-        if seen[_key(text)] == row:
-            code = language_of(values[LANGUAGES + column], language, place, row)
-            yield row, Text(id_, "", text, code)
+        known = len(seen)
+        text = _identified(values, column, place, row, seen, language)
+        if len(seen) > known:
+            yield row, text
 
 
 def judgments_of_pairs(rows: Iterable[Row], place: Place) -> Iterator[tuple[int, Judgment]]:
     """Yields (number, judgment) of rows of `PAIRS`; of equal pairs one, with the highest grade."""
     seen: tuple[dict[bytes, int], ...] = ({}, {})
     graded: dict[tuple[str, str], tuple[int, int]] = {}
-    for row, (*texts, grade, _, _) in rows:
+    for row, values in rows:
         query, document = (
-            _identified(text, column, place, row, seen[column])[0]
-            for column, text in enumerate(texts)
+            _identified(values, column, place, row, seen[column]).id for column in (QUERY, DOCUMENT)
         )
-        grade = grade_of(grade, place, row)
+        grade = grade_of(values[PAIRS.names.index("grade")], place, row)
         first, highest = graded.get((query, document), (row, grade))
         graded[query, document] = first, max(highest, grade)
     for (query, document), (row, grade) in graded.items():
@@ -160,8 +163,9 @@ def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int
     seen: dict[bytes, int] = {}
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}
-    for row, (query, document, count, _) in rows:
-        query, _ = _identified(query, QUERY, place, row, seen)
+    for row, values in rows:
+        _, document, count, _ = values
+        query = _identified(values, QUERY, place, row, seen).id
         document = id_of(document, "document_id", place, row)
         of_pair = clicks.setdefault((query, document), [row, 0])
         of_pair[1] += count_of(count, place, row)
@@ -171,19 +175,22 @@ def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int
 
 
 def _identified(
-    value: object, column: int, place: Place, row: int, seen: dict[bytes, int]
-) -> tuple[str, str]:
-    """The id of a text, and the text without white space around it."""
+    values: Sequence, column: int, place: Place, row: int, seen: dict[bytes, int], language=""
+) -> Text:
+    """The text of a column, without white space around it; one of each language has an id."""
     name = _NAMES[column]
-    text = text_of(value, name, place, row).strip()
+    text = text_of(values[column], name, place, row).strip()
     if not text:
         raise input_error(place(row), f"the {name} is empty", "Leave the row out")
-    return f"{name[0]}{seen.setdefault(_key(text), row)}", text
+    code = language_of(values[LANGUAGES + column], language, place, row)
+    same = " ".join([code, *text.casefold().split()]).encode()
+    key = hashlib.blake2b(same, digest_size=16).digest()  # shorter than most texts
+    return Text(f"{name[0]}{seen.setdefault(key, row)}", "", text, code)
 
 
-def _key(text: str) -> bytes:  # shorter than most texts, all of which are kept
-    same = " ".join(text.casefold().split())
-    return hashlib.blake2b(same.encode(), digest_size=16).digest()
+def _part(path: Path) -> str:
+    """The part of a set whose judgments a file has, by its name."""
+    return path.name.lower().partition(".")[0]
 
 
 class BeirDirectory(FileSource):
@@ -208,12 +215,14 @@ class BeirDirectory(FileSource):
         qrels = directory / "qrels"
         parts = sorted(qrels.iterdir()) if qrels.is_dir() else []
         for path in parts:
-            if path.suffix.lower() != ".tsv" or not path.is_file():
-                continue
-            if path.stem.lower() not in NAMES:
-                named = ", ".join(f"{name}.tsv" for name in NAMES)
-                raise input_error(path, "its name is no part of a set", f"Name it one of {named}")
-            self.files["judgments"].append(path)
+            if kind_of(path) == "tsv" and path.is_file():
+                if _part(path) not in NAMES:
+                    named = ", ".join(f"{name}.tsv" for name in NAMES)
+                    reason = "its name is no part of a set"
+                    raise input_error(path, reason, f"Name it one of {named}")
+                self.files["judgments"].append(path)
+            elif _part(path) in NAMES:
+                logging.warning("%s: not read because of its ending, which is not .tsv", path)
         if not self.files["judgments"]:
             raise input_error(directory, "it has no qrels/*.tsv", "Add judgments: qrels/test.tsv")
 
@@ -231,7 +240,7 @@ class BeirDirectory(FileSource):
     @functools.cached_property
     def _queries_by_part(self) -> dict[str, list[str]]:
         return {
-            path.stem.lower(): [judgment.query_id for _, judgment in self._judgments(path)]
+            _part(path): [judgment.query_id for _, judgment in self._judgments(path)]
             for path in self.files["judgments"]
         }
 

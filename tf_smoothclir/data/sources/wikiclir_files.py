@@ -21,7 +21,7 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.sources.cells import id_of, judgments_in
-from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, files_named
+from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, table_named
 from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS
@@ -85,8 +85,9 @@ class WikiClirDirectory(FileSource):
         for stream, codes in zip(self.files, chosen):
             self.languages |= dict(zip(self.files[stream], codes))
         folders = sorted({path.parent for path in self.files["documents"]})
-        if splits := [path for folder in folders for path in files_named(folder, "splits.tsv")]:
-            self.files["splits"] = splits
+        splits = [table_named(folder, "splits") for folder in folders]
+        if named := [path for path in splits if path is not None]:
+            self.files["splits"] = named
         # Which queries it has then depends on other languages' documents too, which are no files
         # of it.
         self._queries_are_shared = any(
