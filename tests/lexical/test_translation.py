@@ -12,6 +12,7 @@ from nltk import translate
 
 from tests.lexical.helpers import counts, shares, words
 from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.lexical import diagonal
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
@@ -332,7 +333,8 @@ def near_diagonal(query, document, tension):
 def test_tables_are_those_of_em_over_the_pairs(
     pairs, weight, tension, profile, queries, monkeypatch
 ):
-    monkeypatch.setattr(pairs, "tension", tension, raising=False)
+    monkeypatch.setattr(diagonal, "TENSION", tension)
+    monkeypatch.setitem(vars(pairs), "are_parallel", tension > 0)
     known = [[word for word in query if word < UNSEEN] for query in QUERIES]
     listed = [
         (
@@ -385,7 +387,7 @@ def test_places_of_words_are_means_in_parts_of_their_texts():
 
 
 @pytest.mark.parametrize("is_parallel", [True, False])
-def test_the_tension_is_that_of_which_pairs_are_most_likely(is_parallel):
+def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     """Hazard: words of a page stand anywhere, and would be read as if its order were a query's."""
     generator, number, half = np.random.default_rng(1), 150, 40
     queries = [generator.permutation(np.arange(1, half))[:8].tolist() for _ in range(number)]
@@ -399,9 +401,9 @@ def test_the_tension_is_that_of_which_pairs_are_most_likely(is_parallel):
     )
     known, size = half, 2 * half
     texts = texts_of(queries, documents, size, retrieval_set=retrieval_set, known=known)
-    assert (TrainingPairs(texts, texts.documents).tension > 0) == is_parallel
+    assert TrainingPairs(texts, texts.documents).are_parallel == is_parallel
     texts.retrieval_set.grades = np.zeros(number, int)
-    assert TrainingPairs(texts, texts.documents).tension == 0  # no pairs
+    assert not TrainingPairs(texts, texts.documents).are_parallel  # there are none
 
 
 def cosine(first: str, second: str, words: list[str]) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.diagonal import TENSIONS, Diagonal
+from tf_smoothclir.lexical.diagonal import Diagonal
 from tf_smoothclir.lexical.ibm_model_1 import Alignments, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.related_words import shared_counts
@@ -30,7 +30,7 @@ from tf_smoothclir.utils import sparse as sp
 LOWER_GRADES = (0.03, 0.1)
 _COMMON = 0.1
 _FIRST_WORDS = 40
-_PAIRS_FOR_TENSION = 500
+_LOOKED_AT = 500  # pairs, to see whether texts are parallel
 
 
 class Pairs(NamedTuple):
@@ -123,35 +123,31 @@ class TrainingPairs:
         """Alignments of all training pairs, with those of lower grades if so."""
         latest, self._latest = self._latest, None
         queries, documents = self._texts_of_pairs(profile, with_lower)
-        if latest is not None and latest[0] == with_lower and not self.tension:
+        if latest is not None and latest[0] == with_lower and not self.are_parallel:
             alignments = latest[1].with_shares(documents)  # a profile makes no word come or go
         else:
             del latest  # before others are made
-            diagonal = self._diagonal(queries, documents) if self.tension else None
+            diagonal = self._diagonal(queries, documents) if self.are_parallel else None
             alignments = Alignments.of(queries, documents, diagonal)
         self._latest = with_lower, alignments
         return alignments
 
     @functools.cached_property
-    def tension(self) -> float:
-        """The tension by which pairs of the highest grade are most likely; see `diagonal`."""
+    def are_parallel(self) -> bool:
+        """Whether words of pairs of the highest grade stand in about the same order."""
         number = len(self.mates.queries)
         if not number:
-            return 0.0
-        some = np.unique(np.linspace(0, number - 1, min(number, _PAIRS_FOR_TENSION), dtype=int))
+            return False
+        some = np.unique(np.linspace(0, number - 1, min(number, _LOOKED_AT), dtype=int))
         queries = self._known_words(self.mates.queries[some])
         documents = self._words.of(self._mate_rows[some]).matrix(FLAT)
         alignments = Alignments.of(queries, documents)
         (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
-        table, places = rows_of_1(counts), self._places(some)
-        likelihoods = [alignments.likelihood(table)]
-        for tension in TENSIONS[1:]:
-            nearer = Alignments.of(queries, documents, places._replace(tension=tension))
-            likelihoods.append(nearer.likelihood(table))
-        tension = TENSIONS[int(np.argmax(likelihoods))]
-        if tension:
-            logging.info("Pairs say the same in about the same order: tension %g", tension)
-        return tension
+        table, nearer = rows_of_1(counts), Alignments.of(queries, documents, self._places(some))
+        are_parallel = nearer.likelihood(table) > alignments.likelihood(table)
+        if are_parallel:
+            logging.info("The words of pairs stand in about the same order, which the table uses")
+        return are_parallel
 
     def _places(self, mates: np.ndarray) -> Diagonal:
         """Where the words of some pairs of the highest grade stand."""
@@ -166,7 +162,7 @@ class TrainingPairs:
             everywhere = np.zeros(texts.nnz - of_mates.nnz, np.float32)
             data = np.append(of_mates.data, everywhere)
             places.append(sp.csr_array((data, texts.indices, texts.indptr), shape=texts.shape))
-        return Diagonal(*places, self.tension)
+        return Diagonal(*places)
 
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
