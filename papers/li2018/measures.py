@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from absl import logging
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.tables import TITLED_TEXTS, read_table
+from tf_smoothclir.data.sources.columns import TITLED_TEXTS
+from tf_smoothclir.data.sources.tables import read_table
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.evaluation.evaluate import run_and_qrels
 from tf_smoothclir.evaluation.metrics import DEPTH

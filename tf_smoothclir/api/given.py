@@ -14,8 +14,7 @@ from tf_smoothclir.data.sources.cells import (
     texts_in,
     whole,
 )
-from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.tables import (
+from tf_smoothclir.data.sources.columns import (
     ABSENT,
     JUDGMENTS,
     SPLITS,
@@ -25,6 +24,7 @@ from tf_smoothclir.data.sources.tables import (
     chosen_columns,
     values_of,
 )
+from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from tf_smoothclir.api.given import (
     texts_of,
 )
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources.columns import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.data.sources.file_source import set_name
 from tf_smoothclir.data.sources.memory import MemorySource, Streamed, Tokenizer
 from tf_smoothclir.data.sources.opening import (
@@ -28,7 +29,6 @@ from tf_smoothclir.data.sources.opening import (
     warn_of_left_out,
 )
 from tf_smoothclir.data.sources.source import SPLITS, Source
-from tf_smoothclir.data.sources.tables import CLICKS, PAIRS, PARALLEL
 from tf_smoothclir.data.sources.unjudged import parallel_files, sentences_in
 from tf_smoothclir.data.sources.user_files import (
     DOCUMENT,

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from tf_smoothclir.data.sources.cells import Place, id_of, in_file
+from tf_smoothclir.data.sources.columns import Role, Row
 from tf_smoothclir.data.sources.line_files import is_compressed, read_lines
 from tf_smoothclir.data.sources.opening import columns_of, source_of
 from tf_smoothclir.data.sources.source import Source
-from tf_smoothclir.data.sources.tables import SUFFIXES, Role, Row, as_texts, kind_of, texts_role
+from tf_smoothclir.data.sources.tables import SUFFIXES, as_texts, kind_of, texts_role
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.folder import joint_digest

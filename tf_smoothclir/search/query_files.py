@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tf_smoothclir.data.sources.cells import in_file, texts_in
+from tf_smoothclir.data.sources.columns import TEXTS, is_header
 from tf_smoothclir.data.sources.line_files import any_lines, without_blank
 from tf_smoothclir.data.sources.tables import (
-    TEXTS,
     as_texts,
-    is_header,
     kind_of,
     read_table,
     rows_of_lines,

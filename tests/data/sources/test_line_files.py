@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from tf_smoothclir.data.sources.columns import SPLITS, TEXTS
 from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.data.sources.tables import SPLITS, TEXTS, read_table
+from tf_smoothclir.data.sources.tables import read_table
 from tf_smoothclir.utils.errors import InputError
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tf_smoothclir.data.sources.columns import ABSENT, Row
 from tf_smoothclir.data.sources.languages import NAMES, is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.data.sources.tables import ABSENT, Row
 from tf_smoothclir.utils.errors import input_error
 
 Place = Callable[[int], str]  # from the number of a row to where it is

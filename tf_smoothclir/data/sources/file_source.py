@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tf_smoothclir.data.sources.cells import Place, in_file, splits_in, texts_in
+from tf_smoothclir.data.sources.columns import ABSENT, SPLITS, TEXTS, Role, Row
 from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import ABSENT, SPLITS, SUFFIXES, TEXTS, Role, Row, read_table
+from tf_smoothclir.data.sources.tables import SUFFIXES, read_table
 from tf_smoothclir.storage.folder import joint_digest
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.paths import local_path

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from absl import logging
 
+from tf_smoothclir.data.sources.columns import COLUMNS, Role, plain
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
     checked_directory,
@@ -22,7 +23,7 @@ from tf_smoothclir.data.sources.languages import ALL, check_among, codes_of
 from tf_smoothclir.data.sources.memory import MemorySource
 from tf_smoothclir.data.sources.source import Source
 from tf_smoothclir.data.sources.splits import SelectedJudgments
-from tf_smoothclir.data.sources.tables import COLUMNS, Role, kind_of, plain, read_table
+from tf_smoothclir.data.sources.tables import kind_of, read_table
 from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.unjudged import UnjudgedDirectory, parallel_files
 from tf_smoothclir.data.sources.user_files import (

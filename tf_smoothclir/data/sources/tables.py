@@ -7,26 +7,29 @@
 | `.jsonl` | those of the fields of each object |
 | `.parquet` | those of its columns |
 
-All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
-that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are
-metadata of documents, and ignored elsewhere. `--columns` may give several names, here with commas
-between them: each file has one.
+All but Parquet may be compressed (`.gz`). `columns` says which names a column may have.
 """
 
 from __future__ import annotations
 
-import collections
 import csv
-import functools
 import itertools
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from absl import logging
-
+from tf_smoothclir.data.sources.columns import (
+    PARALLEL,
+    TEXTS,
+    TITLED_TEXTS,
+    Role,
+    Row,
+    chosen_columns,
+    is_header,
+    is_no_row,
+    values_of,
+)
 from tf_smoothclir.data.sources.line_files import (
     any_lines,
     empty_file,
@@ -35,9 +38,6 @@ from tf_smoothclir.data.sources.line_files import (
 )
 from tf_smoothclir.utils.errors import InputError, input_error
 
-# (number of the line or row from 1, the value of each column of a role)
-Row = tuple[int, list[Any]]
-ABSENT: Any = ...  # in the place of a value whose column is not there; an empty value is None
 KINDS = {
     **dict.fromkeys((".tsv", ".documents", ".queries", ".rel"), "tsv"),  # those of WikiCLIR too
     **{".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"},
@@ -48,47 +48,11 @@ SUFFIXES = tuple(
     for end in ("", ".gz")
     if (suffix, end) != (".parquet", ".gz")
 )
-# Other usual names of a column.
-_ALIASES = {
-    "id": ("qid", "query_id", "doc_id", "document_id", "corpus_id", "docno"),
-    "text": ("query", "document"),
-    "query_id": ("qid", "query", "topic"),
-    "document_id": ("doc_id", "corpus_id", "docno", "document"),
-    "grade": ("score", "relevance", "rel", "label"),
-    "count": ("clicks",),
-    "language": ("lang",),
-}
 _DELIMITERS = (",", ";", "\t")
 _ROWS_PER_BATCH = 256
 # How large the texts of a Parquet file may be, beside its size: few bytes can stand for gigabytes.
 _MOST_TIMES, _FREE_BYTES = 1000, 1 << 28
 _OTHER_KIND = "Write them as another kind of file"
-
-
-class Role(NamedTuple):
-    """The columns of a table."""
-
-    columns: tuple[str, ...]  # in the order of a TSV file without their names
-    needed: int  # how many of them, the first ones, must be there
-    by_name: tuple[str, ...] = ()  # further columns, which are not needed
-    others: bool = False  # whether a row ends with all other columns, name -> value
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns, in the order of the values of a row."""
-        return (*self.columns, *self.by_name)
-
-
-TEXTS = Role(("id", "text"), 2, ("title", "language"))
-TITLED_TEXTS = Role(("id", "title", "text"), 3)
-JUDGMENTS = Role(("query_id", "document_id", "grade"), 2, ("weight",))
-SPLITS = Role(("query_id", "split"), 2)
-PAIRS = Role(("query", "document", "grade"), 2, ("query_language", "document_language"))
-CLICKS = Role(("query", "document_id", "count"), 2, ("query_language",))
-PARALLEL = Role(("query", "document"), 2)
-_ROLES = (TEXTS, JUDGMENTS, SPLITS, PAIRS, CLICKS)
-COLUMNS = tuple(dict.fromkeys(name for role in _ROLES for name in role.names))
-_KNOWN = (*COLUMNS, *itertools.chain(*_ALIASES.values()))
 
 
 def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
@@ -135,78 +99,6 @@ def as_texts(rows: Iterator[Row], role: Role) -> Iterator[Row]:
     return ((line, [id_, text, title, None]) for line, (id_, title, text) in rows)
 
 
-def chosen_columns(
-    names: Iterable[str],
-    role: Role,
-    columns: Mapping[str, str] | None,
-    where: str | Path,
-    line: int | None = None,
-) -> list[str | None]:
-    """The name in a table of each column of a role; None for one that is not there."""
-    names, columns = list(names), columns or {}
-    by_plain = {plain(name): name for name in reversed(names)}
-    ((most, times),) = collections.Counter(filter(None, names)).most_common(1) or [("", 1)]
-    if times > 1:
-        reason = f"{times} columns have the name {most!r}"
-        raise input_error(where, reason, "Rename or remove all but one", line=line)
-    chosen = [_name_in(by_plain, column, columns) for column in role.names]
-    needed = zip(role.columns[: role.needed], chosen)
-    if missing := [column for column, name in needed if name is None]:
-        others = [*(name for name in names if name not in chosen), *["NAME"] * len(missing)]
-        said = ",".join(f"{column}={name_there}" for column, name_there in zip(missing, others))
-        raise input_error(
-            where,
-            f"there is no column {missing[0]!r}; there are: {', '.join(names) or 'none'}",
-            f"Rename one of them, or say which is which, such as --columns={said}",
-            line=line,
-        )
-    others = tuple(name for name in names if name not in chosen)
-    is_missing = role.needed < len(role.columns) and chosen[len(role.columns) - 1] is None
-    if others and is_missing and not role.others:
-        _warn_of_ignored(re.sub(r"\[\d+\]$", "", str(where)), role.columns[-1], others)
-    return chosen
-
-
-@functools.cache  # once, however often a table is read
-def _warn_of_ignored(where: str, column: str, others: tuple[str, ...]) -> None:
-    reason = "%s: there is no column %r, so each row counts 1; ignored are: %s."
-    remedy = "If one of them is meant, give --columns=%s=NAME"
-    logging.warning(f"{reason} {remedy}", where, column, ", ".join(map(str, others)), column)
-
-
-def is_header(fields: Sequence[str], role: Role, columns: Mapping[str, str] | None = None) -> bool:
-    """Whether the fields of a first line name columns: all of them, or all that are needed."""
-    by_plain, columns = {plain(field): field for field in fields}, columns or {}
-    if len(fields) < 2:
-        return False
-    given = ",".join(columns.values()).split(",")
-    if by_plain.keys() <= {*map(plain, (*_KNOWN, *given))}:
-        return True
-    return all(_name_in(by_plain, column, columns) for column in role.columns[: role.needed])
-
-
-def plain(name: object) -> str:
-    """A name as it is compared."""
-    return re.sub(r"[-_\s]", "", str(name).strip().strip('#"').lower())
-
-
-def _name_in(by_plain: Mapping[str, str], column: str, columns: Mapping[str, str]) -> str | None:
-    wanted = (*columns.get(column, column).split(","), column, *_ALIASES.get(column, ()))
-    return next((by_plain[name] for name in map(plain, wanted) if name in by_plain), None)
-
-
-def values_of(
-    role: Role, record: Any, chosen: Sequence, places: Mapping[str, int] | None = None
-) -> list[Any]:
-    """The values of a row; `places` are those of all columns of a record that is a list."""
-    values = [ABSENT if key is None else record[key] for key in chosen]
-    if role.others:
-        keys = zip(record, record) if places is None else places.items()
-        read = [key for key, column in zip(chosen, role.names) if column != "language"]
-        values.append({name: record[key] for name, key in keys if key not in read})
-    return values
-
-
 def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, str]]):
     order: list[int | None] = []
     places: dict[str, int] = {}
@@ -214,7 +106,7 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
     width, shown = 0, f"{' or '.join(map(str, widths))} ({', '.join(role.columns)})"
     for line, text in lines:
         fields = text.split("\t")
-        if line == 1 and (is_header(fields, role, columns) or _is_no_row(fields, role)):
+        if line == 1 and (is_header(fields, role, columns) or is_no_row(fields, role)):
             order, width = _order(fields, role, columns, path), len(fields)
             places = dict(zip(fields, range(width)))
             shown = f"{width} ({', '.join(fields)})"
@@ -237,14 +129,6 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
                 line=line,
             )
         yield line, values_of(role, fields, order, places)
-
-
-def _is_no_row(fields: Sequence[str], role: Role) -> bool:
-    """Whether a first line begins with the name of a column of ids, or names one of too many."""
-    known, name = {*map(plain, _KNOWN)}, plain(fields[0])
-    if len(fields) > len(role.columns):
-        return not known.isdisjoint(map(plain, fields))
-    return role.columns[0].endswith("id") and name.endswith("id") and name in known
 
 
 def _order(fields: list[str], role: Role, columns: Mapping, path: Path) -> list[int | None]:

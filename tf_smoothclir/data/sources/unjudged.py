@@ -13,10 +13,11 @@ from absl import logging
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.cells import Place, in_file, text_of
+from tf_smoothclir.data.sources.columns import PARALLEL
 from tf_smoothclir.data.sources.file_source import FileSource, unread
 from tf_smoothclir.data.sources.line_files import any_lines
 from tf_smoothclir.data.sources.source import SPLITS, Judgment, Source, Text
-from tf_smoothclir.data.sources.tables import PARALLEL, kind_of, read_table
+from tf_smoothclir.data.sources.tables import kind_of, read_table
 from tf_smoothclir.utils.errors import input_error
 
 _VALIDATION_SHARE, _MOST_VALIDATION = 0.1, 1000  # of the sentences

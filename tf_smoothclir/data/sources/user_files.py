@@ -18,6 +18,7 @@ from tf_smoothclir.data.sources.cells import (
     language_of,
     text_of,
 )
+from tf_smoothclir.data.sources.columns import CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
     checked_directory,
@@ -28,7 +29,7 @@ from tf_smoothclir.data.sources.file_source import (
 )
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import NAMES, splits_of_parts
-from tf_smoothclir.data.sources.tables import CLICKS, JUDGMENTS, PAIRS, Row, kind_of
+from tf_smoothclir.data.sources.tables import kind_of
 from tf_smoothclir.utils.errors import input_error
 
 STREAMS = ("documents", "queries", "judgments")

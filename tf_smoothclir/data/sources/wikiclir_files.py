@@ -21,10 +21,10 @@ from pathlib import Path
 from absl import logging
 
 from tf_smoothclir.data.sources.cells import id_of, judgments_in
+from tf_smoothclir.data.sources.columns import JUDGMENTS, TITLED_TEXTS
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, table_named
 from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.sources.tables import JUDGMENTS, TITLED_TEXTS
 from tf_smoothclir.utils.errors import input_error
 
 
