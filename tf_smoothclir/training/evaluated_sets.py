@@ -138,7 +138,8 @@ def warn_of_figures(
     try:
         trained = evaluated if is_own else set_of_training(data, num_grades)
     except InputError:
-        return  # the data are gone
+        logging.warning("The data of training are gone: the model may have seen these queries.")
+        return
     known = _texts_in(trained, np.flatnonzero(trained.splits == SPLITS.index("train")))
     for split in splits:
         texts = _texts_in(evaluated, evaluated.queries_in(split))
