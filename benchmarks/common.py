@@ -23,6 +23,7 @@ from absl import app, flags
 
 from tf_smoothclir.ops.intraop_threads import intraop_threads
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.utils.errors import name_flags
 from tf_smoothclir.utils.memory import peak_memory
 
 _PACKAGES = ("tensorflow", "tensorflow-ranking", "torch", "numpy", "ir-measures")
@@ -140,6 +141,7 @@ def run(define_flags: Callable[[], None], measure: Callable[..., list[dict]]):
         result = {"machine": before, "load_after": round(os.getloadavg()[0], 2), "tables": tables}
         print(json.dumps(result, indent=1) if flags.FLAGS.json else formatted(result))
 
+    name_flags()
     app.run(main)
 
 

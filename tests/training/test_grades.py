@@ -1,6 +1,7 @@
 """Thresholds that follow the grades of a set, by the command and from Python."""
 
 import dataclasses
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,7 @@ from tf_smoothclir.training.evaluated_sets import (
     another_set,
     warn_near_chance,
     warn_of_few_queries,
+    warn_of_figures,
     with_grades_of_set,
 )
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -83,6 +85,15 @@ def test_without_splits_all_queries_of_another_set_are_measured(tmp_path, caplog
     (tmp_path / "c" / "splits.tsv").write_text("".join(f"{i}\ttest\n" for i in range(10)))
     another_set(source_of(other), other, own, "")
     assert "judged queries" not in caplog.text
+
+
+def test_figures_of_a_model_whose_data_are_gone_are_doubtful(tmp_path, caplog):
+    data, gone = (write_set(tmp_path / name, 1).data for name in ("there", "gone"))
+    for says_so in (False, True):
+        evaluated = another_set(source_of(data), data, gone, "")
+        warn_of_figures(gone, 2, evaluated, "test")
+        assert ("the model may have seen these queries" in caplog.text) == says_so
+        shutil.rmtree(tmp_path / "gone", ignore_errors=True)
 
 
 def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):

@@ -28,19 +28,8 @@ from tf_smoothclir.utils.paths import local_path
 
 # Of `train`, `tune` and `HyperModel`, besides settings.
 _ARGUMENTS = (
-    *("data", "queries", "documents", "judgments", "clicks", "pairs", "parallel", "splits"),
-    "preset",
-    *(
-        "output_dir",
-        "overwrite",
-        "progress",
-        "query_tower",
-        "document_tower",
-        "callbacks",
-        "tokenizer",
-        "max_trials",
-        "folds",
-    ),
+    *("data", *PARTS, "preset", "output_dir", "overwrite", "progress", "query_tower"),
+    *("document_tower", "callbacks", "tokenizer", "max_trials", "folds"),
 )
 
 

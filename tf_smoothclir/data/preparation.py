@@ -91,15 +91,11 @@ def _tokenized(
     if settings.passage_words:
         words = max(1, tokenized.whole_documents().offsets[-1])
         share = lengths.sum() / words
-        logging.info(
-            "Documents: lexical models read all %d words, towers %.0f%%", words, 100 * share
-        )
+        logging.info(f"Documents: lexical models read all {words} words, towers {share:.0%}")
     elif (cut := np.mean(lengths == most)) > 0:
         logging.info(
-            "Documents: the first %d words are read; %.0f%% of the documents have as many or more,"
-            " of which --passage_words reads the rest",
-            most,
-            100 * cut,
+            f"Documents: the first {most} words are read; {cut:.0%} of the documents have as many"
+            " or more, of which --passage_words reads the rest"
         )
     return tokenized
 
@@ -193,12 +189,9 @@ def _write_vocabularies(
             cut, share = counters[role].left_out(tokens, settings.min_count)
             if cut and len(tokens) == settings.vocabulary_size:
                 logging.warning(
-                    "Vocabulary of the %s side: %d further words, %.2g%% of the running text, count"
-                    " as unknown. --vocabulary_size=%d reads them too.",
-                    role,
-                    cut,
-                    100 * share,
-                    len(tokens) + cut,
+                    f"Vocabulary of the {role} side: {cut} further words, {100 * share:.2g}% of the"
+                    f" running text, count as unknown. --vocabulary_size={len(tokens) + cut} reads"
+                    " them too."
                 )
 
 

@@ -123,11 +123,10 @@ def _rows(source: Source, stream: str) -> tuple[list[str], dict[str, int], Langu
     for language, sampled in texts.items():
         warn_of_alphabet(source.name, stream, language, sampled)
     if "" in texts and stream == "documents":
+        share = "some" if len(texts) > 1 else "any"
         logging.info(
-            "%s: no language is known of %s of the documents. --document_language=de names one; a"
-            " column `language` tells which each has, for figures, filters and their shares.",
-            source.name,
-            "some" if len(texts) > 1 else "any",
+            f"{source.name}: no language is known of {share} of the documents. A column `language`"
+            " tells which each has, for figures, filters and shares; or --document_language."
         )
     if not rows and (source.is_judged or stream == "documents"):
         raise input_error(source.name, f"there are no {stream}", "Check the files of the set")
@@ -222,16 +221,11 @@ def _skip(source: Source, example: InputError, repeats: int, unknown: int, total
             f" allows: {repeats} of {total} repeat another one, {unknown} ({unknown / total:.1%})"
             " name a query or document that is not there."
         )
+    skipped = repeats + unknown
     logging.warning(
-        "%s: skipped %d of %d judgments (%.1f%%): %d repeat another one, %d name a query or"
-        " document that is not there. For example: %s",
-        source.name,
-        repeats + unknown,
-        total,
-        100 * (repeats + unknown) / total,
-        repeats,
-        unknown,
-        example,
+        f"{source.name}: skipped {skipped} of {total} judgments ({skipped / total:.1%}): {repeats}"
+        f" repeat another one, {unknown} name a query or document that is not there. For example:"
+        f" {example}"
     )
 
 

@@ -47,10 +47,8 @@ def taught(source: Source, encoded: EncodedSet, split_seed: int) -> tuple[Memory
             "Leave --encoder out, or add queries that nobody judged",
         )
     logging.info(
-        "%s teaches: %d of %d queries have no judgment, nor the words of one that has",
-        encoded.name,
-        len(rows),
-        len(queries),
+        f"{encoded.name} teaches: {len(rows)} of {len(queries)} queries have no judgment, nor the"
+        " words of one that has"
     )
     document_ids = [text.id for text in source.documents()]
     if len(rows) >= FEWEST_QUERIES:

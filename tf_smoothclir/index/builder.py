@@ -187,13 +187,8 @@ def encode_collection(
 
 def _log_changes(documents: DocumentStore, earlier: DocumentStore, kept: int) -> None:
     both = len(np.intersect1d(documents.hashes, earlier.hashes))
-    logging.info(
-        "Documents: %d new, %d changed, %d dropped, %d kept",
-        len(documents) - both,
-        both - kept,
-        len(earlier) - both,
-        kept,
-    )
+    new, gone, changed = len(documents) - both, len(earlier) - both, both - kept
+    logging.info(f"Documents: {new} new, {changed} changed, {gone} dropped, {kept} kept")
 
 
 def _check_same(

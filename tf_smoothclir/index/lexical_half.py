@@ -34,6 +34,7 @@ from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.posting_bounds import PostingBounds
 from tf_smoothclir.lexical.postings import SparseRows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.settings.text import WHOLE_DOCUMENT
 from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.records import record_from_json
@@ -112,18 +113,15 @@ class LexicalHalf:
         words = len(self._parts.model.background)
         impacts = open_rows(directory, _IMPACT_ROWS)
         lengths = column_lengths(impacts, words)
-        logging.info(
-            "Indexing %d documents, at most %d words of each, in %d passages: %d impacts",
-            len(documents),
-            self._parts.text.read_tokens("document"),
-            len(impacts),
-            lengths.sum(),
-        )
+        most = self._parts.text.read_tokens("document")
+        cut = f", at most {most} words of each," if most < WHOLE_DOCUMENT else ""
+        passages = f"{len(documents)} documents{cut} in {len(impacts)} passages"
+        logging.info(f"Indexing {passages}: {lengths.sum()} impacts")
         if self._lacks_languages and self._parts.model.language_factors:
+            codes = ", ".join(self._parts.model.language_factors)
             logging.warning(
                 "Documents of no known language are ranked without the factors that the model has"
-                " of %s. A column `language` tells which each has.",
-                ", ".join(self._parts.model.language_factors),
+                f" of {codes}. A column `language` tells which each has."
             )
         write_postings(directory, _IMPACTS, impacts, lengths)
         has_passages = len(impacts) > len(documents)

@@ -150,7 +150,6 @@ def _check_collection(index_dir: Path, manifest: IndexManifest, choose_data: Cho
         raise input_error(index_dir, reason, f"To search this one, {remedy}")
     if not same:
         logging.warning(
-            "The collection %s has changed since it was indexed; for its new state, run"
-            " smoothclir-index --update.",
-            manifest.collection_name,
+            f"The collection {manifest.collection_name} has changed since it was indexed; for its"
+            " new state, run smoothclir-index --update."
         )

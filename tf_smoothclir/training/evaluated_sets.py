@@ -107,9 +107,8 @@ def another_set(
     is_drawn = bool(split) or _is_of_training(source, data, trained_on)
     if not is_drawn and source.splits() is None:
         logging.info(
-            "%s has no splits, and the model was not trained on it: all of its judged queries are"
-            " measured; --split=test measures a fifth of them.",
-            source.name,
+            f"{source.name} has no splits, and the model was not trained on it: all of its judged"
+            " queries are measured; --split=test measures a fifth of them."
         )
     return set_of_other_grades(source, data.split_seed if is_drawn else None)
 
@@ -139,19 +138,16 @@ def warn_of_figures(
     try:
         trained = evaluated if is_own else set_of_training(data, num_grades)
     except InputError:
-        return  # the data are gone
+        logging.warning("The data of training are gone: the model may have seen these queries.")
+        return
     known = _texts_in(trained, np.flatnonzero(trained.splits == SPLITS.index("train")))
     for split in splits:
         texts = _texts_in(evaluated, evaluated.queries_in(split))
         same, alike = known_queries(known, texts)
         if same or alike:
             logging.warning(
-                "The model was trained on the texts of %d of the %d %s queries, and on the words of"
-                " %d more in another order, so the figures are too good.",
-                same,
-                len(texts),
-                split,
-                alike,
+                f"The model was trained on the texts of {same} of the {len(texts)} {split} queries,"
+                f" and on the words of {alike} more in another order, so the figures are too good."
             )
 
 
@@ -166,17 +162,13 @@ def log_known_queries(retrieval_set: RetrievalSet) -> None:
     """Logs how many queries that measure have the text, or the words, of one that trains."""
     for split, (same, alike) in retrieval_set.known_queries.items():
         if same or alike:
+            source, share = retrieval_set.source.name, same / len(retrieval_set.queries_in(split))
             logging.log(
                 logging.WARNING if same else logging.INFO,
-                "%s: of the %s queries, %d (%.0f%%) have the text of a training query, and %d"
-                " more its words in another order.%s",
-                retrieval_set.source.name,
-                split,
-                same,
-                100 * same / len(retrieval_set.queries_in(split)),
-                alike,
-                " Figures over them are too good. Without a file of splits, queries of the"
-                " same text are put into one split." * bool(same),
+                f"{source}: of the {split} queries, {same} ({share:.0%}) have the text of a"
+                f" training query, and {alike} more its words in another order."
+                + " Figures over them are too good. Without a file of splits, queries of the same"
+                " text are put into one split." * bool(same),
             )
 
 
@@ -184,15 +176,12 @@ def warn_of_few_queries(retrieval_set: RetrievalSet, split: str) -> None:
     """Warns where a mean over a split says little."""
     queries = len(retrieval_set.queries_in(split))
     if queries < _ENOUGH_QUERIES:
+        error = min(0.98 / queries**0.5, 1)  # 1.96 standard errors of a share of a half
         logging.warning(
-            "%s: only %d %s queries. By chance, a figure of them may be wrong by about %.2f; with"
-            " %d queries by 0.10, with 400 by 0.05. Look at the intervals, judge more queries, or"
-            " measure on all judged ones by cross-validation in training (--folds).",
-            retrieval_set.source.name,
-            queries,
-            split,
-            min(0.98 / queries**0.5, 1),  # 1.96 standard errors of a share of a half
-            _ENOUGH_QUERIES,
+            f"{retrieval_set.source.name}: only {queries} {split} queries. By chance, a figure of"
+            f" them may be wrong by about {error:.2f}; with {_ENOUGH_QUERIES} queries by 0.10, with"
+            " 400 by 0.05. Look at the intervals, judge more queries, or measure on all judged ones"
+            " by cross-validation in training (--folds)."
         )
 
 
@@ -205,9 +194,8 @@ def folds_of_small_set(retrieval_set: RetrievalSet, settings: RunSettings) -> in
     if distinct_queries(retrieval_set) < _FOLDS:  # last, as it reads all texts
         return 0
     logging.info(
-        "So few queries are measured by cross-validation, in %d further trainings; --folds=0 leaves"
-        " them out.",
-        _FOLDS,
+        f"So few queries are measured by cross-validation, in {_FOLDS} further trainings; --folds=0"
+        " leaves them out."
     )
     return _FOLDS
 
@@ -221,10 +209,8 @@ def warn_near_chance(result: dict, settings: RunSettings) -> None:
     is_table_missing = settings.retrieval.families == (settings.retrieval.with_task,)
     others = "; try --preset=best or lexical" if is_table_missing else ""
     logging.warning(
-        "The model ranks hardly better than chance: full/MRR@10 is %.3f on test queries, %.3f by"
-        " chance. Check that the judgments name the right texts, that both languages are what"
-        " --query_language and --document_language say, and judge more queries%s.",
-        measured,
-        by_chance,
-        others,
+        f"The model ranks hardly better than chance: full/MRR@10 is {measured:.3f} on test queries,"
+        f" {by_chance:.3f} by chance. Check that the judgments name the right texts, that both"
+        " languages are what --query_language and --document_language say, and judge more"
+        f" queries{others}."
     )

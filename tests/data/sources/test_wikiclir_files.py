@@ -1,4 +1,5 @@
 import dataclasses
+import gzip
 import shutil
 
 import numpy as np
@@ -18,6 +19,7 @@ FLAT = {
     "wiki_fr.documents": FRENCH,
     "en2fr.rel": "7\t1\t2\n8\t2\t2\n8\t1\t1\n",
 }
+SPLIT = {**FLAT, "splits.tsv": "8\ttest\n7\ttrain\n9\tvalidation\n"}
 PUBLISHED = {
     "english/wiki_en.queries": QUERIES,
     "french/wiki_fr.documents": FRENCH,
@@ -44,6 +46,22 @@ def test_one_directory(make):
     assert names == ("toy-en-fr", "en", "fr")
 
 
+def test_compressed_files_are_read_as_they_are(make):
+    plain = list(map(list, streams(WikiClirDirectory(directory := make(SPLIT)))))
+    for path in sorted(directory.iterdir())[::2], directory.iterdir():  # some of them, then all
+        for one in [one for one in path if one.suffix != ".gz"]:
+            one.with_name(f"{one.name}.gz").write_bytes(gzip.compress(one.read_bytes()))
+            one.unlink()
+        source = WikiClirDirectory(directory)
+        assert list(map(list, streams(source))) == plain
+        assert source.splits() == {"8": "test", "7": "train", "9": "validation"}
+        assert source.place("judgments", 1).endswith(("en2fr.rel:2", "en2fr.rel.gz:2"))
+
+
+def streams(source):
+    return source.queries(), source.documents(), source.judgments()
+
+
 @pytest.mark.parametrize(
     ("language", "queries", "documents"), [("fr", ["8", "9"], ["1", "2"]), ("simple", ["9"], ["5"])]
 )
@@ -57,7 +75,7 @@ def test_published_folders(make, language, queries, documents):
 
 
 def test_splits_of_one_language_and_of_several_in_one_file(make):
-    directory = make({**FLAT, "splits.tsv": "8\ttest\n7\ttrain\n9\tvalidation\n"})
+    directory = make(SPLIT)
     source = WikiClirDirectory(directory, "fr")
     assert list(source.splits().items()) == [("8", "test"), ("7", "train"), ("9", "validation")]
     assert source.place("splits", 2) == f"{directory}/splits.tsv:3"

@@ -103,15 +103,10 @@ def check_among(flag: str, wanted: Iterable[str], there: Collection[str], where:
 def warn_of_alphabet(source: str, stream: str, language: str, texts: Iterable[str]) -> None:
     """Warns where texts are not in an alphabet of their language."""
     if other := other_alphabet(texts, language):
+        side, others = "query" if stream == "queries" else "document", ", ".join(_LANGUAGES[other])
         logging.warning(
-            "%s: --%s_language is %s, but most letters of the %s are %s (languages: %s). If the"
-            " texts are right, give their language.",
-            source,
-            "query" if stream == "queries" else "document",
-            language,
-            stream,
-            other,
-            ", ".join(_LANGUAGES[other]),
+            f"{source}: --{side}_language is {language}, but most letters of the {stream} are"
+            f" {other} (languages: {others}). If the texts are right, give their language."
         )
 
 

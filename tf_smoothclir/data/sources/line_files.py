@@ -18,6 +18,11 @@ def is_compressed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
+def suffix_of(path: Path) -> str:
+    """The suffix of the name of a file before ".gz", in small letters."""
+    return Path(path.stem if is_compressed(path) else path).suffix.lower()
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yields (number from 1, line without its ending); drops a BOM, and blank lines at the end."""
     return without_blank(path, any_lines(path))

@@ -103,14 +103,10 @@ def warn_of_left_out(settings: DataSettings, flags: Iterable[str]) -> None:
     """Warns of languages that settings leave out which are those of a run, not given."""
     for flag in flags:
         if others := _left_out(settings, flag):
+            texts = "documents" if flag == "document_language" else "queries"
             logging.warning(
-                "%s: %s in %s are left out, as the run has --%s=%s. --%s=all reads them too.",
-                settings.data_dir,
-                "documents" if flag == "document_language" else "queries",
-                ", ".join(others),
-                flag,
-                getattr(settings, flag),
-                flag,
+                f"{settings.data_dir}: {texts} in {', '.join(others)} are left out, as the run has"
+                f" --{flag}={getattr(settings, flag)}. --{flag}=all reads them too."
             )
 
 

@@ -34,6 +34,7 @@ from tf_smoothclir.data.sources.line_files import (
     any_lines,
     empty_file,
     is_compressed,
+    suffix_of,
     without_blank,
 )
 from tf_smoothclir.utils.errors import InputError, input_error
@@ -64,18 +65,13 @@ def read_table(path: Path, role: Role, columns: Mapping[str, str] | None = None)
 
 def kind_of(path: Path) -> str:
     """The kind of a table by the name of its file; "" if it is none."""
-    kind = KINDS.get(_suffix(path), "")
+    kind = KINDS.get(suffix_of(path), "")
     return "" if kind == "parquet" and is_compressed(path) else kind
-
-
-def _suffix(path: Path) -> str:
-    """The suffix before ".gz"."""
-    return Path(path.stem if is_compressed(path) else path).suffix.lower()
 
 
 def texts_role(path: Path) -> Role:
     """The columns of a file of texts: an id, a title and a text in those of WikiCLIR."""
-    return TITLED_TEXTS if _suffix(path) in (".documents", ".queries") else TEXTS
+    return TITLED_TEXTS if suffix_of(path) in (".documents", ".queries") else TEXTS
 
 
 def rows_of_lines(
@@ -114,7 +110,7 @@ def _tsv(path: Path, role: Role, columns: Mapping, lines: Iterable[tuple[int, st
         if line == 1 and role is not PARALLEL and (given := columns.keys() & {*role.names}):
             names = ", ".join(f"{column}={columns[column]}" for column in sorted(given))
             reason = f"--columns gives {names}, but this is no line of names"
-            remedy = "Give the names of this file too, or put a line of names first"
+            remedy = "Put a line of names first; or give --columns= where no table has such names"
             raise input_error(path, reason, remedy, line=line)
         if not width and role.needed <= len(fields) <= len(role.columns):
             width = len(fields)

@@ -9,6 +9,7 @@ ir_datasets (`ir_datasets/datasets/wikiclir.py`) and the code of Liu et al. (202
 * `<folder>/en2<code>.rel`: query_id, doc_id, relevance. 2 is the same page, 1 a mutually linked
   page; 0 is never listed.
 * The folder is the English name of the language; Simple English has the code `simple`.
+* Each file may be compressed (`.gz`).
 * No header, no quoting, no splits. Texts are lower-cased and tokenised; many begin with a space.
 """
 
@@ -57,7 +58,8 @@ class WikiClirDirectory(FileSource):
             raise input_error(directory, reason, "Put the queries there")
         # Judgments -> languages of the queries and of the documents.
         pairs = {
-            documents[d].with_name(f"{_raw(queries[q])}2{_raw(documents[d])}.rel"): (q, d)
+            documents[d].with_name(f"{_raw(queries[q])}2{_raw(documents[d])}.rel{end}"): (q, d)
+            for end in ("", ".gz")
             for d in wanted or documents
             for q in asked or queries
         }
@@ -92,7 +94,7 @@ class WikiClirDirectory(FileSource):
         # of it.
         self._queries_are_shared = any(
             path.parent not in folders for path in self.files["queries"]
-        ) or any(len(list(folder.glob("wiki_*.documents"))) > 1 for folder in folders)
+        ) or any(len(list(folder.glob("wiki_*.documents*"))) > 1 for folder in folders)
 
     def _texts(self, stream, path):
         language, prefix = self.languages[path], self._prefix(stream, self.languages[path])
@@ -141,11 +143,12 @@ class WikiClirDirectory(FileSource):
 
 def _files(directory: Path, stream: str) -> dict[str, Path]:
     """Language -> its file of a stream, in a directory or in one of its folders."""
-    name = f"wiki_*.{stream}"
-    paths = [*sorted(directory.glob(f"*/{name}")), *sorted(directory.glob(name))]
+    names = f"wiki_*.{stream}.gz", f"wiki_*.{stream}"  # the last one counts
+    paths = [path for name in names for path in sorted(directory.glob(f"*/{name}"))]
+    paths += [path for name in names for path in sorted(directory.glob(name))]
     return {plain_code(_raw(path)): path for path in paths}
 
 
 def _raw(path: Path) -> str:
     """The language of `wiki_<language>.documents`, as it is written."""
-    return path.name.removeprefix("wiki_").rpartition(".")[0]
+    return path.name.removeprefix("wiki_").partition(".")[0]
