@@ -26,7 +26,8 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     for content in ('id,title,text\n1,b,a\n2,,"c\nd"\n', '"qid","Query"\n1,a\n2,"c\nd"\n'):
         assert read(path, content) == [("1", "a"), ("2", "c\nd")]
     titled = "q1\tApple\tred apple\nq2\t\tb\n"  # as in WikiCLIR
-    assert read(tmp_path / "wiki_en.queries", titled) == [("q1", "red apple"), ("q2", "b")]
+    for name in ("wiki_en.queries", "WIKI_EN.QUERIES"):
+        assert read(tmp_path / name, titled) == [("q1", "red apple"), ("q2", "b")]
     # Bytes that are no text are replaced: as a terminal gives them.
     typed = b"caf\xe9 au lait, \xe6\x97\xa5".decode("utf-8", "surrogateescape")
     with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):

@@ -1,7 +1,7 @@
 """The documents of an index: ids, titles and texts, shared by all of its halves.
 
 A directory with `hashes` (uint64, of the ids, the order among equal scores) and the ragged stores
-`id`, `title` and `text`.
+`id`, `title`, `text` and `language`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None
         hashes = stack.enter_context(open_to_write(directory / _HASHES))
         writers = {
             name: stack.enter_context(RaggedWriter(directory, name, "u1"))
-            for name in Text._fields[:3]
+            for name in Text._fields
         }
 
         def add(documents: Sequence[Text]) -> None:
@@ -48,7 +48,7 @@ class DocumentStore:
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
-        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields[:3]]
+        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields]
         for field in self._fields:
             check_ends(field.path, field.offsets, len(field.values))
             if len(field) != len(self):
@@ -65,8 +65,7 @@ class DocumentStore:
         hashes = hash_ids([document.id for document in documents])
         places = np.searchsorted(self.hashes, hashes, sorter=self._by_hash)
         places = self._by_hash[np.minimum(places, len(self) - 1)]
-        fields = len(self._fields)
-        same = [self[at][:fields] == own[:fields] for at, own in zip(places, documents)]
+        same = [self[at] == own for at, own in zip(places, documents)]
         return np.where(same, places, -1)
 
     @functools.cached_property

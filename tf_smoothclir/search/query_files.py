@@ -75,7 +75,8 @@ def _queries(path: Path) -> Iterator[tuple[int, Query]]:
                     raise input_error(path, reason, _LINES, line=line)
                 yield line, Query(str(line), text)
             return
-        is_titled = path.suffix == ".queries"  # as in WikiCLIR; nobody asks titles
+        # As in WikiCLIR; nobody asks titles.
+        is_titled = path.name.lower().removesuffix(".gz").endswith(".queries")
         rows = rows_of_lines(kind, path, TITLED_TEXTS if is_titled else TEXTS, lines)
         if is_titled:
             rows = as_texts(rows)
