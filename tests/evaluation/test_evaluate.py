@@ -359,7 +359,9 @@ def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
     rows = [row for _, rows in metrics_cells(content, ["test"]) for row in rows]
     assert rows == [["MRR@10", "none", "0"], ["NDCG@5", "0.0000 (-0.1000 to 0.1000)", "3"]]
     (sentence,) = without_queries(content, ["test"])
-    assert sentence.endswith("nothing to measure by full/MRR@10.")
+    assert sentence.endswith(
+        "nothing to measure by full/MRR@10. Train with one of --thresholds for each grade above 0."
+    )
 
 
 METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
