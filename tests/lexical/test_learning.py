@@ -136,11 +136,12 @@ FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within c
     [
         ([0.1, 0.2], LOWER_GRADES[1]),
         ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
-        ([0.0, 0.2], 0.0),
+        ([0.0, 0.2], LOWER_GRADES[1]),  # a little is of no use, more is
+        ([0.0, 0.0], 0.0),
         ([FALLS, 0.0], LOWER_GRADES[0]),
     ],
 )
-def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, gains, chosen):
+def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
     monkeypatch.setattr(
         _Learner, "_measured", lambda *key: 0.5 + np.broadcast_to(found[key[-1]], (4, 3))
@@ -157,13 +158,12 @@ def test_pairs_of_lower_grades_count_while_that_is_better(texts, monkeypatch, ga
         ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
         ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
         ({0: FALLS}, 0),
-        ({0: (0.0, 0.0, 0.0)}, 0),
+        ({0: FALLS, 1: (0.1, 0.1, 0.1)}, 2),
+        ({}, 0),
     ],
 )
-def test_titles_weigh_more_while_that_is_better_and_no_metric_falls(
-    texts, monkeypatch, gains, chosen
-):
-    found = {profile_weight: gains.get(n) for n, profile_weight in enumerate(TITLE_WEIGHTS)}
+def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
+    found = {profile_weight: gains.get(n, 0.0) for n, profile_weight in enumerate(TITLE_WEIGHTS)}
 
     def measured(self, profile, lower_grades):
         assert not lower_grades

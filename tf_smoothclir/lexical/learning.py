@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -208,7 +207,7 @@ class _Learner:
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
-        """A profile with the weight of words of titles: more while that is better beyond chance.
+        """A profile with the weight of words of titles: more if that is better beyond chance.
 
         No metric may fall: names of books find related verses, and lose the verse that is meant.
         """
@@ -220,7 +219,7 @@ class _Learner:
         return self._last_better([(profile, 0.0), *heavier], may_fall=False)[0]
 
     def _best_lower_grades(self, profile: PositionProfile) -> float:
-        """Weight of pairs of lower grades: more while that is better beyond chance."""
+        """Weight of pairs of lower grades: more if that is better beyond chance."""
         can_choose = len(self._mates.queries) and len(self._documents.pairs.lower.queries)
         weights = (0.0, *LOWER_GRADES) if can_choose else (0.0,)
         return self._last_better([(profile, weight) for weight in weights], may_fall=True)[1]
@@ -228,13 +227,14 @@ class _Learner:
     def _last_better(
         self, rising: Sequence[tuple[PositionProfile, float]], *, may_fall: bool
     ) -> tuple[PositionProfile, float]:
-        """The last of `_measured` tables each of which is better beyond chance than the former."""
-        for former, table in itertools.pairwise(rising):
-            gains = self._measured(*table) - self._measured(*former)
+        """Of `_measured` tables, the last that is better beyond chance than the best before it."""
+        best = rising[0]
+        for table in rising[1:]:
+            gains = self._measured(*table) - self._measured(*best)
             falls = not may_fall and (np.nanmean(gains, axis=0) < 0).any()
-            if falls or not is_better(self._measured(*table), self._measured(*former)):
-                return former
-        return rising[-1]
+            if not falls and is_better(self._measured(*table), self._measured(*best)):
+                best = table
+        return best
 
     def _measured(self, profile: PositionProfile, lower_grades: float) -> np.ndarray:
         """Measures a learned table alone, once; returns what `Validation.per_query` does."""
