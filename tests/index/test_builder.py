@@ -108,6 +108,16 @@ def test_what_cannot_be_indexed_is_an_error_and_leaves_nothing(path, texts, mess
     assert list(path.parent.iterdir()) == []
 
 
+def test_an_index_of_an_earlier_form_is_refused(path):
+    build(path)
+    facts = folder.Folder.read(path, INDEX).facts
+    for file in path.glob("documents/language*"):
+        file.unlink()
+    folder.write_manifest(path, INDEX, facts)
+    with pytest.raises(InputError, match=r"its parts cannot be opened .*language.*write it again"):
+        DocumentIndex(path)
+
+
 def test_directory_that_is_not_an_index_is_refused_and_not_changed(path):
     path.mkdir()
     (path / "thesis.tex").write_text("years of work")
@@ -154,7 +164,7 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     halves = {"dense": {**manifest.halves["dense"], "dim": "8"}}, {"tarot": {"summary": ""}}
     for wrong in halves:
         folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "halves": wrong})
-        with pytest.raises(InputError, match=r"its halves cannot be opened"):
+        with pytest.raises(InputError, match=r"its parts cannot be opened"):
             DocumentIndex(path)
     recall = build(path, kind="hnsw", overwrite=True).halves["dense"]
     recall = dense_note(recall).recall

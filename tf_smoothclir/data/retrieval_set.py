@@ -223,23 +223,16 @@ def _read(
 
 def _skip(source: Source, example: InputError, repeats: int, unknown: int, total: int) -> None:
     """Warns of what is skipped; raises `example` if it is more than the source allows."""
-    if repeats + unknown > source.max_skipped * total:
-        raise InputError(
-            f"{example} There are more such judgments than --max_skipped={source.max_skipped:g}"
-            f" allows: {repeats} of {total} repeat another one, {unknown} ({unknown / total:.1%})"
-            " name a query or document that is not there."
-        )
-    logging.warning(
-        "%s: skipped %d of %d judgments (%.1f%%): %d repeat another one, %d name a query or"
-        " document that is not there. For example: %s",
-        source.name,
-        repeats + unknown,
-        total,
-        100 * (repeats + unknown) / total,
-        repeats,
-        unknown,
-        example,
+    skipped = repeats + unknown
+    of_all = (
+        f"{skipped} of {total} judgments ({skipped / total:.1%}): {repeats} repeat another one,"
+        f" {unknown} name a query or document that is not there."
     )
+    if skipped > source.max_skipped * total:
+        raise InputError(
+            f"{example} --max_skipped={source.max_skipped:g} allows fewer than {of_all}"
+        )
+    logging.warning("%s: skipped %s For example: %s", source.name, of_all, example)
 
 
 def _unknown_error(

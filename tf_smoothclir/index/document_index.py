@@ -85,8 +85,8 @@ class DocumentIndex:
             self._open_files(folder.path, IndexManifest.of(folder))
         except InputError:
             raise
-        except (KeyError, ValueError) as error:
-            raise folder.wrong(f"its halves cannot be opened ({error})") from None
+        except (KeyError, ValueError, FileNotFoundError) as error:  # or of an earlier form
+            raise folder.wrong(f"its parts cannot be opened ({error})") from None
 
     def _open_files(self, content: Path, manifest: IndexManifest) -> None:
         self.manifest, self._opening = manifest, threading.Lock()

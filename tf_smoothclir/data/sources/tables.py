@@ -7,10 +7,9 @@
 | `.jsonl` | those of the fields of each object |
 | `.parquet` | those of its columns |
 
-All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or the one
-that `--columns` gives; case, `-`, `_` and spaces do not matter. Other columns are
-metadata of documents, and ignored elsewhere. `--columns` may give several names, here with commas
-between them: each file has one.
+All but Parquet may be compressed (`.gz`). A column may have one of several usual names, or of those
+that `--columns` gives, here with commas between them; case, `-`, `_` and spaces do not matter.
+Other columns are metadata of documents, and ignored elsewhere.
 """
 
 from __future__ import annotations
@@ -137,8 +136,7 @@ def chosen_columns(
     by_plain = {plain(name): name for name in reversed(names)}
     ((most, times),) = collections.Counter(filter(None, names)).most_common(1) or [("", 1)]
     if times > 1:
-        reason = f"{times} columns have the name {most!r}"
-        raise input_error(where, reason, "Rename or remove all but one", line=line)
+        raise input_error(where, f"{times} columns have the name {most!r}", "Rename one", line=line)
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
     needed = zip(role.columns[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:
@@ -312,8 +310,7 @@ def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
+    if len(record := dict(pairs)) < len(pairs):
         raise ValueError("an object has a field twice")
     return record
 
