@@ -49,10 +49,10 @@ def test_keras_metrics_by_hand(metric, expected):
     [
         (metrics.MRR(), 1 / 2),  # a list without a grade of 1 or more is left out
         (metrics.Precision(1), 0),
-        (metrics.NDCG(), ((0.5 + 1.5 / LOG3) / (1.5 + 0.5 / LOG3) + 1) / 2),
+        (metrics.NDCG(), (0.5 + 1.5 / LOG3) / (1.5 + 0.5 / LOG3)),
     ],
 )
-def test_a_fractional_grade_is_rounded_down_but_as_a_gain(metric, expected):
+def test_a_grade_below_1_is_not_relevant_and_a_small_gain(metric, expected):
     metric.update_state([[0.5, 1.5, 0], [0.5, 0, 0]], [[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]])
     assert float(metric.result()) == pytest.approx(expected)
 

@@ -108,6 +108,16 @@ def test_what_cannot_be_indexed_is_an_error_and_leaves_nothing(path, texts, mess
     assert list(path.parent.iterdir()) == []
 
 
+def test_an_index_of_an_earlier_form_is_refused(path):
+    build(path)
+    facts = folder.Folder.read(path, INDEX).facts
+    for file in path.glob("documents/language*"):
+        file.unlink()
+    folder.write_manifest(path, INDEX, facts)
+    with pytest.raises(InputError, match=r"its parts cannot be opened .*language.*write it again"):
+        DocumentIndex(path)
+
+
 def test_directory_that_is_not_an_index_is_refused_and_not_changed(path):
     path.mkdir()
     (path / "thesis.tex").write_text("years of work")

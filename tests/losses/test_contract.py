@@ -173,7 +173,7 @@ def test_shapes_known_only_at_run_time_do_not_broadcast(name):
     for shape in ([None], [2]):
         of_vectors = tf.function(EACH, input_signature=[any_vector, tf.TensorSpec(shape)])
         assert of_vectors(tf.zeros([2]), tf.zeros([2])).shape == (2,)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="have different shapes: give one"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\(None,\) and .*give one"):
             of_vectors(tf.zeros([1]), tf.zeros([2]))
     of_rows = tf.function(EACH, input_signature=[any_matrix, any_matrix, tf.TensorSpec(None)])
     for weights in ([1.0, 2.0], [[1.0], [2.0]], [[1.0, 1.0], [2.0, 2.0]]):

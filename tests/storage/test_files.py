@@ -245,6 +245,10 @@ def test_what_goes_to_a_pipe_or_to_standard_output_is_written_there(tmp_path):
     os.mkfifo(pipe)
     reader = subprocess.Popen(["timeout", "20", "cat", str(pipe)], stdout=subprocess.PIPE)
     files.check_output_file(pipe, "--trec_run")
+    os.symlink("loop", tmp_path / "loop")
+    with pytest.raises(InputError, match=r"loop: its links lead in a circle"):
+        files.check_output_file(tmp_path / "loop", "--trec_run")
+    (tmp_path / "loop").unlink()
     write_text(pipe, "to a pipe")
     assert reader.communicate(timeout=20)[0] == b"to a pipe"
     assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -19,7 +19,7 @@ from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.storage.files import make_directory
-from tf_smoothclir.storage.folder import MANIFEST
+from tf_smoothclir.storage.folder import MANIFEST, state_of_files
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import PathText, local_path
@@ -62,7 +62,9 @@ class Searches:
             remedy = f"Give one of {', '.join(SEARCHED_BY)}"
             raise input_error(f"retriever={retriever!r}", "there is no such retriever", remedy)
         source = documents_of(documents, self._tokenizer)
-        what = _generation(index or self._own_index) if source is None else source.fingerprint()
+        where = Path(index or self._own_index)
+        state = state_of_files(where / MANIFEST) if source is None else source.fingerprint()
+        what = f"{where} {state}"  # an update has another manifest
         if self._latest is None or self._latest[0] != what:
             self._latest = what, self._index(source, index), {}
         _, searched, searches = self._latest
@@ -101,13 +103,6 @@ class Searches:
                 f"The documents of training cannot be read: {error} Give documents=..., or the"
                 " directory of an index as index=..."
             ) from None
-
-
-def _generation(index: PathText) -> str:
-    """Which index stands in a directory: another one after an update."""
-    manifest = Path(index, MANIFEST)
-    state = manifest.stat() if manifest.is_file() else None
-    return f"{index} {state and (state.st_ino, state.st_mtime_ns)}"
 
 
 def documents_of(

@@ -202,10 +202,9 @@ def _flat(given: Mapping[Any, Any], argument: str) -> Iterator[tuple[Any, ...]]:
     for query, documents in given.items():
         if isinstance(documents, Mapping):
             yield from ((query, document, grade) for document, grade in documents.items())
-        elif isinstance(documents, (list, tuple)):
-            yield from ((query, document) for document in documents)
-        elif isinstance(documents, (set, frozenset)):  # in an order that is not by chance
-            yield from ((query, document) for document in sorted(documents, key=str))
+        elif isinstance(documents, (list, tuple, set, frozenset)):
+            is_set = isinstance(documents, (set, frozenset))  # its order is by chance
+            yield from ((query, d) for d in (sorted(documents, key=str) if is_set else documents))
         else:
             reason = f"it is {shown(documents)}, not a dictionary or a list"
             raise input_error(f"{argument}[{query!r}]", reason, _REMEDIES[JUDGMENTS])

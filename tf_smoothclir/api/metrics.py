@@ -29,7 +29,6 @@ from tf_smoothclir.losses.labels import (
 class _ListMetric(keras.metrics.Metric):
     """Mean of a metric of candidate lists; see the module."""
 
-    whole_grades = True  # a fractional grade is rounded down
     needs_lists = True  # so that a `TwoTower` gives it candidate lists as rows
 
     def __init__(self, k: int | None = None, name: str | None = None, **kwargs: Any):
@@ -62,13 +61,10 @@ class _ListMetric(keras.metrics.Metric):
             grades, sample_weight = weights_of_lists(grades, sample_weight, is_masked)
         grades = tf.cast(grades, tf.float32)
         ranked = _ranked(grades, scores)
-        if self.whole_grades:
-            ranked = tf.floor(ranked)
-        is_relevant = tf.reduce_any(ranked > 0, axis=1)
-        relevant = tf.cast(is_relevant, tf.float32)
-        weights = relevant
+        is_relevant = tf.reduce_any(ranked >= 1, axis=1)
+        weights = tf.cast(is_relevant, tf.float32)
         if sample_weight is not None:
-            weights *= broadcast_weights(sample_weight, relevant)
+            weights *= broadcast_weights(sample_weight, weights)
         unknown = tf.reduce_any(tf.math.is_nan(scores) & (grades >= 0), axis=1)
         values = tf.where(is_relevant, self._of_lists(ranked), 0)
         values = tf.where(unknown, math.nan, values)
@@ -110,8 +106,6 @@ class NDCG(_ListMetric):
         InputError: `k` is no whole number from 1 on.
     """
 
-    whole_grades = False
-
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The NDCG of each list."""
         return list_metric("ndcg", ranked, self.k)
@@ -151,7 +145,7 @@ class Precision(_ListMetric):
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The precision of each list."""
         depth = tf.shape(ranked)[1] if self.k is None else self.k
-        counts = (ranked > 0) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
+        counts = (ranked >= 1) & (tf.range(1, tf.shape(ranked)[1] + 1) <= depth)
         return tf.reduce_sum(tf.cast(counts, tf.float32), axis=1) / tf.cast(depth, tf.float32)
 
 

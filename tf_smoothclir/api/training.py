@@ -75,7 +75,7 @@ def train(
             document has grade 2 with at least half as many clicks as the one that the query has
             most clicks of, else 1. Unknown documents are skipped up to the share `max_skipped`.
         pairs: All of a set: rows of a query and a document (texts), and perhaps a grade; columns
-            `query`, `document`, `grade`. Identical texts are one query, or one document.
+            `query`, `document`, `grade`. Equal texts of a language are one query, or document.
         parallel: Beside documents, in the place of all judgments: rows of a sentence in the
             language of the queries and its translation, or the path that `--parallel` takes. They
             teach the translation table alone; nothing is measured then.

@@ -14,17 +14,18 @@ from tensorflow import keras
 from tf_smoothclir._compat.quiet import without_retracing_warnings
 from tf_smoothclir.api.sets import PARTS, Data
 from tf_smoothclir.api.settings import run_settings, settings_with_data, with_objects
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model, untrained_model
+from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.tuning.search_directory import Tuning
 from tf_smoothclir.tuning.search_space import declare, search_space, setting_values, with_values
 from tf_smoothclir.tuning.tune import tune as run_search
 from tf_smoothclir.tuning.tuner import tokenized_sets, train_trial
+from tf_smoothclir.two_tower.builder import build_model
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import PathText, local_path
 from tf_smoothclir.utils.progress import progress_shown
@@ -153,7 +154,8 @@ class HyperModel(keras_tuner.HyperModel):
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Declares the searched settings; returns an untrained model with the values of a trial."""
         declare(hp, self._names, self._settings)
-        return untrained_model(self._with(hp), self._tokenized_set)
+        vocabularies = {role: self._tokenized_set.vocabulary(role) for role in ROLES}
+        return build_model(self._with(hp), vocabularies)
 
     def fit(
         self,

@@ -215,18 +215,16 @@ def _read(
 
 def _skip(source: Source, example: InputError, repeats: int, unknown: int, total: int) -> None:
     """Warns of what is skipped; raises `example` if it is more than the source allows."""
-    if repeats + unknown > source.max_skipped * total:
-        raise InputError(
-            f"{example} There are more such judgments than --max_skipped={source.max_skipped:g}"
-            f" allows: {repeats} of {total} repeat another one, {unknown} ({unknown / total:.1%})"
-            " name a query or document that is not there."
-        )
     skipped = repeats + unknown
-    logging.warning(
-        f"{source.name}: skipped {skipped} of {total} judgments ({skipped / total:.1%}): {repeats}"
-        f" repeat another one, {unknown} name a query or document that is not there. For example:"
-        f" {example}"
+    of_all = (
+        f"{skipped} of {total} judgments ({skipped / total:.1%}): {repeats} repeat another one,"
+        f" {unknown} name a query or document that is not there."
     )
+    if skipped > source.max_skipped * total:
+        raise InputError(
+            f"{example} --max_skipped={source.max_skipped:g} allows fewer than {of_all}"
+        )
+    logging.warning("%s: skipped %s For example: %s", source.name, of_all, example)
 
 
 def _unknown_error(

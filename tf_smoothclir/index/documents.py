@@ -64,8 +64,7 @@ class DocumentStore:
         hashes = hash_ids([document.id for document in documents])
         places = np.searchsorted(self.hashes, hashes, sorter=self._by_hash)
         places = self._by_hash[np.minimum(places, len(self) - 1)]
-        same = [self[at] == own for at, own in zip(places, documents)]
-        return np.where(same, places, -1)
+        return np.where([self[at] == own for at, own in zip(places, documents)], places, -1)
 
     @functools.cached_property
     def _by_hash(self) -> np.ndarray:

@@ -211,7 +211,7 @@ class GivenLoss:
 def check_thresholds(argument: str, values: Sequence[float]) -> tuple[float, ...]:
     """Thresholds as a tuple of floats."""
     edges = (-1, *values, 1) if np.iterable(values) else ()
-    ordered = all(map(_is_finite, edges)) and all(np.diff(edges) > 0)
+    ordered = all(map(is_finite, edges)) and all(np.diff(edges) > 0)
     if len(edges) < 3 or not ordered:
         raise ValueError(
             f"{argument} must be strictly increasing numbers strictly between -1 and 1, at least "
@@ -222,10 +222,11 @@ def check_thresholds(argument: str, values: Sequence[float]) -> tuple[float, ...
 
 def check_temperature(value: float, usual: float) -> float:
     """A temperature as a float."""
-    if not (_is_finite(value) and value > 0):
+    if not (is_finite(value) and value > 0):
         raise ValueError(f"temperature must be finite and above 0, got {value!r}: use {usual}")
     return float(value)
 
 
-def _is_finite(value) -> bool:
+def is_finite(value) -> bool:
+    """Whether a value is a finite number."""
     return isinstance(value, (int, float, np.number)) and math.isfinite(value)

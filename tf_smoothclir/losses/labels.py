@@ -7,8 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-_ONE_EACH = "give one label for each score"
-
 
 def keras_mask(y_pred: Any) -> tf.Tensor | None:
     """The mask that Keras's layers passed on with the scores, if any; False is left out."""
@@ -55,15 +53,14 @@ def _shaped_like(scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     if want.rank is None or have.rank is None:
         return tf.reshape(labels, tf.shape(scores))
     shorter, longer = sorted((want, have), key=len)
+    message = f"y_true has shape {have} and y_pred {want}: give one label for each score"
     if not longer.is_compatible_with(shorter.concatenate([1] * (len(longer) > len(shorter)))):
-        raise ValueError(f"y_true has shape {have} and y_pred {want}: {_ONE_EACH}")
+        raise ValueError(message)
     if len(have) > len(want):
         labels = tf.squeeze(labels, axis=-1)
     elif len(have) < len(want):
         labels = labels[..., tf.newaxis]
-    # Nothing broadcasts either where the shapes are known only at run time. TensorFlow's optimizer
-    # takes out a reshape from [None] to [None], and one label would be that of all scores.
-    message = f"y_true and y_pred have different shapes: {_ONE_EACH}"
+    # TensorFlow takes out a reshape to a shape like [None], and one label would be that of all.
     checked = tf.debugging.assert_equal(tf.shape(labels), tf.shape(scores), message)
     return after(checked, labels)
 
@@ -112,21 +109,14 @@ def broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
         if have.rank == want.rank + 1 and have[-1] == 1:
             weights = weights[..., 0]
         weights = weights[(..., *[tf.newaxis] * (want.rank - weights.shape.rank))]
-        if not _can_broadcast(weights.shape, want):
+        fits = [one in (1, None, n) or n is None for one, n in zip(weights.shape, want)]
+        if len(weights.shape) != len(want) or not all(fits):
             raise ValueError(
                 f"sample_weight has shape {have} and there are losses of shape {want}: give one "
                 "weight for all, one for each loss (a list is one loss for a list loss), or one "
                 "for each row of losses"
             )
     return tf.broadcast_to(weights, tf.shape(losses))
-
-
-def _can_broadcast(shape: Sequence, target: tf.TensorShape) -> bool:
-    if len(shape) != len(target):
-        return False
-    return tf.TensorShape([n if w == 1 else w for w, n in zip(shape, target)]).is_compatible_with(
-        target
-    )
 
 
 def predicted_grades(scores, cut_points: Sequence[float]) -> tf.Tensor:

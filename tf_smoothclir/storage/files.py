@@ -63,10 +63,12 @@ def _in_words(where: object) -> Iterator[None]:
 
 def check_output_file(path: str | os.PathLike, flag: str) -> None:
     """Checks that a file can be written, before the work whose result it will get."""
-    if os.path.isdir(path):
-        raise input_error(f"{flag}={os.fspath(path)}", "it is a directory", "Name a file")
+    target = Path(os.path.realpath(path) if os.path.islink(path) else path)
+    if target.is_dir() or target.is_symlink():
+        reason = "it is a directory" if target.is_dir() else "its links lead in a circle"
+        raise input_error(f"{flag}={os.fspath(path)}", reason, "Name a file")
     if _stream(path) is None:
-        make_directory(Path(os.path.realpath(path) if os.path.islink(path) else path).parent, flag)
+        make_directory(target.parent, flag)
 
 
 @contextlib.contextmanager

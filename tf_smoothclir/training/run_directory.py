@@ -11,7 +11,7 @@ from tf_smoothclir.settings.run import RunSettings, differences
 from tf_smoothclir.storage.files import delete_in, locked, make_directory, names_in, write_text
 from tf_smoothclir.storage.folder import MANIFEST, Folder, adding, damage_to
 from tf_smoothclir.training.run_config import RunConfig, RunData
-from tf_smoothclir.training.saved_states import BEST, SavedStates, has_state
+from tf_smoothclir.training.saved_states import BEST, STATE, SavedStates
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.paths import local_path
 
@@ -88,7 +88,7 @@ class RunDirectory:
     @property
     def begun(self) -> bool:
         """Whether there is a checkpoint, which would be lost if the run were replaced."""
-        return has_state(self.checkpoints)
+        return bool(SavedStates(self.checkpoints, STATE).latest())
 
     @property
     def knows_data(self) -> bool:

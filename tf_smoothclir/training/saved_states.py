@@ -18,11 +18,6 @@ STATE, BEST = "state", "best"  # of a run: all that training goes on from; the b
 _VARIABLES = "variables"
 
 
-def has_state(directory: Path) -> bool:
-    """Whether there is a state in the checkpoints of a run."""
-    return bool(SavedStates(directory, STATE).latest())
-
-
 def keep_best(directory: Path) -> None:
     """Deletes what a finished run does not need: all states, and best weights but the last."""
     best = SavedStates(directory, BEST)

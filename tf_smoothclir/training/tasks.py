@@ -46,11 +46,6 @@ def check_model(settings: RunSettings) -> None:
     configured_loss(settings)
 
 
-def untrained_model(settings: RunSettings, tokenized_set: TokenizedSet) -> TwoTower:
-    """The compiled model with random weights."""
-    return build_model(settings, {role: tokenized_set.vocabulary(role) for role in ROLES})
-
-
 def make_task(
     settings: RunSettings,
     tokenized_set: TokenizedSet | None,

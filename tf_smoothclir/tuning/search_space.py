@@ -63,7 +63,8 @@ def declare(
 
 def _values_of(name: str, names: Sequence[str], settings: RunSettings) -> list:
     if name == "thresholds":
-        return [thresholds_text(t) for t in threshold_tuples(len(settings.model.thresholds))]
+        found = threshold_tuples(len(settings.model.thresholds))
+        return [",".join(f"{threshold:g}" for threshold in one) for one in found]
     values = searchable()[name]
     if not isinstance(values, Registry):
         return list(values)
@@ -118,11 +119,6 @@ def threshold_tuples(count: int) -> list[tuple[float, ...]]:
         rising = (round(level / steps, 6) for level in range(steps))
         levels = (*rising, round(1 - 0.5 / steps, 6))
     return list(itertools.combinations(levels, count))
-
-
-def thresholds_text(thresholds: Sequence[float]) -> str:
-    """Thresholds as written in their flag: "0.2,0.7"."""
-    return ",".join(f"{threshold:g}" for threshold in thresholds)
 
 
 def parse_thresholds(text: str) -> tuple[float, ...]:

@@ -158,7 +158,9 @@ def _as_tensors(given: Any) -> Any:
     if isinstance(given, list):
         has_texts = bool(given) and isinstance(given[0], (str, bytes))
         return tf.constant(given, tf.string) if has_texts else np.asarray(given)
-    if isinstance(given, np.ndarray) and (given.dtype.kind in "US" or _holds_texts(given)):
+    if isinstance(given, np.ndarray) and given.dtype.kind in "USO":
+        if given.dtype.kind == "O" and not isinstance(next(iter(given.flat), None), (str, bytes)):
+            return given
         return tf.constant(given.astype(object), tf.string)
     return given
 
@@ -166,10 +168,6 @@ def _as_tensors(given: Any) -> Any:
 def _with_weights(kwargs: dict[str, Any]) -> dict[str, Any]:
     """Arguments of Keras, whose sample weights may be a list."""
     return {k: _as_tensors(v) if k == "sample_weight" else v for k, v in kwargs.items()}
-
-
-def _holds_texts(array: np.ndarray) -> bool:
-    return array.dtype == object and isinstance(next(iter(array.flat), None), (str, bytes))
 
 
 class ScoringModel(tf.Module):

@@ -154,8 +154,7 @@ class TwoTower(BatchModel):
         if isinstance(inputs, ListInputs):
             numbers = tf.size(inputs.list_lengths), tf.shape(query_vectors)[0]
             checked = tf.debugging.assert_equal(*numbers, "list_lengths: give one for each query")
-            query_vectors = after(checked, query_vectors)
-            query_vectors = take(query_vectors, inputs.lists, training=training)
+            query_vectors = take(after(checked, query_vectors), inputs.lists, training=training)
         return self.similarity([query_vectors, document_vectors])
 
     def _typed(self, inputs) -> ModelInputs:

@@ -5,11 +5,10 @@ Source: Liu et al., "Cross-Lingual Document Retrieval with Smooth Learning", 202
 
 from __future__ import annotations
 
-import math
-
 import tensorflow as tf
 from tensorflow import keras
 
+from tf_smoothclir.losses.base import is_finite
 from tf_smoothclir.losses.labels import after
 
 
@@ -91,8 +90,7 @@ class SmoothCosineSimilarity(keras.layers.Layer):
             )
         queries, documents = (tf.convert_to_tensor(vectors) for vectors in inputs)
         _score_shape(queries.shape, documents.shape)
-        # In a graph, one query would be that of all documents.
-        numbers = tf.shape(queries)[0], tf.shape(documents)[0]
+        numbers = tf.shape(queries)[0], tf.shape(documents)[0]  # one would be that of all
         message = "give as many query_vectors as document_vectors, or lists of them"
         queries = after(tf.debugging.assert_equal(*numbers, message), queries)
         dtype = documents.dtype
@@ -130,16 +128,12 @@ def _widen(vectors: tf.Tensor) -> tf.Tensor:
 
 
 def _check_epsilon(epsilon: float) -> float:
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
+    if not (is_finite(epsilon) and epsilon >= 0):
         raise ValueError(
             f"epsilon must be a finite number >= 0, but is {epsilon!r}. Use 1.0, as in the paper,"
             " or 0 for the plain cosine."
         )
-    return value
+    return float(epsilon)
 
 
 def _score_shape(queries: tf.TensorShape, documents: tf.TensorShape) -> tuple:

@@ -127,6 +127,11 @@ def test_equal_texts_of_two_languages_are_two(make):
     assert list(german.documents()) == [("d3", "", "menu", "de"), ("d4", "", "Haus", "de")]
     judged = [("q3", "d3"), ("q4", "d4")]
     assert [judgment[:2] for judgment in german.judgments()] == judged
+    rows = '{"query": "a", "document": "x", "document_language": "de"}\n'
+    directory = str(make({"j/pairs.jsonl": rows + '{"query": "b", "document": "x"}\n'}) / "j")
+    said = source_of(DataSettings(data_dir=directory, document_language="de"))
+    judged = [judgment.document_id for judgment in said.judgments()]
+    assert judged == [text.id for text in said.documents()] == ["d1", "d2"]
     clicks = "query,document_id,query_language\nmenu,1,en\nMenu,2,fr\nmenu,2,fr\n"
     directory = str(make({"c/documents.tsv": "1\ta\n2\tb\n", "c/clicks.csv": clicks}) / "c")
     source = source_of(DataSettings(data_dir=directory))
@@ -143,7 +148,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     assert len(RetrievalSet.load(source).grades) == 4
     source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.1))
     with pytest.raises(
-        InputError, match=r"clicks\.tsv:7: .*0\.1 allows: 0 of 5 repeat .*1 \(20\.0%"
+        InputError, match=r"clicks\.tsv:7: .*0\.1 allows fewer than 1 of 5 .*\(20\.0%"
     ):
         RetrievalSet.load(source)
     make({"judgments.tsv": "q\t1\n"})

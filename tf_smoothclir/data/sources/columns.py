@@ -72,8 +72,7 @@ def chosen_columns(
     by_plain = {plain(name): name for name in reversed(names)}
     ((most, times),) = collections.Counter(filter(None, names)).most_common(1) or [("", 1)]
     if times > 1:
-        reason = f"{times} columns have the name {most!r}"
-        raise input_error(where, reason, "Rename or remove all but one", line=line)
+        raise input_error(where, f"{times} columns have the name {most!r}", "Rename one", line=line)
     chosen = [_name_in(by_plain, column, columns) for column in role.names]
     needed = zip(role.columns[: role.needed], chosen)
     if missing := [column for column, name in needed if name is None]:

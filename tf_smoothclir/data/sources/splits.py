@@ -135,23 +135,13 @@ class SelectedJudgments(Source):
         return dict(self._splits()) if has_splits else None
 
     def place(self, stream: str, index: int) -> str:
-        kept = {
-            "queries": self._queries,
-            "documents": self._documents,
-            "judgments": self._judgments,
-            "splits": lambda: enumerate(self._splits()),
-        }
-        if stream in kept:
-            index, _ = next(itertools.islice(kept[stream](), index, None))
+        kept = enumerate(self._splits()) if stream == "splits" else getattr(self, f"_{stream}")()
+        index, _ = next(itertools.islice(kept, index, None))
         return self._source.place(stream, index)
 
     def fingerprint(self) -> str:
-        selection = (
-            self._max_queries,
-            self._max_train_queries,
-            self._seed,
-            *((stream, *sorted(codes)) for stream, codes in sorted(self._languages.items())),
-        )
+        languages = sorted((stream, *sorted(codes)) for stream, codes in self._languages.items())
+        selection = self._max_queries, self._max_train_queries, self._seed, *languages
         return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
 
     def _queries(self) -> Iterator[tuple[int, Text]]:

@@ -202,8 +202,7 @@ def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
+    if len(record := dict(pairs)) < len(pairs):
         raise ValueError("an object has a field twice")
     return record
 

@@ -18,7 +18,7 @@ from tf_smoothclir.data.sources.cells import (
     language_of,
     text_of,
 )
-from tf_smoothclir.data.sources.columns import CLICKS, JUDGMENTS, PAIRS, Row
+from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, JUDGMENTS, PAIRS, Row
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
     checked_directory,
@@ -165,11 +165,10 @@ def judgments_of_clicks(rows: Iterable[Row], place: Place) -> Iterator[tuple[int
     clicks: dict[tuple[str, str], list[int]] = {}  # the first row, and how many
     most: dict[str, int] = {}
     for row, values in rows:
-        _, document, count, _ = values
         query = _identified(values, QUERY, place, row, seen).id
-        document = id_of(document, "document_id", place, row)
+        document = id_of(values[1], "document_id", place, row)
         of_pair = clicks.setdefault((query, document), [row, 0])
-        of_pair[1] += count_of(count, place, row)
+        of_pair[1] += count_of(values[2], place, row)
         most[query] = max(most.get(query, 0), of_pair[1])
     for (query, document), (row, count) in clicks.items():
         yield row, Judgment(query, document, (count > 0) + (0 < most[query] <= 2 * count))
@@ -183,10 +182,13 @@ def _identified(
     text = text_of(values[column], name, place, row).strip()
     if not text:
         raise input_error(place(row), f"the {name} is empty", "Leave the row out")
-    code = language_of(values[LANGUAGES + column], language, place, row)
+    said = values[LANGUAGES + column]
+    code = language_of(said, "", place, row)
     same = " ".join([code, *text.casefold().split()]).encode()
     key = hashlib.blake2b(same, digest_size=16).digest()  # shorter than most texts
-    return Text(f"{name[0]}{seen.setdefault(key, row)}", "", text, code)
+    return Text(
+        f"{name[0]}{seen.setdefault(key, row)}", "", text, language if said is ABSENT else code
+    )
 
 
 def _part(path: Path) -> str:

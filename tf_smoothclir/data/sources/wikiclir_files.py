@@ -1,7 +1,6 @@
 """Retrieval sets in the file layout of WikiCLIR (Sasaki et al. 2018).
 
-The layout of the published archive, `wiki-clir.tar.gz`, is taken from two independent readers:
-ir_datasets (`ir_datasets/datasets/wikiclir.py`) and the code of Liu et al. (2020).
+The layout of the published archive, as `ir_datasets` and the code of Liu et al. (2020) read it.
 
 * `english/wiki_en.queries`: query_id, title, first sentence. All languages share this file: the
   queries of a language are those that its judgments refer to.
@@ -87,9 +86,8 @@ class WikiClirDirectory(FileSource):
         for stream, codes in zip(self.files, chosen):
             self.languages |= dict(zip(self.files[stream], codes))
         folders = sorted({path.parent for path in self.files["documents"]})
-        splits = [table_named(folder, "splits") for folder in folders]
-        if named := [path for path in splits if path is not None]:
-            self.files["splits"] = named
+        if splits := list(filter(None, (table_named(folder, "splits") for folder in folders))):
+            self.files["splits"] = splits
         # Which queries it has then depends on other languages' documents too, which are no files
         # of it.
         self._queries_are_shared = any(
