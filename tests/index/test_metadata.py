@@ -20,7 +20,7 @@ from tf_smoothclir.index import ranker
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex
 from tf_smoothclir.index.index_kind import KINDS
-from tf_smoothclir.index.metadata import plain
+from tf_smoothclir.index.metadata import plain, typed_columns
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -64,6 +64,12 @@ def indexed(tmp_path_factory):
         return DocumentIndex(path.parent / "index")
 
     return indexed
+
+
+def test_a_nested_entry_of_the_name_of_a_column_is_another_column():
+    found = typed_columns([{"year": 1, "metadata": {"year": 2, "size": 3}}], 1)
+    expected = {"year": [1], "metadata.year": [2], "size": [3]}
+    assert {name: column.to_pylist() for name, column in found.items()} == expected
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet"])

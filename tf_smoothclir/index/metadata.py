@@ -81,7 +81,8 @@ def write_metadata(path: Path, rows: Iterable[Mapping[str, Any]], documents: int
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     nested = row.get(_NESTED)
     if isinstance(nested, Mapping):
-        row = {**nested, **{name: value for name, value in row.items() if name != _NESTED}}
+        row = {name: value for name, value in row.items() if name != _NESTED}
+        row |= {f"{_NESTED}.{n}" if n in row else n: value for n, value in nested.items()}
     missing = (
         is_missing(value) or (isinstance(value, str) and not value) for value in row.values()
     )
