@@ -114,7 +114,7 @@ def test_an_index_of_an_earlier_form_is_refused(path):
     for file in path.glob("documents/language*"):
         file.unlink()
     folder.write_manifest(path, INDEX, facts)
-    with pytest.raises(InputError, match=r"its parts cannot be opened .*language.*write it again"):
+    with pytest.raises(InputError, match=r"its files cannot be opened .*language.*write it again"):
         DocumentIndex(path)
 
 
