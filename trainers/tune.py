@@ -10,6 +10,8 @@ by --select_metric of the chosen --retriever; those of a hybrid are of the sum o
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
@@ -31,7 +33,8 @@ def main(argv) -> None:
     given, output_dir, overwrite = flags.FLAGS, _OUTPUT_DIR.value, _OVERWRITE.value
     search = Search(given.tune, given.search, given.max_trials, given.folds)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
-    setting_flags.check_data(settings.data)
+    if not Path(output_dir).exists():  # a search that is finished needs no set
+        setting_flags.check_data(settings.data)
     from tf_smoothclir.training.evaluated_sets import with_grades_of_set
     from tf_smoothclir.tuning.search_directory import trial_table
     from tf_smoothclir.tuning.tune import tune

@@ -394,6 +394,7 @@ def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     documents = [[half + word for word in query] for query in queries]
     if not is_parallel:
         documents = [generator.permutation(document).tolist() for document in documents]
+    documents[3], documents[4] = [], [0, 0]  # empty, and without a known word: they say nothing
     rows = np.arange(number)
     retrieval_set = types.SimpleNamespace(
         **{"query_rows": rows, "document_rows": rows, "weights": np.ones(number)},
@@ -402,6 +403,8 @@ def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     known, size = half, 2 * half
     texts = texts_of(queries, documents, size, retrieval_set=retrieval_set, known=known)
     assert TrainingPairs(texts, texts.documents).are_parallel == is_parallel
+    texts.documents = words(*[[]] * number, size=size)
+    assert not TrainingPairs(texts, texts.documents).are_parallel
     texts.retrieval_set.grades = np.zeros(number, int)
     assert not TrainingPairs(texts, texts.documents).are_parallel  # there are none
 

@@ -7,8 +7,8 @@ section 4.1. A query q is thought to be made of its document d, word by word,
 
 where p(t | d) is the share that word t has of the document. In Model 1 it is the same for all its
 positions; here it may follow a profile of positions, and be larger near the place that w has in the
-query (`diagonal`). EM counts how often t is expected to stand for
-w, c(w, t) = Σ_pairs n(w, q) T(w | t) p(t | d) / Σ_t' T(w | t') p(t' | d), and sets
+query (`diagonal`). EM counts how often t is expected to stand for w,
+c(w, t) = Σ_pairs n(w, q) T(w | t) p(t | d) / Σ_t' T(w | t') p(t' | d), and sets
 T(w | t) = c(w, t) / Σ_w' c(w', t). No round lowers the likelihood of the pairs.
 """
 
@@ -82,10 +82,16 @@ class Alignments:
         return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
 
     def likelihood(self, table: sp.csr_array) -> float:
-        """Mean log P(w | d) of query words by T(w | t), where the p(t | d) of each add up to 1."""
+        """Log P of all query words by T(w | t), where the p(t | d) of each add up to 1.
+
+        Words whose documents have no known word are left out: they are alike by every prior.
+        """
+        if not len(self.rows):
+            return 0.0
         of_entries = np.asarray(table[self.rows, self.columns]).ravel()
         sums, whole = self.matrix @ of_entries, self.matrix @ np.ones_like(of_entries)
-        return float(np.average(np.log(sums / whole), weights=self.counts))
+        counted = whole > 0
+        return float(self.counts[counted] @ np.log(sums[counted] / whole[counted]))
 
     def learn_counts(
         self, pair_weights: np.ndarray, rounds: int = ROUNDS
