@@ -48,8 +48,8 @@ def test_one_directory(make):
 
 def test_compressed_files_are_read_as_they_are(make):
     plain = list(map(list, streams(WikiClirDirectory(directory := make(SPLIT)))))
-    for path in sorted(directory.iterdir())[::2], directory.iterdir():  # some of them, then all
-        for one in [one for one in path if one.suffix != ".gz"]:
+    for every in (2, 1):  # some of them, then all
+        for one in [one for one in sorted(directory.iterdir())[::every] if one.suffix != ".gz"]:
             one.with_name(f"{one.name}.gz").write_bytes(gzip.compress(one.read_bytes()))
             one.unlink()
         source = WikiClirDirectory(directory)
