@@ -273,7 +273,7 @@ def test_a_table_of_lower_grades_is_that_of_the_model(texts, monkeypatch):
     monkeypatch.setattr(_Learner, "_best_lower_grades", lambda self, profile: 0.1)
     model = learn_lexical_model(texts, seed=13)
     assert model.lower_grades == 0.1
-    pairs = training_pairs.TrainingPairs(texts, texts.documents)
+    pairs = training_pairs.TrainingPairs(texts)
     expected, without = (pairs.whole_table(model.fields[0], weight) for weight in (0.1, 0.0))
     np.testing.assert_array_equal(model.table.toarray(), expected.toarray())
     assert np.abs(expected - without).max() > 0.001

@@ -281,7 +281,7 @@ def pairs():
         ),
         known=UNSEEN,
     )
-    return TrainingPairs(texts, texts.documents)
+    return TrainingPairs(texts)
 
 
 def slow_em(pairs):
@@ -386,6 +386,15 @@ def test_places_of_words_are_means_in_parts_of_their_texts():
     np.testing.assert_allclose(found, expected)
 
 
+def set_of_pairs(number):
+    """One training query for each document."""
+    rows = np.arange(number)
+    return types.SimpleNamespace(
+        **{"query_rows": rows, "document_rows": rows, "weights": np.ones(number)},
+        **{"grades": np.ones(number, int), "splits": np.zeros(number, int)},
+    )
+
+
 @pytest.mark.parametrize("is_parallel", [True, False])
 def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     """Hazard: words of a page stand anywhere, and would be read as if its order were a query's."""
@@ -395,18 +404,29 @@ def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     if not is_parallel:
         documents = [generator.permutation(document).tolist() for document in documents]
     documents[3], documents[4] = [], [0, 0]  # empty, and without a known word: they say nothing
-    rows = np.arange(number)
-    retrieval_set = types.SimpleNamespace(
-        **{"query_rows": rows, "document_rows": rows, "weights": np.ones(number)},
-        **{"grades": np.ones(number, int), "splits": np.zeros(number, int)},
-    )
-    known, size = half, 2 * half
-    texts = texts_of(queries, documents, size, retrieval_set=retrieval_set, known=known)
-    assert TrainingPairs(texts, texts.documents).are_parallel == is_parallel
-    texts.documents = words(*[[]] * number, size=size)
-    assert not TrainingPairs(texts, texts.documents).are_parallel
+    own = {"retrieval_set": set_of_pairs(number), "known": half}
+    texts = texts_of(queries, documents, 2 * half, **own)
+    assert TrainingPairs(texts).are_parallel == is_parallel
+    texts.documents = words(*[[]] * number, size=2 * half)
+    assert not TrainingPairs(texts).are_parallel
     texts.retrieval_set.grades = np.zeros(number, int)
-    assert not TrainingPairs(texts, texts.documents).are_parallel  # there are none
+    assert not TrainingPairs(texts).are_parallel  # there are none
+
+
+def test_a_passage_is_not_parallel_where_its_document_is_not():
+    """Hazard: short passages of pages, about as long as a query, were read in its order."""
+    generator, number, half = np.random.default_rng(1), 150, 40
+    queries = [generator.permutation(np.arange(1, half))[:8].tolist() for _ in range(number)]
+    answers = [[half + word for word in query] for query in queries]
+    documents = [generator.integers(half, 2 * half, 80).tolist() for _ in range(number)]
+    for document, answer in zip(documents, answers):
+        begin = 8 * generator.integers(10)
+        document[begin : begin + 8] = answer
+    own = {"retrieval_set": set_of_pairs(number), "known": half}
+    pairs = TrainingPairs(texts_of(queries, documents, 2 * half, **own))
+    passages = words(*answers, size=2 * half)
+    assert not pairs.of_passages(passages, np.arange(number)).are_parallel
+    assert TrainingPairs(texts_of(queries, answers, 2 * half, **own)).are_parallel
 
 
 def cosine(first: str, second: str, words: list[str]) -> float:

@@ -9,6 +9,7 @@ changes nothing, and costs several times as much.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -31,6 +32,7 @@ LOWER_GRADES = (0.03, 0.1)
 _COMMON = 0.1
 _FIRST_WORDS = 40
 _LOOKED_AT = 500  # pairs, to see whether texts are parallel
+_MOST_ALIGNED = 10_000_000  # words of documents with words of queries, in these
 
 
 class Pairs(NamedTuple):
@@ -52,17 +54,13 @@ class TrainingPairs:
     def __init__(
         self,
         texts: LexicalTexts,
-        words: Words,
-        mate_rows: np.ndarray | None = None,
         shares: Callable[[PositionProfile], sp.csr_array] | None = None,
     ):
-        """Finds the pairs.
+        """Finds the pairs, of whole documents.
 
         Args:
-            words: Of documents or passages.
-            mate_rows: `[pairs]` int, the row in them of each mate; None for its document row.
-            shares: Makes p(t | d), `[documents or passages, document words]`, by a profile; None
-                to make it of `words`.
+            shares: Makes p(t | d), `[documents, document words]`, by a profile; None to make it of
+                their words.
         """
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
@@ -77,10 +75,34 @@ class TrainingPairs:
         )
         weights = retrieval_set.weights
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
-        self._texts, self._words, self._shares = texts, words, shares or words.matrix
-        self._mate_rows = self.mates.documents if mate_rows is None else mate_rows
+        self._texts = texts
+        self._read(texts.documents, self.mates.documents, shares)
+
+    def _read(
+        self,
+        words: Words,
+        mate_rows: np.ndarray,
+        shares: Callable[[PositionProfile], sp.csr_array] | None,
+    ) -> None:
+        self._words, self._mate_rows, self._shares = words, mate_rows, shares or words.matrix
         self._whole_tables: dict[tuple[PositionProfile, float], tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
+
+    def of_passages(
+        self,
+        passages: Words,
+        mate_rows: np.ndarray,
+        shares: Callable[[PositionProfile], sp.csr_array] | None = None,
+    ) -> TrainingPairs:
+        """The same pairs with passages for documents.
+
+        Args:
+            mate_rows: `[pairs]` int, the passage of each mate.
+            shares: Makes p(t | d), `[passages, document words]`, as above.
+        """
+        of_passages = copy.copy(self)
+        of_passages._read(passages, mate_rows, shares)
+        return of_passages
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
         """T(w | t) of all training queries, pruned; learned once."""
@@ -134,31 +156,37 @@ class TrainingPairs:
 
     @functools.cached_property
     def are_parallel(self) -> bool:
-        """Whether words of pairs of the highest grade stand in about the same order."""
+        """Whether words of pairs of the highest grade stand in about the same order.
+
+        Whole documents tell: of a text that says the same somewhere, the passage that says it may
+        be about as long as the query, and so look parallel.
+        """
         number = len(self.mates.queries)
         if not number:
             return False
         some = np.unique(np.linspace(0, number - 1, min(number, _LOOKED_AT), dtype=int))
         queries = self._known_words(self.mates.queries[some])
-        documents = self._words.of(self._mate_rows[some]).matrix(FLAT)
+        longest = _MOST_ALIGNED // max(1, queries.nnz)
+        words = self._texts.documents.of(self.mates.documents[some], longest)
+        documents, places = words.matrix(FLAT), Diagonal(self._query_places(some), words.places())
         alignments = Alignments.of(queries, documents)
         (counts,) = alignments.learn_counts(np.ones((len(some), 1)))
-        table, nearer = rows_of_1(counts), Alignments.of(queries, documents, self._places(some))
+        table, nearer = rows_of_1(counts), Alignments.of(queries, documents, places)
         are_parallel = nearer.likelihood(table) > alignments.likelihood(table)
         if are_parallel:
             logging.info("The words of pairs stand in about the same order, which the table uses")
         return are_parallel
 
-    def _places(self, mates: np.ndarray) -> Diagonal:
-        """Where the words of some pairs of the highest grade stand."""
-        queries = self._texts.query_words.of(self.mates.queries[mates]).places()
-        return Diagonal(self._known(queries), self._words.of(self._mate_rows[mates]).places())
+    def _query_places(self, mates: np.ndarray) -> sp.csr_array:
+        """Where the words of the queries of some mates stand, by `Words.places`."""
+        return self._known(self._texts.query_words.of(self.mates.queries[mates]).places())
 
     def _diagonal(self, queries: sp.csr_array, documents: sp.csr_array) -> Diagonal:
         """Where words stand in the texts of pairs; those of lower grades, in the same place."""
-        mates = self._places(np.arange(len(self.mates.queries)))
         places = []
-        for texts, of_mates in ((queries, mates.queries), (documents, mates.documents)):
+        of_queries = self._query_places(np.arange(len(self.mates.queries)))
+        of_documents = self._words.of(self._mate_rows).places()
+        for texts, of_mates in ((queries, of_queries), (documents, of_documents)):
             everywhere = np.zeros(texts.nnz - of_mates.nnz, np.float32)
             data = np.append(of_mates.data, everywhere)
             places.append(sp.csr_array((data, texts.indices, texts.indptr), shape=texts.shape))
