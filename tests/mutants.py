@@ -35,7 +35,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from absl import app, flags
+from absl import app, flags, logging
 from hypothesis import Phase, settings
 
 from tests.command_line.forked import ForkedCommands
@@ -273,6 +273,7 @@ def try_mutants(run) -> None:
 def main(argv) -> None:
     """Tries the mutants in a copy of the checkout."""
     if _CALLS.value:
+        logging.set_verbosity(logging.WARNING)  # as where pytest begins alone
         plugin = Calls()
         if code := pytest.main(["-q", "-m", "not slow", *argv[1:]], [plugin]):
             raise SystemExit(int(code))
