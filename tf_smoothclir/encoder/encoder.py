@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,11 +93,24 @@ class Encoder:
         if not is_checked:
             folder.check("Copy the export again")
         self.version, self.pair_id = folder.facts["version"], folder.facts["pair_id"]
-        self._tower, self.epsilon = tower, tower.epsilon
         vocabulary = (directory / tower.vocabulary).read_text(encoding="utf-8").split("\n")[:-1]
+        self._use(tower, vocabulary, {name: tower.array(directory, name) for name in tower.arrays})
+
+    @classmethod
+    def of_arrays(
+        cls, tower: TowerDescription, vocabulary: Sequence[str], arrays: Mapping[str, np.ndarray]
+    ) -> Encoder:
+        """A tower that no file has; of `tower`, the arrays and the vocabulary do not count."""
+        encoder = cls.__new__(cls)
+        encoder._use(tower, vocabulary, arrays)
+        return encoder
+
+    def _use(
+        self, tower: TowerDescription, vocabulary: Sequence[str], arrays: Mapping[str, np.ndarray]
+    ) -> None:
+        self._tower, self.epsilon, self._arrays = tower, tower.epsilon, dict(arrays)
         self._ids = _Ids(zip(vocabulary, itertools.count()))
         self._evidence = WordEvidence(frozenset(vocabulary[_UNKNOWN_ID + 1 :]), tower.ngrams)
-        self._arrays = {name: tower.array(directory, name) for name in tower.arrays}
         self._token_weights = None
         if "token_weights" in self._arrays:
             raw = self._arrays.pop("token_weights")[:, 0]

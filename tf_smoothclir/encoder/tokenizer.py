@@ -56,7 +56,7 @@ def passage_text(
 ) -> str:
     """A passage, as `Words.passages` cuts it, in whole words; `longest` counts the title."""
     tokens = functools.partial(tokens_of, pretokenized=pretokenized)
-    words = list(re.finditer(r"\S+", text) if pretokenized else _word().finditer(text))
+    words = list(re.finditer(r"\S+", text)) if pretokenized else words_of(text)
     first = len(tokens(title))
     counts = [len(tokens(word[0])) for word in words]
     pairs = [False] * len(words)  # whether one stands after the word, its first character
@@ -72,6 +72,11 @@ def passage_text(
         passage = slice(passage.start, passage.stop + ends_with_pair)
     passage = words[max(0, passage.start) : passage.stop]
     return text[passage[0].start() : passage[-1].end()] if passage else text
+
+
+def words_of(text: str) -> list[re.Match]:
+    """The words of a text with their punctuation; of an unspaced script, single characters."""
+    return list(_word().finditer(text))
 
 
 def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, int, str]]:

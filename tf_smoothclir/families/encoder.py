@@ -1,7 +1,8 @@
 """A foreign encoder as a family: it ranks alone, or as a part of a hybrid.
 
 Its vectors are kept in the storage, so no text is encoded twice. A head of them is learned, where
-that helps. A run or an export keeps the head and the name of the encoder, not the encoder itself.
+that helps, and a student that reads queries, where that is wanted. A run or an export keeps these
+and the name of the encoder, not the encoder itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, WORDS
 from tf_smoothclir.families.family import Family
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
+from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, by_encoder
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_record, write_json
 
@@ -28,14 +29,14 @@ from tf_smoothclir.storage.files import open_to_write, read_arrays, read_record,
 class _Saved:
     """What a run keeps of an encoder."""
 
-    settings: dict[str, str]
+    settings: dict[str, Any]
     name: str
     digest: str
     dim: int
     head: str = ""  # a note on it
 
 
-_ENCODER, _HEAD = "encoder.json", "head.npz"  # files of a run
+_ENCODER, _HEAD, _STUDENT = "encoder.json", "head.npz", "student.npz"  # files of a run
 
 
 class NamedEncoder:
@@ -43,9 +44,17 @@ class NamedEncoder:
 
     epsilon = 0.0
 
-    def __init__(self, saved: _Saved, cache_dir: str = "", encoder: Any = None, head: Any = None):
+    def __init__(
+        self,
+        saved: _Saved,
+        cache_dir: str = "",
+        encoder: Any = None,
+        head: Any = None,
+        student: Any = None,
+    ):
         """Takes what a run has kept, and the encoder itself where it is open."""
-        self.saved, self.dim, self.cache_dir, self.head = saved, saved.dim, cache_dir, head
+        self.saved, self.dim, self.cache_dir = saved, saved.dim, cache_dir
+        self.head, self.student = head, student
         self._encoder, self._lock = encoder, threading.Lock()
 
     @functools.cached_property
@@ -57,11 +66,16 @@ class NamedEncoder:
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
+        if role == "query" and self.student is not None:
+            return self._by_head(role, self.student.queries(texts))
         from tf_smoothclir.foreign_encoders.opening import store_of
 
         store = store_of(self.encoder, self.cache_dir)
         with self._lock:  # of which a store would think that they are other processes
             vectors = (store.queries if role == "query" else store.documents)(texts)
+        return self._by_head(role, vectors)
+
+    def _by_head(self, role: str, vectors: np.ndarray) -> np.ndarray:
         return vectors if self.head is None else self.head.vectors(role, vectors)
 
     def documents(self, documents: Sequence[Text]) -> np.ndarray:
@@ -70,7 +84,15 @@ class NamedEncoder:
 
     def read_queries(self) -> EncodeQueries:
         """What reads and encodes the queries of a search: an encoder knows all that has letters."""
-        return self._read
+        if self.student is None:
+            return self._read
+        by_student = by_encoder(self.student.encoder)
+
+        def read(queries: Sequence[str]) -> QueryBatch:
+            batch = by_student(queries)
+            return batch._replace(vectors=self._by_head("query", batch.vectors))
+
+        return read
 
     def _read(self, queries: Sequence[str]) -> QueryBatch:
         known = [NAMES[WORDS if any(map(str.isalnum, text)) else NOTHING] for text in queries]
@@ -85,34 +107,44 @@ class ForeignEncoderFamily(Family):
     ranks_by = "a foreign encoder"
 
     def learn(self, over):
-        from tf_smoothclir.foreign_encoders.head_learning import learn_head
-        from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of
+        from tf_smoothclir.foreign_encoders.head_learning import learn_head, queries_to_learn_from
+        from tf_smoothclir.foreign_encoders.opening import EncodedSet, encoder_of, store_of
+        from tf_smoothclir.foreign_encoders.student_learning import learn_student
         from tf_smoothclir.two_tower.builder import configured_loss
 
         settings, cache_dir = over.settings.of(EncoderSettings), over.settings.data.cache_dir
         encoder = encoder_of(settings)
-        encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir)
         loss, seed = configured_loss(over.settings), over.settings.training.seed
+        student = None
+        if settings.distill:
+            texts = [query.text for query in over.retrieval_set.source.queries()]
+            texts = [texts[row] for row in queries_to_learn_from(over.retrieval_set)]
+            student = learn_student(store_of(encoder, cache_dir).queries, texts, seed)
+        encoded = EncodedSet.of(encoder, over.retrieval_set.source, cache_dir, student=student)
         head, note = learn_head(encoded, over.retrieval_set, loss, seed)
         over.shared[self.name] = encoded if head is None else head.over(encoded)
         digest, (_, dim) = getattr(encoder, "digest", ""), over.shared[self.name].documents.shape
         saved = _Saved(settings.values(), encoder.name, digest, dim, note)
-        return NamedEncoder(saved, cache_dir, encoder, head)
+        return NamedEncoder(saved, cache_dir, encoder, head, student)
 
     def save(self, model, path):
         path.mkdir()
         write_json(path / _ENCODER, dataclasses.asdict(model.saved))
-        if model.head is not None:
-            with open_to_write(path / _HEAD) as file:
-                np.savez(file, **model.head.arrays)
+        for file_name, learned in ((_HEAD, model.head), (_STUDENT, model.student)):
+            if learned is not None:
+                with open_to_write(path / file_name) as file:
+                    np.savez(file, **learned.arrays)
 
     def read(self, path: Path) -> NamedEncoder:
-        saved = read_record(path / _ENCODER, _Saved, "Restore the file, or train again")
-        if not saved.head:
-            return NamedEncoder(saved)
-        from tf_smoothclir.foreign_encoders.head import ARRAYS, Head
+        from tf_smoothclir.foreign_encoders import head, student
 
-        return NamedEncoder(saved, head=Head(read_arrays(path / _HEAD, *ARRAYS)))
+        saved = read_record(path / _ENCODER, _Saved, "Restore the file, or train again")
+        model = NamedEncoder(saved)
+        if saved.head:
+            model.head = head.Head(read_arrays(path / _HEAD, *head.ARRAYS))
+        if saved.settings.get("distill"):
+            model.student = student.Student(read_arrays(path / _STUDENT, *student.ARRAYS))
+        return model
 
     def load(self, run, settings):
         model = self.read(self.path(run))
@@ -131,12 +163,15 @@ class ForeignEncoderFamily(Family):
 
     def facts(self, model, settings, training):
         head = {"its head": model.saved.head} if model.saved.head else {}
-        return {"encoder": f"{model.saved.name}, {model.dim} dimensions", **head}
+        read_by = ", queries by its student" if model.student else ""
+        return {"encoder": f"{model.saved.name}, {model.dim} dimensions{read_by}", **head}
 
     def exported_parts(self, published, others):
         from tf_smoothclir.publishing.exported_head import ExportedHead
 
-        head = {} if published.head is None else {"head": ExportedHead(published.head)}
+        head = {}
+        if published.head or published.student:
+            head["head"] = ExportedHead(published.dim, published.head, published.student)
         return {**super().exported_parts(published, others), **head}
 
     def index_half(self, models, kind):
@@ -177,7 +212,10 @@ class ForeignEncoderFamily(Family):
     def _encoded(self, model, retrieval_set, documents: np.ndarray | None = None) -> Any:
         from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
-        encoded = EncodedSet.of(model.encoder, retrieval_set.source, model.cache_dir, documents)
+        encoded = EncodedSet.of(
+            *(model.encoder, retrieval_set.source, model.cache_dir, documents),
+            student=model.student,
+        )
         if model.head is None:
             return encoded
         if documents is None:

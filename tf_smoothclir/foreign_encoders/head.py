@@ -18,11 +18,12 @@ needs a judgment. W is 10 I, so that scores reach from one threshold to the othe
 from __future__ import annotations
 
 import dataclasses
-import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tf_smoothclir.foreign_encoders.opening import EncodedSet
+if TYPE_CHECKING:
+    from tf_smoothclir.foreign_encoders.opening import EncodedSet
 
 EPSILON = 1.0
 ARRAYS = ("query", "document", "matrix", "nearest")
@@ -62,8 +63,11 @@ class Head:
 
     def over(self, encoded: EncodedSet) -> EncodedSet:
         """The vectors of a set by this head."""
-        of_roles = {"query": encoded.queries, "document": encoded.documents}
-        return EncodedSet(encoded.name, *itertools.starmap(self.vectors, of_roles.items()))
+        return dataclasses.replace(
+            encoded,
+            queries=self.vectors("query", encoded.queries),
+            documents=self.vectors("document", encoded.documents),
+        )
 
     def _widened(self, role: str, vectors: np.ndarray) -> np.ndarray:
         vectors = self._normalised(role, vectors)

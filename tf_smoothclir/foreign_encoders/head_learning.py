@@ -25,6 +25,11 @@ _RATE = 0.01
 _HARDEST = 40  # documents of grade 0 that join the judged ones of a query
 
 
+def queries_to_learn_from(retrieval_set: RetrievalSet) -> np.ndarray:
+    """The rows of training queries, and of those that nobody judged."""
+    return np.flatnonzero(~np.isin(retrieval_set.splits, [SPLITS.index(s) for s in SPLITS[1:]]))
+
+
 def learn_head(
     encoded: EncodedSet, retrieval_set: RetrievalSet, loss: Any, seed: int
 ) -> tuple[Head | None, str]:
@@ -32,8 +37,7 @@ def learn_head(
 
     `loss` is one of grades and scores, both `[queries, documents]`. The note is for people.
     """
-    # Queries that nobody judged tell where queries lie too.
-    asked = np.flatnonzero(~np.isin(retrieval_set.splits, [SPLITS.index(s) for s in SPLITS[1:]]))
+    asked = queries_to_learn_from(retrieval_set)
     if not retrieval_set.judged_splits or len(asked) < FEWEST_QUERIES:
         return None, ""
     begin, validation = time.monotonic(), Validation(retrieval_set, most_queries=None)

@@ -14,6 +14,7 @@ from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
 from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.foreign_encoders.python_encoders import LIBRARIES, imported, of_library
+from tf_smoothclir.foreign_encoders.student import Student
 from tf_smoothclir.foreign_encoders.vector_files import VectorFile
 from tf_smoothclir.foreign_encoders.vector_store import VectorStore
 from tf_smoothclir.settings.data import EncoderSettings
@@ -73,7 +74,7 @@ def store_of(encoder: ForeignEncoder | VectorFile, cache_dir: str = "") -> Vecto
         raise input_error(
             f"--encoder={encoder.name}.npz",
             "it has the vectors of the texts of a set, by their ids, and can encode no others",
-            "Train with an encoder that reads texts, to search or score",
+            "Train with an encoder that reads texts, to search, score or distill",
         )
     return VectorStore(encoder, Path(cache_dir or default_cache_dir()))
 
@@ -93,8 +94,14 @@ class EncodedSet:
         source: Source,
         cache_dir: str = "",
         documents: np.ndarray | None = None,
+        student: Student | None = None,
     ) -> EncodedSet:
-        """Encodes all texts of a set, or finds their vectors; those of documents may be known."""
+        """Encodes all texts of a set, or finds their vectors.
+
+        Args:
+            documents: Their vectors, where these are known.
+            student: Encodes the queries, if there is one.
+        """
         if isinstance(encoder, VectorFile):
             queries = encoder.queries([text.id for text in source.queries()])
             if documents is None:
@@ -105,7 +112,7 @@ class EncodedSet:
         queries = [text.text for text in source.queries()]
         if documents is None:
             texts = [text_read(text, titles=True) for text in source.documents()]
-        vectors = store.queries(queries)
+        vectors = (student or store).queries(queries)
         if documents is None:
             documents = store.documents(texts)
         return cls(encoder.name, vectors, documents)

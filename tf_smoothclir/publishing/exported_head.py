@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.foreign_encoders.head import EPSILON, NEAREST, Head
+from tf_smoothclir.foreign_encoders.student import MAX_TOKENS, NGRAMS, Student
+from tf_smoothclir.publishing.exported_tower import ExportedTower
+from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.subwords import SubwordTextEncoder
+from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
-_REQUESTED = 32  # vectors of a request that compares the written head, and warms a server up
+_REQUESTED = 32  # rows of a request that compares the written head, and warms a server up
 
 
 class ExportedHead(tf.Module):
@@ -16,23 +22,38 @@ class ExportedHead(tf.Module):
 
     The signatures `query` and `document` take `vector`, `[batch, dim]` float32 as the encoder gives
     it, of any length, and return `vector`, `[batch, dim + 1]` float32. The inner product of one of
-    each is the score.
+    each is the score. With a student, `query` takes `text` instead, `[batch]` string; without a
+    head, vectors have their length of 1 and no further number.
     """
 
-    def __init__(self, head: Head):
+    def __init__(self, dim: int, head: Head | None, student: Student | None):
         super().__init__(name="encoder_head")
-        self.pair_id = ""
-        self._arrays = {name: tf.Variable(array) for name, array in head.arrays.items()}
-        (dim,) = head.arrays["query"].shape
-        spec = tf.TensorSpec([None, dim], tf.float32, "vector")
+        self.pair_id, self._dim = "", dim
+        arrays = {} if head is None else head.arrays
+        self._arrays = {name: tf.Variable(array) for name, array in arrays.items()}
+        if head is not None:
+            (self._dim,) = arrays["query"].shape
+        spec = tf.TensorSpec([None, self._dim], tf.float32, "vector")
         self._functions = {
             role: tf.function(self._of(role), autograph=False, input_signature=[spec])
             for role in ROLES
         }
+        self._words: list[str] = []
+        if student is not None:
+            self._student, self._words = _tower_of(student), student.arrays["words"].tolist()
+            by_head = self._of("query")
+            self._functions["query"] = tf.function(
+                lambda text: by_head(self._student.serve(text)["vector"]),
+                autograph=False,
+                input_signature=[tf.TensorSpec([None], tf.string, "text")],
+            )
 
     def _of(self, role: str):
         def function(vector: tf.Tensor) -> dict[str, tf.Tensor]:
-            centred = tf.math.l2_normalize(vector, axis=1) - self._arrays[role]
+            vectors = smooth_normalize(vector, 0.0)
+            if not self._arrays:
+                return {"vector": vectors}
+            centred = vectors - self._arrays[role]
             vectors = smooth_normalize(tf.matmul(centred, self._arrays["matrix"]), EPSILON)
             if role == "query":
                 last = tf.ones_like(vectors[:, :1])
@@ -51,10 +72,27 @@ class ExportedHead(tf.Module):
 
     @property
     def requests(self) -> dict[str, dict[str, list]]:
-        """Signature name -> input name -> rows of a request: some vectors, as good as any other."""
-        rows = self._arrays["matrix"].numpy()[:_REQUESTED].tolist()
-        return {role: {"vector": rows} for role in ROLES}
+        """Signature name -> input name -> rows of a request: some that are as good as any other."""
+        requests = {role: {"vector": np.eye(self._dim)[:_REQUESTED].tolist()} for role in ROLES}
+        if self._words:
+            requests["query"] = {"text": self._words[:_REQUESTED]}
+        return requests
 
     def save(self, path: str) -> None:
         """Writes the SavedModel."""
         tf.saved_model.save(self, path, signatures=self.signatures)
+
+
+def _tower_of(student: Student) -> ExportedTower:
+    """The student as a query tower, strings in."""
+    settings = TextSettings(
+        ngram_buckets=NGRAMS.buckets, min_ngram=NGRAMS.shortest, max_ngram=NGRAMS.longest
+    )
+    size, dim = student.arrays["embeddings"].shape
+    tower = AveragePoolingTower(size, dim, token_weights="idf", ngram_buckets=NGRAMS.buckets)
+    tower.build()
+    tower.start_token_weights(np.logaddexp(0, student.arrays["token_weights"][:, 0]))
+    for name, table in tower.tables().items():
+        table.assign(student.arrays[name])
+    encoder = SubwordTextEncoder(student.vocabulary, MAX_TOKENS, settings)
+    return ExportedTower(tower, encoder, epsilon=0.0, name="student")

@@ -190,6 +190,11 @@ _ENCODER_RULES = (
         "nothing ranks by it",
         "Add --retriever=hybrid, lexical or encoder, or leave --preset out",
     ),
+    Rule(
+        lambda distill, encoder: distill and not encoder,
+        "there is no encoder to learn from",
+        "Add --encoder=http://... or another; --help lists the kinds",
+    ),
 )
 _family(
     "encoder",

@@ -140,3 +140,8 @@ class EncoderSettings(Settings):
     document_prefix: str = setting(
         "", 'Put before each document that the encoder reads, such as "passage: " for e5.'
     )
+    distill: bool = setting(
+        False,
+        "A student learns how --encoder reads queries, and reads them in its place: then only"
+        " documents need the encoder.",
+    )
