@@ -93,6 +93,8 @@ def teach_by_flags() -> None:
     if not FLAGS.encoder:
         remedy = "Give one, such as http://localhost:8000/v1; --help lists the kinds"
         raise input_error("--encoder", "there is no teacher", remedy)
+    if FLAGS.distill and not FLAGS.run_dir:
+        raise input_error("--distill", "no model is trained", "Add --run_dir=RUN")
     given = given_settings()
     of_data = {name: given.pop(name) for name in DataSettings().values() if name in given}
     settings = preset_settings("lexical", of_data)
@@ -112,7 +114,8 @@ def teach_by_flags() -> None:
     print(f"{path}: {encoder.name} judged {labelled:,} queries.{then}")
     if FLAGS.run_dir:
         beside = {name: of_data[name] for name in (*LANGUAGES, "cache_dir") if name in of_data}
-        given = {n: value for n, value in given.items() if n not in EncoderSettings().values()}
+        if not FLAGS.distill:  # else the encoder ranks too
+            given = {n: value for n, value in given.items() if n not in EncoderSettings().values()}
         _train_and_export({**given, **beside, "data_dir": str(path)})
 
 

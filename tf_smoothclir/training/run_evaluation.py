@@ -78,6 +78,9 @@ def evaluate_encoder(
     measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
     """Evaluates an encoder as `evaluate_run` does a run, by default into `runs/` and its name."""
+    if settings.distill:
+        reason = "a student is learned in training, and measured with its run"
+        raise input_error("--distill", reason, "Train with it, or leave it out")
     encoder = encoder_of(settings)
     retrieval_set = set_of_other_grades(source_of(data), data.split_seed)
     name = re.sub(r"[^\w.-]+", "-", encoder.name).strip("-")
