@@ -212,7 +212,8 @@ TRIPLE = [[1, 2], [1, 3], [2, 4]], [[5, 6], [5, 7], [6, 8, 5]]
 
 
 def learned(queries, documents, rounds, weights=None):
-    alignments = Alignments.of(counts(*queries, size=10), shares(*documents, size=10))
+    # Fewer words of queries than of documents, so that neither stands for the other.
+    alignments = Alignments.of(counts(*queries, size=5), shares(*documents, size=10))
     weights = np.ones(len(queries)) if weights is None else weights
     (found,) = alignments.learn_counts(weights[:, None], rounds)
     return rows_of_1(found).toarray()

@@ -25,6 +25,7 @@ from tf_smoothclir.training.run_models import (
     check_trained,
     load_retriever,
 )
+from tf_smoothclir.utils.errors import input_error
 
 
 def evaluate_run(
@@ -37,7 +38,6 @@ def evaluate_run(
     output_dir: str = "",
     measures: Sequence[str] = (),
 ) -> tuple[dict, Path]:
-from tf_smoothclir.utils.errors import input_error
     """Evaluates a run; writes metrics.json and TREC files, and returns what and where."""
     # Without splits, "test", or all judged queries of another set that has none.
     # The vectors count with their first `dim` numbers, 0 for all. The directory is by
