@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.encoder.word_evidence import ngram_buckets
@@ -12,6 +13,10 @@ from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.foreign_encoders.student import NGRAMS
 from tf_smoothclir.foreign_encoders.student_learning import learn_student, pieces_of
 from tf_smoothclir.publishing.exported_head import ExportedHead
+from tf_smoothclir.settings.data import DataSettings, EncoderSettings
+from tf_smoothclir.settings.presets import preset_settings
+from tf_smoothclir.training.run_evaluation import evaluate_encoder
+from tf_smoothclir.utils.errors import InputError
 
 DIM = 70  # more than are solved at once
 WORDS = [f"{begin}{end}" for begin in "bcdfgklmnp" for end in ("ador", "emil", "ixun", "ota")]
@@ -131,3 +136,22 @@ def test_a_model_server_reads_as_it_does(has_head):
     by_head = unit_vectors(expected[:1, : stand_in.DIM])
     expected = head.vectors("document", by_head) if has_head else by_head
     np.testing.assert_allclose(documents, expected, atol=1e-5)
+
+
+def test_a_student_needs_an_encoder_that_reads_texts_and_a_training(tmp_path, commands, tiny_dir):
+    with pytest.raises(InputError, match=r"--distill .*there is no encoder to learn from"):
+        preset_settings("lexical", {"distill": True})
+    with pytest.raises(InputError, match="--distill: a student is learned in training"):
+        evaluate_encoder(EncoderSettings("x.npz", distill=True), DataSettings(), ["test"])
+    ids, vectors = np.arange(30).astype(str), np.ones((30, 4))
+    arrays = {"query_ids": ids, "document_ids": ids, "queries": vectors, "documents": vectors}
+    np.savez(tmp_path / "vectors.npz", **arrays)
+    given = {"encoder": str(tmp_path / "vectors.npz"), "distill": True, "preset": "lexical"}
+    with pytest.raises(
+        InputError, match=r"can encode no others\. Train with an encoder that reads"
+    ):
+        sc.train(tiny_dir, output_dir=tmp_path / "run", **given)
+    given = "--encoder=tests.foreign_encoders.stand_in:encode", "--distill"
+    log = f"--data_dir={tiny_dir}", f"--output_dir={tmp_path}/taught"
+    done = commands.run("trainers.teach", *given, *log)
+    assert "--distill: no model is trained. Add --run_dir=RUN" in done.stderr

@@ -18,6 +18,7 @@ from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
 from tf_smoothclir.foreign_encoders.teaching import taught
 from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
@@ -166,6 +167,14 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     np.savez(tmp_path / "teacher.npz", **dict(zip(names, arrays)))
     other = commands.run("trainers.teach", *given)
     assert f"{taught_set}: it holds other data" in other.stderr
+    distilled = tmp_path / "distilled"
+    replaced = "--encoder=tests.foreign_encoders.stand_in:encode", f"--run_dir={distilled}"
+    replaced = *replaced, f"--output_dir={tmp_path}/by_stand_in", "--distill"
+    done = commands.run("trainers.teach", *given, *replaced)
+    assert done.returncode == 0, done.stderr
+    settings = RunDirectory.load(distilled).settings()
+    assert settings.retrieval.retriever == "lexical+encoder"
+    assert settings.of(EncoderSettings).distill
 
 
 def test_a_fault_in_documents_is_found_before_queries_are_encoded(tmp_path):

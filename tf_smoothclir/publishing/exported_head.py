@@ -75,7 +75,8 @@ class ExportedHead(tf.Module):
         """Signature name -> input name -> rows of a request: some that are as good as any other."""
         requests = {role: {"vector": np.eye(self._dim)[:_REQUESTED].tolist()} for role in ROLES}
         if self._words:
-            requests["query"] = {"text": self._words[:_REQUESTED]}
+            words = [word.encode() for word in self._words[:_REQUESTED]]
+            requests["query"] = {"text": [b"", b"\xff", *words]}
         return requests
 
     def save(self, path: str) -> None:
