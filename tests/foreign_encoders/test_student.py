@@ -141,6 +141,8 @@ def test_a_model_server_reads_as_it_does(has_head):
 def test_a_student_needs_an_encoder_that_reads_texts_and_a_training(tmp_path, commands, tiny_dir):
     with pytest.raises(InputError, match=r"--distill .*there is no encoder to learn from"):
         preset_settings("lexical", {"distill": True})
+    with pytest.raises(InputError, match=r"--distill: there are no queries .*need no judgments"):
+        learn_student(encode, [], seed=13)
     with pytest.raises(InputError, match="--distill: a student is learned in training"):
         evaluate_encoder(EncoderSettings("x.npz", distill=True), DataSettings(), ["test"])
     ids, vectors = np.arange(30).astype(str), np.ones((30, 4))

@@ -23,6 +23,7 @@ from absl import logging
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of, words_of
 from tf_smoothclir.encoder.word_evidence import ngram_buckets
 from tf_smoothclir.foreign_encoders.student import NGRAMS, Student
+from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.progress import progress_bar
 
 _MOST_PIECES = 20_000
@@ -40,6 +41,9 @@ def learn_student(
 ) -> Student:
     """Learns from an encoder of queries, from texts to unit vectors `[texts, dim]`."""
     queries = [*dict.fromkeys(queries)]
+    if not queries:
+        reason = "there are no queries for a student to learn from"
+        raise input_error("--distill", reason, "Add some to the set; they need no judgments")
     texts = [*queries, *pieces_of(queries, seed)]
     targets = encode(texts)
     begin, targets = time.monotonic(), targets - targets[: len(queries)].mean(axis=0)
@@ -47,7 +51,7 @@ def learn_student(
     of_texts = [collections.Counter(tokens_of(text)) for text in texts]
     words = sorted({word for of_text in of_texts for word in of_text})
     weights, idf = _weights(of_texts, words)
-    rows = np.sqrt(counted) / np.maximum(sp.linalg.norm(weights, axis=1), 1e-9)
+    rows = np.sqrt(counted / np.maximum(weights.power(2).sum(axis=1), 1e-9))
     weights = sp.csr_array(sp.diags_array(rows) @ weights, dtype=np.float32)
     tables = _ridge(weights, _ngrams(words), np.sqrt(counted)[:, np.newaxis] * targets)
     scale = _LARGEST / max(1e-9, *(np.abs(table).max(initial=0) for table in tables))
