@@ -220,12 +220,15 @@ CHANCE = np.array([1.0, -0.9] * 10)  # 0.05 on average with a standard error of 
         (CHANCE, CHANCE, 0.0),
     ],
 )
+@pytest.mark.parametrize("feedback", [0.0, 5.0])
 def test_what_ranks_is_better_beyond_chance_than_what_costs_less(
-    texts, monkeypatch, fused, towers, chosen
+    texts, monkeypatch, fused, towers, chosen, feedback
 ):
     learner = _Learner(texts, rows_of(*np.ones((2, QUERIES, 30), np.float32)))
     fusion = dataclasses.replace(learner._lexical_alone, share=0.3)
     # Of the lexical model, of the fusion, of the towers: three metrics of 20 queries.
     measured = [0.5 + np.tile(np.resize(gain, (20, 1)), 3) for gain in (0, fused, towers)]
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
+    alone = dataclasses.replace(learner._vectors_alone[0], feedback=feedback)
+    learner._vectors_alone = [alone]  # with feedback, by words, or without
     assert learner.choose([learner._lexical_alone, fusion]).share == chosen

@@ -3,7 +3,8 @@
 What is best on a sample of queries is a little better than it deserves. So a fusion has to show on
 all validation queries that it is better than the best one of fewer parts by more than a standard
 error, and by no metric worse. Else that one ranks. The lexical model comes first, since it costs
-nearly nothing: vectors rank without it only where that is better in the same way.
+nearly nothing: without its share, be there feedback or not, vectors rank only where that is better
+in the same way.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class _Learner:
         measured = dict(
             zip(fusions, validation.per_query(lambda rows: self._scores(fusions, rows)))
         )
-        with_words = [one for one in fusions if "lexical" in one.parts]
+        with_words = [one for one in fusions if one.shares["lexical"]]
         groups = [
             [one for one in with_words if len(one.parts) == number]
             for number in range(1, len(self._parts) + 1)
