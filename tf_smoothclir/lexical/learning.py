@@ -283,7 +283,7 @@ class _Learner:
         chosen[np.argsort(hashes, kind="stable")[:_QUERIES_FOR_WEIGHTS]] = True
         retrieval_set = self._texts.retrieval_set
         unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
-        candidates = max(0, min(_CANDIDATES, unjudged))
+        candidates = min(_CANDIDATES, unjudged)
         parts = [self._training[chosen & (fold == fold_number)] for fold_number in range(_FOLDS)]
         # A fold of a very small set may have no mates.
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates.queries, rows).any()]

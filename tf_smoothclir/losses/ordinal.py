@@ -81,9 +81,8 @@ class ThresholdLoss(OrdinalLoss):
 
 def by_grade(grades: tf.Tensor, values: Sequence[float] | tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Returns `values[grade]` for each grade, NaN for grade K."""
-    if tf.is_tensor(values):
-        return tf.gather(tf.concat([values, tf.constant([math.nan], dtype)], axis=0), grades)
-    return tf.gather(tf.constant((*values, math.nan), dtype), grades)
+    values = tf.convert_to_tensor(values, dtype)
+    return tf.gather(tf.concat([values, tf.constant([math.nan], dtype)], axis=0), grades)
 
 
 def squared_excess(grades: tf.Tensor, scores: tf.Tensor, lower, upper) -> tf.Tensor:
