@@ -1,4 +1,4 @@
-"""A student of a foreign encoder: it reads queries in its place, in microseconds instead of 50 ms.
+"""A student of a foreign encoder: it reads queries in its place, in a hundredth of the time.
 
 The vector of a query is the mean of the vectors of its words, weighted by inverse document
 frequency. The vector of a word is its own plus those of its n character n-grams divided by √n, as
