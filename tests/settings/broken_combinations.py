@@ -62,6 +62,7 @@ num_shards=2 ngram_buckets=50
 retriever=reranked
 retriever=encoder encoder
 encoder=vectors.npz retriever
+distill=True encoder
 init_from=there distribution=shards | shards_dir=gs://shards batching=lists
 init_from=there EACH query_vocabulary=w.txt document_vocabulary=w.txt initial_vectors=bilingual
 init_from=there EACH query_embeddings=v.txt document_embeddings=v.txt
