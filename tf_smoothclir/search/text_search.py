@@ -137,7 +137,21 @@ class DenseRanker(IndexRanker):
     def rank(
         self, batch: QueryBatch, depth: int, mask: np.ndarray | None = None
     ) -> Iterator[Ranked]:
-        return self._half.rank(batch.vectors, depth, mask)
+        for vector, ranked in zip(batch.vectors, self._half.rank(batch.vectors, depth, mask)):
+            yield self._past_empty(vector, ranked, depth, mask)
+
+    def _past_empty(
+        self, vector: np.ndarray, ranked: Ranked, depth: int, mask: np.ndarray | None
+    ) -> Ranked:
+        """Documents with other scores than 0, as many: empty ones stand before those below 0."""
+        asked = depth
+        while True:
+            positions, scores = ranked
+            counted = scores != 0
+            if counted.sum() >= depth or len(scores) < asked or not vector.any():
+                return positions[counted][:depth], scores[counted][:depth]
+            asked *= 2
+            (ranked,) = self._half.rank(vector[np.newaxis], asked, mask)
 
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         return self._explain(query, hits, role)
