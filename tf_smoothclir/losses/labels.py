@@ -102,8 +102,8 @@ def broadcast_weights(weights: Any, losses: tf.Tensor) -> tf.Tensor:
     """The weights in the shape of the losses, of which they may have the leading axes."""
     weights = tf.cast(weights, losses.dtype)
     want, have = losses.shape, weights.shape
-    if want.rank is not None and have.rank is None:
-        missing = tf.ones([tf.maximum(want.rank - tf.rank(weights), 0)], tf.int32)
+    if have.rank is None:
+        missing = tf.ones([tf.maximum(tf.rank(losses) - tf.rank(weights), 0)], tf.int32)
         weights = tf.reshape(weights, tf.concat([tf.shape(weights), missing], axis=0))
     if want.rank is not None and have.rank is not None:
         if have.rank == want.rank + 1 and have[-1] == 1:
