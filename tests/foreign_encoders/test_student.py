@@ -125,7 +125,7 @@ def test_a_model_server_reads_as_it_does(has_head):
     if has_head:
         vectors = unit_vectors(np.random.default_rng(5).random((40, stand_in.DIM)))
         head = Head.of(vectors, vectors, seed=5)
-    part = ExportedHead(stand_in.DIM, head, student)
+    part = ExportedHead(head, student)
     texts = ["red apples", "apple " * 600, "äpfel 日本", "", "🍎", "\0"]
     expected = student.queries(texts)
     if has_head:

@@ -171,7 +171,7 @@ class ForeignEncoderFamily(Family):
 
         head = {}
         if published.head or published.student:
-            head["head"] = ExportedHead(published.dim, published.head, published.student)
+            head["head"] = ExportedHead(published.head, published.student)
         return {**super().exported_parts(published, others), **head}
 
     def index_half(self, models, kind):

@@ -79,8 +79,9 @@ def pieces_of(queries: Sequence[str], seed: int) -> list[str]:
         ):
             if some := words[begin : begin + length]:
                 spans.append(query[some[0].start() : some[-1].end()])
+    known = set(queries)
     pieces = dict.fromkeys([*(word for word, _ in frequency.most_common()), *spans])
-    return [piece for piece in pieces if piece not in set(queries)][:_MOST_PIECES]
+    return [piece for piece in pieces if piece not in known][:_MOST_PIECES]
 
 
 def _weights(

@@ -26,13 +26,13 @@ class ExportedHead(tf.Module):
     head, vectors have their length of 1 and no further number.
     """
 
-    def __init__(self, dim: int, head: Head | None, student: Student | None):
+    def __init__(self, head: Head | None, student: Student | None):
+        """Takes one of the two at least."""
         super().__init__(name="encoder_head")
-        self.pair_id, self._dim = "", dim
+        self.pair_id = ""
         arrays = {} if head is None else head.arrays
         self._arrays = {name: tf.Variable(array) for name, array in arrays.items()}
-        if head is not None:
-            (self._dim,) = arrays["query"].shape
+        self._dim = (arrays["query"] if head else student.arrays["embeddings"]).shape[-1]
         spec = tf.TensorSpec([None, self._dim], tf.float32, "vector")
         self._functions = {
             role: tf.function(self._of(role), autograph=False, input_signature=[spec])
