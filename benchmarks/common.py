@@ -6,6 +6,7 @@ runs in its own process, so that rivals share neither threads nor memory.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import logging as standard_logging
@@ -46,6 +47,18 @@ def interleaved(
         for name in names[shift:] + names[:shift]:
             measurements[name].append(in_new_process(rivals[name]))
     return measurements
+
+
+def halves_of_export(export_dir: str, index_type: str = "auto", retriever: str = ""):
+    """The halves of an index for a retriever of an export, or for all, and the manifest."""
+    from tf_smoothclir.index.builder import export_halves
+    from tf_smoothclir.plugins import with_parts
+
+    halves, manifest = export_halves(export_dir, index_type)
+    if retriever:  # gets only what it needs
+        halves = [half for half in halves if half.name in with_parts(retriever)]
+        manifest = dataclasses.replace(manifest, retriever=retriever)
+    return halves, manifest
 
 
 def in_new_process(rival: Callable[[], Mapping[str, float]]) -> dict[str, float]:

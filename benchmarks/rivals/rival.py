@@ -27,6 +27,8 @@ class Ready:
     answer: Callable[[str], np.ndarray]
     seconds: float  # time spent on learning and indexing
     setting: str = ""  # what differs between variants, such as "k1 1.5, b 0.75"
+    # Encodes the texts of documents; None where the words that our tokeniser found are indexed.
+    encode: Callable[[list[str]], object] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

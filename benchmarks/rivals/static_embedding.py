@@ -7,6 +7,7 @@ learning rate of 0.2 with a warm-up. The tokeniser is trained on the set: nothin
 
 from __future__ import annotations
 
+import functools
 import itertools
 import tempfile
 import time
@@ -49,7 +50,8 @@ def _ready(texts: RivalTexts, rate: float, steps: int) -> Ready:
         return best_documents(documents @ _encoded(model, [query])[0])
 
     epochs = steps * _batch(texts) / len(texts.pairs)
-    return Ready(rows, answer, seconds, f"rate {rate:g}, {epochs:.0f} epochs")
+    setting = f"rate {rate:g}, {epochs:.0f} epochs"
+    return Ready(rows, answer, seconds, setting, functools.partial(_encoded, model))
 
 
 def _trained(texts: RivalTexts, rate: float, steps: int):

@@ -11,16 +11,17 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from benchmarks import common
 from benchmarks.rivals import ours
 from benchmarks.rivals.catalogue import RIVALS
-from benchmarks.rivals.measured import Measured, failure, latency_of
+from benchmarks.rivals.measured import Measured, failure, latency_of, texts_per_second
 from benchmarks.rivals.rival import best_variant
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.source import SPLITS, text_read
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
@@ -29,6 +30,8 @@ from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.storage.folder import file_digest
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.memory import peak_memory
+
+_ENCODED = 4096  # documents at most whose encoding is timed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +75,7 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
     )
     test = retrieval_set.queries_in("test")[: work.latency_queries]
     megabytes, cpu_seconds = peak_memory() / 2**20, time.process_time()
+    encode = chosen.ready.encode
     return Measured(
         title=rival.title,
         key=key,
@@ -87,7 +91,14 @@ def measured_rival(name: str, work: Work, key: str) -> Measured:
         load=load,
         packages=rival.versions(),
         cpu_seconds=cpu_seconds,
+        texts_per_second=texts_per_second(encode, _some_documents(retrieval_set)) if encode else 0,
     )
+
+
+def _some_documents(retrieval_set: RetrievalSet) -> list[str]:
+    """The first documents of a set as they are written."""
+    documents = islice(retrieval_set.source.documents(), _ENCODED)
+    return [text_read(text, titles=True) for text in documents]
 
 
 def measured_ours(
