@@ -164,7 +164,7 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
         assert str(tiny_dir.parent) not in written
 
 
-@pytest.mark.parametrize("enough, sizes", [(1.0, [64]), (60.0, [64, 128, 150])])
+@pytest.mark.parametrize(("enough", "sizes"), [(1.0, [64]), (60.0, [64, 128, 150])])
 def test_encoding_is_timed_on_more_texts_until_one_batch_takes_long_enough(
     in_this_process, monkeypatch, enough, sizes
 ):
