@@ -53,7 +53,7 @@ def export(
     for role in ROLES:
         write_vocabulary(Path(directory, f"{role}.txt"), [PADDING, UNKNOWN, ",", *known])
     generator, size = np.random.default_rng(13), len(known) + 3
-    collection, parts, towers, lexical = {}, {}, {}, None
+    collection, parts, towers, lexical = {"vectors": {}}, {}, {}, None
     if retriever != "lexical":
         workload = Workload(vocabulary=size, dim=dim)
         model = two_tower(workload, workload.settings())
@@ -63,7 +63,7 @@ def export(
             own = {"epsilon": 1.0, "evidence": WordEvidence(encoder)}
             towers[role] = ExportedTower(tower, encoder, name=name, **own)
         vectors = generator.normal(0, 0.05, (documents, dim))
-        collection["vectors"] = vectors.astype(np.float32)
+        collection["vectors"] = {"dense": vectors.astype(np.float32)}
     if retriever != "dense":
         lexical = _lexical_parts(directory, size, with_towers=bool(towers))
         parts["lexical"] = ExportedFiles(lexical.save)
@@ -71,7 +71,7 @@ def export(
     cut_points = CutPoints((0.2, 0.7), ())
     search = build_search_model(
         Collection.of([f"d{row}" for row in range(documents)], **collection),
-        towers,
+        {"dense": towers["query"]} if towers else {},
         lexical,
         cut_points=cut_points,
         depth=10,

@@ -147,9 +147,9 @@ def publish_small(vocabulary_dir, path, seed=0, verifier=None):
     parts = {role: small_tower(vocabulary_dir, role, seed) for role in ROLES}
     documents = [*WORDS["document"], ""]
     vectors = encode(parts["document"].serve, documents)
-    collection = Collection.of([f"id of {document}" for document in documents], vectors)
+    collection = Collection.of([f"id of {document}" for document in documents], {"dense": vectors})
     parts["search"] = build_search_model(
-        collection, parts, None, cut_points=CUT_POINTS, depth=DEPTH
+        collection, {"dense": parts["query"]}, None, cut_points=CUT_POINTS, depth=DEPTH
     )
     texts = {role: [*map(str.encode, WORDS[role])] for role in ROLES}
     return version_writer.publish_version(parts, path, FACTS, texts, verifier)

@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
@@ -17,8 +18,9 @@ from tf_smoothclir.foreign_encoders.head import Head
 from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.plugins import with_parts
+from tf_smoothclir.plugins import family, with_parts
 from tf_smoothclir.publishing import version_writer
+from tf_smoothclir.publishing.export import Publication
 from tf_smoothclir.search import word_ranker
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server import served_models
@@ -82,9 +84,20 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         if is_distilled:  # its student reads queries, so nobody is asked
             context.delenv("SMOOTHCLIR_ENCODER")
             context.setattr(opening, "_named", set())
+            models = load_models(RunDirectory(run))
+            publication = Publication(RunDirectory(run), models)
+            # The documents of a search model have the vectors of the encoder.
+            assert family(model.retriever).vectors_in_graph(publication) is None
         (found,) = search.search([query], 3)
         explanations = search.explain(query, found)
     assert [hit.id for hit in found] == [hit.id for hit in hits]
+    assert (export / "search").exists() == is_distilled
+    if is_distilled:
+        graph = tf.saved_model.load(str(export / "search" / "1")).signatures["serving_default"]
+        answer = graph(text=tf.constant([query, "?"]))
+        assert answer["ids"][0, :3].numpy().tolist() == [hit.id.encode() for hit in hits]
+        np.testing.assert_allclose(answer["scores"][0, :3], [hit.score for hit in hits], rtol=1e-4)
+        assert answer["evidence"].numpy().tolist() == [b"words", b"nothing"]
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in hits], rel=1e-4)
     if parts:
         monkeypatch.setattr(word_ranker, "_FIRST", 1)

@@ -125,7 +125,7 @@ def test_documents_are_read_with_their_languages(parts):
     lexical = parts("lexical")
     documents = [Text(id_, "", "w1 w2", language) for id_, language in zip("abc", ("he", "", "ja"))]
     source = SimpleNamespace(documents=lambda: documents)
-    read = Collection.read(source, 3, lexical=lexical)
+    read = Collection.read(source, {}, lexical)
     found = dict(zip(read.ids, read.words.languages.tolist()))
     assert found == {"a": "he", "b": "", "c": "ja"}
     assert lexical.document_words(documents).languages.tolist() == ["he", "", "ja"]
@@ -136,11 +136,15 @@ def build(parts, towers):
     """`build(kind, documents)` makes a search model of documents."""
     reader = parts("lexical").document_reader
 
-    def make(kind, documents=DOCUMENTS):
-        vectors = vectors_of(towers, "document", documents)
+    def make(kind, documents=DOCUMENTS, **options):
+        lexical = parts(kind)
+        vectors, encoders = {}, {}
+        if lexical is None or (lexical.fusion is not None and lexical.fusion.weights["dense"]):
+            vectors = {"dense": vectors_of(towers, "document", documents)}
+            encoders = {"dense": towers["query"]}
         collection = Collection.of(ids_of(documents), vectors, reader.words(documents))
-        options = {"cut_points": CUT_POINTS, "depth": 1000}
-        return build_search_model(collection, towers, parts(kind), **options)
+        options = {"cut_points": CUT_POINTS, "depth": 1000, **options}
+        return build_search_model(collection, encoders, lexical, **options)
 
     return make
 
@@ -290,16 +294,13 @@ def test_the_scores_do_not_depend_on_how_they_are_computed(
 
 
 @pytest.mark.parametrize("kind", ["lexical", "hybrid", "dense"])
-def test_grades_count_the_known_words_of_a_query(parts, towers, kind):
-    words = parts("lexical").document_reader.words(DOCUMENTS)
-    vectors = vectors_of(towers, "document", DOCUMENTS)
-    collection = Collection.of(ids_of(DOCUMENTS), vectors, words)
+def test_grades_count_the_known_words_of_a_query(build, parts, kind):
     known = parts("lexical").query_reader.words(readable(QUERIES)).matrix().sum(axis=1)
     assert known.max() > 2 * np.median(known) > 2
     found = []
     for power in (0.0, 0.5):
         points = CutPoints((0.3, 1.0, 3.0, 9.0, 27.0), (), power=power)
-        model = build_search_model(collection, towers, parts(kind), cut_points=points, depth=20)
+        model = build(kind, cut_points=points, depth=20)
         answer = model.serve(tf.constant(QUERIES, tf.string))
         scores, found_ids = answer["scores"].numpy(), answer["ids"].numpy() != b""
         expected = points.of_hits(scores, 1 if kind == "dense" else known)
@@ -314,8 +315,9 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     different = generator.normal(size=(53, DIM)).astype(np.float32)
     positions = generator.integers(0, 53, 1999)
     ids = [f"d{number}" for number in range(1999)]
-    collection = Collection.of(ids, different[positions])
-    model = build_search_model(collection, towers, None, cut_points=CUT_POINTS, depth=1999)
+    collection = Collection.of(ids, {"dense": different[positions]})
+    encoders = {"dense": towers["query"]}
+    model = build_search_model(collection, encoders, None, cut_points=CUT_POINTS, depth=1999)
     places = hash_ids(ids)
     for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
         found = model.serve(tf.constant(batch))

@@ -11,6 +11,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
@@ -47,7 +48,7 @@ _NAMES = {  # of losses and towers, where the value of the flag says too little
 class Dense(Family):
     """Two towers; its model is a `TwoTower`, which is trained, and its published one `Towers`."""
 
-    has_task = has_graph = True
+    has_task = True
     half_content = "vectors"
     ranks_by = "two towers that give queries and documents vectors"
 
@@ -122,12 +123,14 @@ class Dense(Family):
         from tf_smoothclir.publishing.exported_tower import ExportedTower
         from tf_smoothclir.text.evidence import word_evidence
         from tf_smoothclir.text.subwords import text_encoder
+        from tf_smoothclir.text.vocabulary import read_vocabulary
 
         run, settings, towers = publication.run, publication.settings, {}
         for role in ROLES:
-            vocabulary = run.vocabulary / f"{role}.txt"
-            encoder = text_encoder(vocabulary, settings.text, role)
+            path = run.vocabulary / f"{role}.txt"
+            encoder = text_encoder(path, settings.text, role)
             asked = role == "query"
+            vocabulary = read_vocabulary(path) if asked else []
             towers[role] = ExportedTower(
                 getattr(publication.models[self.name], f"{role}_tower"),
                 encoder,
@@ -139,6 +142,16 @@ class Dense(Family):
 
     def exported_parts(self, published, others):
         return {role: published.load(role) for role in ROLES}
+
+    def vectors_in_graph(self, publication):
+        from tf_smoothclir.publishing.exported_search import VectorsInGraph
+
+        towers = publication.published[self.name]
+
+        def encode(documents):
+            return towers.vectors("document", [text_read(text, titles=False) for text in documents])
+
+        return {self.name: VectorsInGraph(towers.load("query"), encode)}
 
     def exported(self, models):
         return SearchedTowers(models) if models.for_search else Towers.of_export(models)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING, WORDS
@@ -23,6 +24,7 @@ from tf_smoothclir.protocols.text_search import QueryReading
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, by_encoder
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.storage.files import open_to_write, read_arrays, read_record, write_json
+from tf_smoothclir.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +65,13 @@ class NamedEncoder:
         from tf_smoothclir.foreign_encoders.opening import reopened
 
         return self._encoder or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
+
+    def why_closed(self) -> str:
+        """Why the encoder cannot be opened; empty if it can."""
+        try:
+            return "" if self.encoder else "It is none."
+        except InputError as error:
+            return str(error)
 
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
@@ -173,6 +182,19 @@ class ForeignEncoderFamily(Family):
         if published.head or published.student:
             head["head"] = ExportedHead(published.head, published.student)
         return {**super().exported_parts(published, others), **head}
+
+    def vectors_in_graph(self, publication):
+        from tf_smoothclir.publishing.exported_head import ExportedHead
+        from tf_smoothclir.publishing.exported_search import VectorsInGraph
+
+        model = publication.published[self.name]
+        if model.student is None:
+            return None
+        if reason := model.why_closed():
+            logging.info("Its documents need the encoder. %s", reason)
+            return None
+        queries = ExportedHead(model.head, model.student)
+        return {self.name: VectorsInGraph(queries, model.documents)}
 
     def index_half(self, models, kind):
         from tf_smoothclir.index.dense_half import DenseHalf

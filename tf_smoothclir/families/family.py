@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from absl import logging
 
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.protocols.text_search import Explanation
 from tf_smoothclir.storage.files import open_to_write, read_arrays
 from tf_smoothclir.utils.errors import input_error
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from tf_smoothclir.protocols.text_search import CutPoints
     from tf_smoothclir.publishing.export import Publication
     from tf_smoothclir.publishing.exported_models import ExportedModels
+    from tf_smoothclir.publishing.exported_search import VectorsInGraph
     from tf_smoothclir.search.text_search import HitRanker
     from tf_smoothclir.settings.run import RunSettings
     from tf_smoothclir.training.run_directory import RunDirectory
@@ -67,7 +67,6 @@ class Family:
         has_table: Whether it has a translation table, which takes a dictionary.
         half_content: What its half of an index holds, for people.
         ranks_by: What it ranks by, for the model card; "" for its name.
-        has_graph: Whether TensorFlow can rank by what is published, by towers and words.
         is_published: Whether it can be exported.
         missing: What a run without its model has not done yet.
     """
@@ -78,7 +77,6 @@ class Family:
     has_table: ClassVar[bool] = False
     half_content: ClassVar[str] = ""
     ranks_by: ClassVar[str] = ""
-    has_graph: ClassVar[bool] = False
     is_published: ClassVar[bool] = True
     missing: ClassVar[str] = "has not learned all of its models yet"
 
@@ -200,11 +198,14 @@ class Family:
 
         return self.read(models.part(ROLE)[0] / self.name)
 
-    def search_model(
-        self, publication: Publication, source: Source, number: int, **options: Any
-    ) -> Any:
-        """Search model of the documents of a source, of so many; None without a graph."""
-        if not self.has_graph:
+    def vectors_in_graph(self, publication: Publication) -> dict[str, VectorsInGraph] | None:
+        """Part -> what makes vectors that TensorFlow ranks by, beside words; None: it cannot."""
+        return None
+
+    def search_model(self, publication: Publication, source: Source, **options: Any) -> Any:
+        """Search model of the documents of a source; None without a graph."""
+        encoders = self.vectors_in_graph(publication)
+        if encoders is None:
             logging.info(
                 "No search model: --retriever=%s is no graph that TensorFlow Serving could run."
                 " Index the collection with smoothclir-index.",
@@ -213,10 +214,10 @@ class Family:
             return None
         from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 
-        towers, lexical = map(publication.published.get, ("dense", "lexical"))
-        loaded = {role: towers.load(role) for role in ROLES} if towers else {}
-        collection = Collection.read(source, number, loaded.get("document"), lexical)
-        return build_search_model(collection, loaded, lexical, **options)
+        lexical = publication.published.get("lexical")
+        collection = Collection.read(source, encoders, lexical)
+        of_queries = {part: encoder.queries for part, encoder in encoders.items()}
+        return build_search_model(collection, of_queries, lexical, **options)
 
     # With published models
 

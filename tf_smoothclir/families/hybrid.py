@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,6 @@ class Hybrid(Family):
 
     parts = ("dense", "lexical")
     with_encoder = "hybrid+encoder"
-    has_graph = True
     ranks_by = "two towers and a translation table in one ranking"
     missing = "has not chosen the weights of its hybrid yet"
 
@@ -112,6 +112,11 @@ class Hybrid(Family):
     def exported_parts(self, published, others):
         return {}
 
+    def vectors_in_graph(self, publication):
+        names = self._asked(publication.published[self.name].fusion)
+        parts = [family(name).vectors_in_graph(publication) for name in names]
+        return None if None in parts else dict(ChainMap(*parts))
+
     def exported(self, models):
         return models["lexical"]
 
@@ -166,7 +171,7 @@ class WithEncoder(Hybrid):
     """A hybrid with a foreign encoder."""
 
     parts = ("dense", "lexical", "encoder")
-    with_encoder, has_graph = "", False
+    with_encoder = ""
     ranks_by = "two towers, a translation table and a foreign encoder in one ranking"
 
 

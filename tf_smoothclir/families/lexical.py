@@ -32,7 +32,7 @@ _PAIRS_PER_CALL = 1024
 class Lexical(Family):
     """A translation table; its model is a `LexicalModel`, and its published one `LexicalParts`."""
 
-    has_table = has_graph = True
+    has_table = True
     with_encoder = "lexical+encoder"
     half_content = "impacts of words"
     ranks_by = "a translation table"
@@ -98,6 +98,9 @@ class Lexical(Family):
         from tf_smoothclir.publishing.exported_models import ExportedFiles
 
         return {self.name: ExportedFiles(published.save)}
+
+    def vectors_in_graph(self, publication):
+        return {}
 
     def exported(self, models):
         from tf_smoothclir.publishing.exported_lexical import LexicalParts

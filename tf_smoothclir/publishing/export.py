@@ -76,10 +76,10 @@ def export_run(
             "document": _sample(text.text for text in source.documents()),
         }
         searched = collection or source
-        if search_model and (size := _collection_size(searched, max_search_documents)):
+        if search_model and _is_small(searched, max_search_documents):
             form = {"cut_points": facts["cut_points"], "depth": search_depth}
             ranking = family(facts["retriever"])
-            model = ranking.search_model(publication, searched, size, **form)
+            model = ranking.search_model(publication, searched, **form)
             if model is not None:
                 parts["search"] = model
     except InputError as error:
@@ -147,8 +147,8 @@ def _sample(texts) -> list[bytes]:
     return [text.encode() for text in itertools.islice(texts, _SAMPLED_TEXTS)]
 
 
-def _collection_size(source: Source, most: int) -> int:
-    """The number of documents; 0 if they are too many."""
+def _is_small(source: Source, most: int) -> bool:
+    """Whether there are so many documents at most."""
     size = sum(1 for _ in itertools.islice(source.documents(), most + 1))
     if size > most:
         logging.info(
@@ -156,8 +156,7 @@ def _collection_size(source: Source, most: int) -> int:
             " smoothclir-index, or raise --max_search_documents.",
             most,
         )
-        return 0
-    return size
+    return 0 < size <= most
 
 
 def _made_up_texts(tokens: Sequence[str]) -> list[bytes]:

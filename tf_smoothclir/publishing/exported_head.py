@@ -10,7 +10,9 @@ from tf_smoothclir.foreign_encoders.head import EPSILON, NEAREST, Head
 from tf_smoothclir.foreign_encoders.student import MAX_TOKENS, NGRAMS, Student
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text.evidence import Evidence, word_evidence
 from tf_smoothclir.text.subwords import SubwordTextEncoder
+from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.two_tower.similarity import smooth_normalize
 
@@ -47,6 +49,16 @@ class ExportedHead(tf.Module):
                 autograph=False,
                 input_signature=[tf.TensorSpec([None], tf.string, "text")],
             )
+
+    @property
+    def encoder(self) -> TextEncoder:
+        """What splits the queries of the student, and numbers their words."""
+        return self._student.encoder
+
+    def read(self, words: tf.RaggedTensor) -> tuple[tf.Tensor, Evidence]:
+        """The vectors of queries by the student and what it knows of them, in a graph."""
+        vectors, known = self._student.read(words)
+        return self._of("query")(vectors)["vector"], known
 
     def _of(self, role: str):
         def function(vector: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -95,5 +107,7 @@ def _tower_of(student: Student) -> ExportedTower:
     tower.start_token_weights(np.logaddexp(0, student.arrays["token_weights"][:, 0]))
     for name, table in tower.tables().items():
         table.assign(student.arrays[name])
-    encoder = SubwordTextEncoder(student.vocabulary, MAX_TOKENS, settings)
-    return ExportedTower(tower, encoder, epsilon=0.0, name="student")
+    vocabulary = student.vocabulary
+    encoder = SubwordTextEncoder(vocabulary, MAX_TOKENS, settings)
+    evidence = word_evidence(vocabulary, encoder, settings)
+    return ExportedTower(tower, encoder, epsilon=0.0, name="student", evidence=evidence)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,21 +106,21 @@ class LexicalParts:
         """The words of documents, after those of titles where these are read."""
         languages = np.array([document.language for document in documents], str)
         return dataclasses.replace(
-            self._words(self.document_reader, documents), languages=languages
+            self._words(self.document_reader.words, documents), languages=languages
         )
 
     def plain_document_words(self, documents: Sequence[Text | SearchHit]) -> Words:
         """The same of a few documents."""
-        return self._words(self.plain_document_reader, documents)
+        return self._words(self.plain_document_reader.batch, documents)
 
     def _words(
-        self, reader: DocumentReader | PlainReader, documents: Sequence[Text | SearchHit]
+        self, read: Callable[[Sequence[str]], Words], documents: Sequence[Text | SearchHit]
     ) -> Words:
         titles = self.text.reads_titles
-        words = reader.batch([text_read(document, titles=titles) for document in documents])
+        words = read([text_read(document, titles=titles) for document in documents])
         if not titles:
             return words
-        of_titles = reader.batch([document.title for document in documents])
+        of_titles = read([document.title for document in documents])
         return words.after_titles(np.diff(of_titles.offsets))
 
     @property

@@ -1,7 +1,8 @@
-"""What a search model ranks by, in the graph: towers, a lexical model, or both, and feedback."""
+"""What a search model ranks by, in the graph: vectors, a lexical model, or both, and feedback."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,7 @@ class QueriesRead(NamedTuple):
     """Queries as the halves of a retriever see them."""
 
     words: Tokens | None  # of the lexical model; None without one
-    # `[batch, dim]` float32, of the query tower; None where it does not rank.
-    vectors: tf.Tensor | None
+    vectors: dict[str, tf.Tensor]  # part that ranks by vectors -> `[batch, dim]` float32
     levels: tf.Tensor  # `[batch]` int32, the best evidence that either has of each query
 
     def known_words(self) -> tf.Tensor:
@@ -41,13 +41,14 @@ class QueriesRead(NamedTuple):
 class DenseScorer(tf.Module):
     """Scores by inner products of vectors."""
 
-    def __init__(self, vectors: np.ndarray):
-        super().__init__(name="dense")
+    def __init__(self, part: str, vectors: np.ndarray):
+        super().__init__(name=part)
+        self._part = part
         self._vectors = tf.Variable(vectors, trainable=False)  # `[documents, dim]` float32
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        return tf.matmul(queries.vectors, self._vectors, transpose_b=True)
+        return tf.matmul(queries.vectors[self._part], self._vectors, transpose_b=True)
 
 
 class LexicalScorer(tf.Module):
@@ -90,20 +91,19 @@ class LexicalScorer(tf.Module):
 
 
 class FusedScorer(tf.Module):
-    """Scores by a fusion of a lexical model and towers."""
+    """Scores by a fusion of parts."""
 
-    def __init__(self, fusion: Fusion, lexical: LexicalScorer | None, dense: DenseScorer | None):
+    def __init__(self, fusion: Fusion, scorers: Mapping[str, DenseScorer | LexicalScorer]):
         super().__init__(name="fused")
-        self._weights, self._lexical, self._dense = fusion.weights, lexical, dense
+        self._weights, self._scorers = fusion.weights, dict(scorers)
 
     def all_documents(self, queries: QueriesRead) -> tf.Tensor:
         """The scores of the collection, `[queries, documents]`."""
-        scores = []
-        if self._lexical is not None and self._weights["lexical"]:
-            scores.append(self._weights["lexical"] * self._lexical.all_documents(queries))
-        if self._dense is not None and self._weights["dense"]:
-            times = self._weights["dense"] * queries.known_words()  # as `times_counted`
-            scores.append(times[:, tf.newaxis] * self._dense.all_documents(queries))
+        scores, times = [], queries.known_words()[:, tf.newaxis]  # as `times_counted`
+        for part, weight in self._weights.items():
+            if weight:
+                factor = weight if part == "lexical" else weight * times
+                scores.append(factor * self._scorers[part].all_documents(queries))
         return tf.add_n(scores)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.source import Source, text_read
+from tf_smoothclir.data.sources.source import Source, Text
 from tf_smoothclir.encoder.word_evidence import NAMES, NOTHING
 from tf_smoothclir.lexical.feedback import tf_idf
 from tf_smoothclir.lexical.words import Words
@@ -28,12 +29,13 @@ from tf_smoothclir.publishing.exported_scorers import (
     LexicalScorer,
     QueriesRead,
 )
-from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.publishing.request_bounds import bounded, in_pieces
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.parallel import map_in_threads, text_batches
-from tf_smoothclir.utils.progress import progress_bar
+
+if TYPE_CHECKING:
+    from tf_smoothclir.publishing.exported_head import ExportedHead
+    from tf_smoothclir.publishing.exported_tower import ExportedTower
 
 # Bounds the memory of a request of any size: 16 MB for the scores of a step, and feedback needs a
 # few times as much.
@@ -41,27 +43,44 @@ _SCORES_PER_STEP = 1 << 22
 _MOST_QUERIES_PER_STEP = 64
 
 
+class VectorsInGraph(NamedTuple):
+    """What makes vectors of queries, in the graph, and those of documents."""
+
+    queries: ExportedTower | ExportedHead  # has an `encoder`, and reads the words of queries
+    documents: Callable[[Sequence[Text]], np.ndarray]  # `[documents, dim]` float32
+
+
 class SearchedQueries(tf.Module):
     """Reads queries for a search model, in the graph."""
 
-    def __init__(self, tower: ExportedTower | None, lexical: LexicalParts | None):
+    def __init__(
+        self, encoders: Mapping[str, ExportedTower | ExportedHead], lexical: LexicalParts | None
+    ):
         super().__init__(name="queries")
-        self._tower = tower
+        self._encoders = dict(encoders)
         self._reader = lexical and lexical.query_reader
 
     def __call__(self, queries: tf.Tensor) -> QueriesRead:
         """Reads queries, `[batch]` string, any bytes."""
-        words = vectors = None
+        words, vectors = None, {}
         levels = tf.fill([tf.size(queries)], NOTHING)
-        readers = [self._reader, self._tower and self._tower.encoder]
-        readers = list(filter(None, readers))
+        encoders = [encoder.encoder for encoder in self._encoders.values()]
+        readers = [self._reader, *encoders] if self._reader else encoders
         most = max(reader.max_tokens for reader in readers)
-        tokens = tokenize(queries, most, readers[0].pretokenized)
+        # Texts are split once, unless a student reads those of a set that was split before.
+        tokens = {
+            reader.pretokenized: tokenize(queries, most, reader.pretokenized)
+            for reader in {reader.pretokenized: reader for reader in readers}.values()
+        }
+
+        def read_by(reader):
+            return tokens[reader.pretokenized][:, : reader.max_tokens]
+
         if self._reader is not None:
-            words, known = self._reader.read(tokens[:, : self._reader.max_tokens])
+            words, known = self._reader.read(read_by(self._reader))
             levels = known.levels
-        if self._tower is not None:
-            vectors, known = self._tower.read(tokens[:, : self._tower.encoder.max_tokens])
+        for name, encoder in self._encoders.items():
+            vectors[name], known = encoder.read(read_by(encoder.encoder))
             levels = tf.maximum(levels, known.levels)  # n-grams, where no word is known
         return QueriesRead(words, vectors, levels)
 
@@ -144,19 +163,18 @@ class Collection:
     """Documents, sorted by the tie rule: among equal scores, top_k takes the lower place first."""
 
     ids: list[str]
-    # `[documents, dim]` float32, of the document tower; None without towers.
-    vectors: np.ndarray | None = None
+    vectors: Mapping[str, np.ndarray]  # part -> `[documents, dim]` float32
     words: Words | None = None  # None without a lexical model
 
     @classmethod
     def of(
-        cls, ids: Sequence[str], vectors: np.ndarray | None = None, words: Words | None = None
+        cls, ids: Sequence[str], vectors: Mapping[str, np.ndarray], words: Words | None = None
     ) -> Collection:
         """Sorts documents."""
         order = np.argsort(hash_ids(ids), kind="stable")
         return cls(
             [ids[row] for row in order],
-            None if vectors is None else vectors[order],
+            {part: of_part[order] for part, of_part in vectors.items()},
             None if words is None else words.of(order),
         )
 
@@ -164,64 +182,39 @@ class Collection:
     def read(
         cls,
         source: Source,
-        size: int,
-        tower: ExportedTower | None = None,
+        encoders: Mapping[str, VectorsInGraph],
         lexical: LexicalParts | None = None,
     ) -> Collection:
-        """Encodes the documents of a source, of which there are so many, and reads their words."""
-        told = [(document.id, document.language) for document in source.documents()]
-        ids = [id_ for id_, _ in told]
+        """Encodes the documents of a source, and reads their words."""
+        documents = list(source.documents())
+        ids = [document.id for document in documents]
         if len({*ids}) < len(ids):
             id_, _ = collections.Counter(ids).most_common(1)[0]
             reason = f"several documents have the id {id_!r}"
             raise input_error("--collection", reason, "Give each document its own id")
-        vectors = words = None
-
-        def texts(what: str, *, titles: bool = False) -> Iterator[str]:
-            with progress_bar(size, what, "documents") as bar:
-                for document in source.documents():
-                    yield text_read(document, titles=titles)
-                    bar.update(1)
-
-        if tower is not None:
-            vectors = _encoded(tower, texts("Encode the collection"))
-        if lexical is not None:
-            reader, titles = lexical.document_reader, lexical.text.reads_titles
-            words = reader.words(texts("Read the words of the collection", titles=titles))
-            languages = np.array([language for _, language in told], str)
-            words = dataclasses.replace(words, languages=languages)
-            if titles:
-                of_titles = reader.words(document.title for document in source.documents())
-                words = words.after_titles(np.diff(of_titles.offsets))
+        vectors = {part: encoder.documents(documents) for part, encoder in encoders.items()}
+        words = lexical.document_words(documents) if lexical is not None else None
         return cls.of(ids, vectors, words)
-
-
-def _encoded(tower: ExportedTower, texts: Iterable[str]) -> np.ndarray:
-    def encoded(batch):
-        return tower.serve(tf.constant(batch, tf.string))["vector"].numpy()
-
-    return np.concatenate(list(map_in_threads(encoded, text_batches(texts))))
 
 
 def build_search_model(
     collection: Collection,
-    towers: dict[str, ExportedTower],
+    encoders: Mapping[str, ExportedTower | ExportedHead],
     lexical: LexicalParts | None,
     *,
     cut_points: CutPoints,
     depth: int,
 ) -> SearchModel:
-    """Combines a collection and what ranks it."""
+    """Combines a collection and what ranks it; `encoders` are those of queries, by part."""
     feedback = None
     if lexical is not None and lexical.feedback:
         feedback = ExportedFeedback(tf_idf(collection.words.matrix()), lexical.feedback)
-    of_vectors = lexical is None or (lexical.fusion is not None and lexical.fusion.weights["dense"])
     return SearchModel(
         collection.ids,
         _scorer(collection, lexical),
         cut_points=cut_points,
         depth=depth,
-        read=SearchedQueries(towers["query"] if of_vectors else None, lexical),
+        read=SearchedQueries(encoders, lexical),
         feedback=feedback,
     )
 
@@ -229,13 +222,10 @@ def build_search_model(
 def _scorer(
     collection: Collection, lexical: LexicalParts | None
 ) -> DenseScorer | LexicalScorer | FusedScorer:
+    scorers = {part: DenseScorer(part, array) for part, array in collection.vectors.items()}
     if lexical is None:
-        return DenseScorer(collection.vectors)
-    if lexical.fusion is None:
-        return LexicalScorer(lexical, collection.words)
-    weights = lexical.fusion.weights
-    return FusedScorer(
-        lexical.fusion,
-        LexicalScorer(lexical, collection.words) if weights["lexical"] else None,
-        DenseScorer(collection.vectors) if weights["dense"] else None,
-    )
+        (scorer,) = scorers.values()
+        return scorer
+    if lexical.fusion is None or lexical.fusion.weights["lexical"]:
+        scorers["lexical"] = LexicalScorer(lexical, collection.words)
+    return scorers["lexical"] if lexical.fusion is None else FusedScorer(lexical.fusion, scorers)

@@ -6,7 +6,7 @@ searches ask first, and answer with no documents where there is no evidence. Pun
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from tf_smoothclir.encoder.word_evidence import LEAST_SHARE, NGRAMS, NOTHING, SP
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subwords import ngrams
 from tf_smoothclir.text.tokens import TextEncoder
-from tf_smoothclir.text.vocabulary import UNKNOWN_ID, read_vocabulary
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils.parallel import in_batches
 
 _HASHES = (1 << 63) - 1  # so many that no two n-grams of a vocabulary share one
@@ -96,10 +96,10 @@ class NgramSet(tf.Module):
 
 
 def word_evidence(
-    vocabulary_path: str | os.PathLike, encoder: TextEncoder, settings: TextSettings
+    vocabulary: Sequence[str], encoder: TextEncoder, settings: TextSettings
 ) -> WordEvidence:
-    """The `WordEvidence` of a tower of a run."""
+    """The `WordEvidence` of a tower with a vocabulary."""
     if not settings.ngram_buckets:
         return WordEvidence(encoder)
-    words = read_vocabulary(vocabulary_path)[UNKNOWN_ID + 1 :]
+    words = list(vocabulary[UNKNOWN_ID + 1 :])
     return WordEvidence(encoder, NgramSet(words, settings) if words else None)
