@@ -276,14 +276,13 @@ class _Learner:
             if not self._initial.is_new.any():
                 return model.weights
             former = {"former": model.weights, "is_new": self._initial.is_new}
-        ids = [self._texts.retrieval_set.query_ids[row] for row in self._training]
+        texts, retrieval_set = self._texts, self._texts.retrieval_set
+        ids = [retrieval_set.query_ids[row] for row in self._training]
         hashes = hash_ids(ids, f"folds {self._seed}")
         fold = (hashes % np.uint64(_FOLDS)).astype(int)
-        chosen = np.zeros(len(fold), bool)
-        chosen[np.argsort(hashes, kind="stable")[:_QUERIES_FOR_WEIGHTS]] = True
-        retrieval_set = self._texts.retrieval_set
+        chosen = hashes.argsort(kind="stable").argsort() < _QUERIES_FOR_WEIGHTS
         unjudged = len(retrieval_set.document_ids) - np.bincount(retrieval_set.query_rows).max()
-        candidates = min(_CANDIDATES, unjudged)
+        most = min(_CANDIDATES, unjudged)
         parts = [self._training[chosen & (fold == fold_number)] for fold_number in range(_FOLDS)]
         # A fold of a very small set may have no mates.
         used = [n for n, rows in enumerate(parts) if np.isin(self._mates.queries, rows).any()]
@@ -292,19 +291,20 @@ class _Learner:
         tables = [self._mixed(pruned(learned), evidence)[0] for learned, evidence in tables]
         queries: list[sp.csr_array] = []
         features: list[list[np.ndarray]] = [[] for _ in model.fields]
-        for fold_number, table in zip(used, tables):
-            rows = parts[fold_number]
-            impacts = self._field_impacts(model.fields, table, rows)
+        firsts = self._documents.passages.firsts
+        for rows, table in zip([parts[fold_number] for fold_number in used], tables):
             of_fold = np.isin(self._mates.queries, rows)
             mates = Pairs(self._mates.queries[of_fold], self._mates.documents[of_fold])
-            postings = Postings.of(impacts[0], self._documents.passages.firsts)
-            passages = hard_candidates(self._texts, mates, postings, candidates)
-            queries.append(self._texts.queries[mates.queries])
-            for field, of_field in zip(features, impacts):
-                field.append(candidate_features(queries[-1], of_field, passages))
+            queries.append(texts.queries[mates.queries])
+            passages = None
+            # One field after the other: impacts of all may take gigabytes.
+            for field, impacts in zip(features, self._field_impacts(model.fields, table, rows)):
+                if passages is None:
+                    passages = hard_candidates(texts, mates, Postings.of(impacts, firsts), most)
+                field.append(candidate_features(queries[-1], impacts, passages))
         asked = sp.csr_array(sp.vstack(queries, format="csr"))
-        of_fields = list(map(np.concatenate, features))
-        return learn_word_weights(asked, of_fields, **former).astype(np.float32)
+        weights = learn_word_weights(asked, list(map(np.concatenate, features)), **former)
+        return weights.astype(np.float32)
 
     def with_best_factors_and_feedback(self, model: LexicalModel) -> LexicalModel:
         """A model by which long documents score lower, as far as that is better, with feedback.
@@ -315,8 +315,8 @@ class _Learner:
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         of_lengths = [one.factors(lengths, None) for one in models]
-        fields = self._field_impacts(model.fields, model.table, self._validation.query_rows)
-        rows = self._documents.rows(weighted_sum(fields, model.weights))
+        asked = model.fields, model.table, self._validation.query_rows
+        rows = self._documents.rows(weighted_sum(self._field_impacts(*asked), model.weights))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
@@ -335,9 +335,11 @@ class _Learner:
         weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
         return dataclasses.replace(model, feedback=weight, on_documents=True)
 
-    def _field_impacts(self, fields, table: sp.csr_array, rows: np.ndarray) -> list[sp.csr_array]:
+    def _field_impacts(
+        self, fields: Sequence[PositionProfile], table: sp.csr_array, rows: np.ndarray
+    ) -> Iterator[sp.csr_array]:
         shares, words = map(self._documents.share, fields), self._texts.queries[rows].indices
-        return [self._documents.impacts(one, table, words) for one in shares]
+        return (self._documents.impacts(one, table, words) for one in shares)
 
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +14,6 @@ import numpy as np
 
 from tf_smoothclir.lexical.positions import PositionProfile
 from tf_smoothclir.lexical.psq import impacts, spelling_mixed_in
-from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.storage.files import (
     new_directory,
@@ -73,13 +74,13 @@ class LexicalModel(_Choices):
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
         alike = spelling + self.lookalikes
-        by_field = [
+        by_field = (
             impacts(passages.matrix(field), self.table, alike, self.background)
             for field in self.fields
-        ]
+        )
         scores = weighted_sum(by_field, self.weights)
         factors = self.factors(np.diff(passages.offsets), passages.languages)
-        scores.data *= factors[entry_rows(scores)]
+        scores.data *= np.repeat(factors, np.diff(scores.indptr))
         return scores
 
     def mixed(self, spelling: sp.csr_array) -> sp.csr_array:
@@ -187,8 +188,13 @@ class _Saved(LexicalModel):
         return matrix
 
 
-def weighted_sum(fields: list[sp.csr_array], weights: np.ndarray) -> sp.csr_array:
-    """Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32."""
-    diagonals = map(sp.diags_array, weights.astype(np.float32))
-    scaled = (field @ diagonal for field, diagonal in zip(fields, diagonals))
-    return sp.csr_array(sum(scaled))
+def weighted_sum(fields: Iterable[sp.csr_array], weights: np.ndarray) -> sp.csr_array:
+    """Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32; scales the fields."""
+
+    def scaled() -> Iterator[sp.csr_array]:
+        for field, of_words in zip(fields, weights.astype(np.float32), strict=True):
+            field.data *= of_words[field.indices]
+            field.eliminate_zeros()
+            yield field
+
+    return functools.reduce(operator.add, scaled())

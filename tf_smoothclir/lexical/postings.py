@@ -98,14 +98,17 @@ class Postings:
     def of(cls, impacts: sp.csr_array, firsts: np.ndarray | None = None) -> Postings:
         """Takes `[rows, words]` float32, what a word adds to the score of a row."""
         by_word = impacts.tocsc()
+        del impacts  # so that there is no more of it than the lists at once, if nobody has it
         lengths = np.diff(by_word.indptr)
-        is_common = are_common(lengths, impacts.shape[0])
+        is_common = are_common(lengths, by_word.shape[0])
         in_rare = np.repeat(~is_common, lengths)
         ends = np.append(0, np.cumsum(np.where(is_common, 0, lengths)))
-        ids = by_word.indices[in_rare].astype(np.int32, copy=False)
         common = np.flatnonzero(is_common).astype(np.int32)
         whole = np.ascontiguousarray(by_word[:, common].toarray().T)
-        return cls(SparseRows(ends, ids, by_word.data[in_rare]), common, whole, firsts)
+        ids, values = by_word.indices, by_word.data
+        del by_word
+        ids = ids[in_rare].astype(np.int32, copy=False)
+        return cls(SparseRows(ends, ids, values[in_rare]), common, whole, firsts)
 
     @property
     def rows(self) -> int:

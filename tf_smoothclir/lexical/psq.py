@@ -77,6 +77,8 @@ def impacts(
         asked[words] = True
         mixed = kept_entries(mixed, asked[mixed.indices])
     expected = sp.csr_array(documents @ mixed)
-    factors = odds(background)[expected.indices]
-    expected.data = np.log1p(expected.data * factors).astype(np.float32)
+    # In place: these matrices are the largest that learning has.
+    expected.data = expected.data.astype(np.float32, copy=False)
+    expected.data *= odds(background)[expected.indices]
+    np.log1p(expected.data, out=expected.data)
     return expected

@@ -95,8 +95,8 @@ class LexicalTexts:
         """A model over the set."""
         if self._latest[0] is not model:
             passages = model.passages(self.documents)
-            impacts = model.impacts(passages, self.spelling)
-            self._latest = model, Postings.of(impacts, passages.firsts)
+            postings = Postings.of(model.impacts(passages, self.spelling), passages.firsts)
+            self._latest = model, postings
         sums = self._latest[1].sums
         return self.with_feedback(lambda rows: sums(self.queries[rows]), model.feedback)
 
