@@ -68,10 +68,8 @@ class SearchedQueries(tf.Module):
         readers = [self._reader, *encoders] if self._reader else encoders
         most = max(reader.max_tokens for reader in readers)
         # Texts are split once, unless a student reads those of a set that was split before.
-        tokens = {
-            reader.pretokenized: tokenize(queries, most, reader.pretokenized)
-            for reader in {reader.pretokenized: reader for reader in readers}.values()
-        }
+        ways = {reader.pretokenized for reader in readers}
+        tokens = {pretokenized: tokenize(queries, most, pretokenized) for pretokenized in ways}
 
         def read_by(reader):
             return tokens[reader.pretokenized][:, : reader.max_tokens]
