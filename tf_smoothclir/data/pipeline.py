@@ -19,7 +19,7 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     Texts,
 )
-from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet, ranges
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 
 _BATCHES_SORTED = 32
@@ -246,10 +246,7 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
 
 def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
     """The positions of the pairs of some lists, list after list."""
-    lengths = np.diff(lists.offsets)[chosen]
-    # How far the pairs of each list lie from where they come in the result.
-    shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(len(shift)) + shift
+    return ranges(lists.offsets[chosen], np.diff(lists.offsets)[chosen])
 
 
 def prefetched(steps: tf.data.Dataset, batch: Callable, ahead: int) -> tf.data.Dataset:
