@@ -119,7 +119,7 @@ def test_errors_while_a_file_is_written_name_it(tmp_path):
     full = "/dev/full"
     for write in (
         lambda: files.open_to_write(full).write(b"x" * 100_000),
-        lambda: files.open_text_to_write(full, append=True).write("x" * 100_000),
+        lambda: files.open_text_to_write(full).write("x" * 100_000),
     ):
         with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
             write()

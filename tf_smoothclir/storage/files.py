@@ -283,9 +283,9 @@ def open_to_write(path: str | os.PathLike, *, append: bool = False) -> BinaryIO:
     return io.BufferedWriter(_Named(os.fspath(path), "a" if append else "w"))
 
 
-def open_text_to_write(path: str | os.PathLike, *, append: bool = False) -> TextIO:
+def open_text_to_write(path: str | os.PathLike) -> TextIO:
     """Opens a file to write UTF-8 with plain line ends; errors name it."""
-    return io.TextIOWrapper(open_to_write(path, append=append), encoding="utf-8", newline="\n")
+    return io.TextIOWrapper(open_to_write(path), encoding="utf-8", newline="\n")
 
 
 def write_array(file: BinaryIO, array: np.ndarray, dtype: str | np.dtype) -> None:
