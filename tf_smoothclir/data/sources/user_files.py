@@ -239,8 +239,3 @@ class BeirDirectory(FileSource):
             _part(path): [judgment.query_id for _, judgment in self._judgments(path)]
             for path in self.files["judgments"]
         }
-
-    def place(self, stream: str, index: int) -> str:
-        if stream == "splits":
-            return f"{self.files['judgments'][0].parent}:{index + 1}"
-        return super().place(stream, index)
