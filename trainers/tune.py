@@ -31,7 +31,7 @@ def main(argv) -> None:
     """Runs the search that the flags describe."""
     del argv
     given, output_dir, overwrite = flags.FLAGS, _OUTPUT_DIR.value, _OVERWRITE.value
-    search = Search(given.tune, given.search, given.max_trials, given.folds)
+    search = setting_flags.group_from_flags(Search)
     settings = setting_flags.run_settings_from_flags(varied=search.tune, tune=search.tune)
     if not Path(output_dir).exists():  # a search that is finished needs no set
         setting_flags.check_data(settings.data)

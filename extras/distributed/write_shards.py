@@ -10,6 +10,7 @@ from absl import flags
 
 from tf_smoothclir.command_line import command, setting_flags
 from tf_smoothclir.extras import distributed as distributed  # registers its rules
+from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.training import TrainingSettings as Training
 
 _OWN = {"module_name": command.COMMAND}
@@ -20,7 +21,11 @@ _NEGATIVES = flags.DEFINE_integer(
     "negatives", Training.negatives, "Sampled documents of grade 0 per query.", 0, **_OWN
 )
 _SEED = flags.DEFINE_integer("seed", Training.seed, "Seed of the sampling.", 0, **_OWN)
-_THRESHOLDS = setting_flags.define_thresholds()
+_THRESHOLDS = setting_flags.flag(
+    "thresholds",
+    ModelSettings.thresholds,
+    "As in training. Only their number counts here: K-1 for grades 0..K-1.",
+)
 setting_flags.define_settings(["data", "text"])
 
 

@@ -58,7 +58,7 @@ def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role, mon
     fewer = occurrences(tokenized_set, [role], size=size, dim=8, seed=13)
     np.testing.assert_array_equal(fewer.counts, found.counts[:size])
     # The size of chunks changes nothing but rounding; the seed decides.
-    monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 3)
+    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 3)
     chunked, other = (occurrences_of(tokenized_set, role, dim=8, seed=seed) for seed in (13, 2))
     np.testing.assert_allclose(chunked.sums(), found.sums(), atol=1e-5)
     np.testing.assert_array_equal(chunked.counts, found.counts)
@@ -86,7 +86,7 @@ def test_a_word_stands_between_the_known_words_beside_it(tokenized_set):
 
 
 def test_inner_products_across_languages_are_correlations(tokenized_set, monkeypatch):
-    monkeypatch.setattr(module, "_LISTS_PER_CHUNK", 5)
+    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 5)
     number = int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
     words = {role: places_by_hand(tokenized_set, role) for role in ("query", "document")}
     vectors = {role: occurrences_of(tokenized_set, role).vectors() for role in words}

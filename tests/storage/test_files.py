@@ -119,7 +119,7 @@ def test_errors_while_a_file_is_written_name_it(tmp_path):
     full = "/dev/full"
     for write in (
         lambda: files.open_to_write(full).write(b"x" * 100_000),
-        lambda: files.open_text_to_write(full, append=True).write("x" * 100_000),
+        lambda: files.open_text_to_write(full).write("x" * 100_000),
     ):
         with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
             write()
@@ -146,7 +146,7 @@ def test_the_next_process_deletes_what_a_killed_one_left(tmp_path):
     assert everything(left) == ["half"]
     foreign = tmp_path / ".tokens.backup.new"
     foreign.mkdir()
-    begun = left.with_suffix(".begun")
+    begun = left.with_name(f".tokens.{os.uname().nodename}.01234567.new")
     begun.mkdir()
     assert is_unfinished(begun.name)
     with files.scratch_directory(tmp_path, "other"):

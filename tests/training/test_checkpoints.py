@@ -154,9 +154,8 @@ def test_the_state_before_is_restored_if_the_last_one_is_damaged(
 
 
 def test_the_best_weights_are_on_disk_once(tmp_path):
-    assert not BestWeights.exist(tmp_path)
+    assert BestWeights.prefix(tmp_path) is None
     model = saved_twice(tmp_path)  # after it, the weights are others
-    assert BestWeights.exist(tmp_path)
     saved = tf.train.list_variables(str(tmp_path / "state-2" / "variables"))
     assert saved
     assert not any(name.startswith("weights/") for name, _ in saved)

@@ -33,14 +33,9 @@ def share_of_replica(loss: tf.Tensor) -> tf.Tensor:
     return loss / tf.distribute.get_strategy().num_replicas_in_sync
 
 
-def given_metrics(model: keras.Model) -> list:
-    """The metrics that a model was compiled with, as they were given."""
-    compiled = model._compile_metrics
-    return (
-        []
-        if compiled is None
-        else tf.nest.flatten([compiled._user_metrics, compiled._user_weighted_metrics])
-    )
+def metrics_container(model: keras.Model):
+    """What holds the metrics that a model was compiled with; None without any."""
+    return model._compile_metrics
 
 
 def metrics_with_loss(model: keras.Model, metrics: list) -> list:

@@ -3,8 +3,8 @@
 `keras_2` and `keras_3` define the same names:
 
 * `adopt_layer`: gives a built model one more layer;
-* `given_metrics`: the metrics that a model was compiled with;
 * `loss_metric`, `make_loss_metric`, `metrics_with_loss`: the mean loss that `fit` shows;
+* `metrics_container`: what holds the metrics that a model was compiled with;
 * `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
 * `Optimizer` and `RowOptimizer`: bases of the package's optimizers, the latter a mixin;
 * `optimizer_variables`: the state of an optimizer, without its learning rate;
@@ -28,7 +28,6 @@ ONLY_FIRST_REPLICA = _stack.ONLY_FIRST_REPLICA
 Optimizer = _stack.Optimizer
 RowOptimizer = _stack.RowOptimizer
 adopt_layer = _stack.adopt_layer
-given_metrics = _stack.given_metrics
 loss_metric = _stack.loss_metric
 make_loss_metric = _stack.make_loss_metric
 metrics_with_loss = _stack.metrics_with_loss
@@ -47,3 +46,10 @@ def track_loss(model: keras.Model, loss: tf.Tensor, terms: tf.Tensor) -> None:
     """Adds the loss of a batch, a mean over so many terms, to the mean that `fit` shows."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync  # by which Keras divides it
     loss_metric(model).update_state(loss * replicas, sample_weight=terms)
+
+
+def given_metrics(model: keras.Model) -> list:
+    """The metrics that a model was compiled with, as they were given."""
+    if (compiled := _stack.metrics_container(model)) is None:
+        return []
+    return tf.nest.flatten([compiled._user_metrics, compiled._user_weighted_metrics])

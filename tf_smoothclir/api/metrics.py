@@ -26,7 +26,7 @@ from tf_smoothclir.losses.labels import (
 )
 
 
-class _ListMetric(keras.metrics.Metric):
+class _ListMetric(keras.metrics.Mean):
     """Mean of a metric of candidate lists; see the module."""
 
     needs_lists = True  # so that a `TwoTower` gives it candidate lists as rows
@@ -36,8 +36,6 @@ class _ListMetric(keras.metrics.Metric):
         self.k = None if k is None else whole_number(k, "k")
         default = type(self).__name__.lower() + ("" if k is None else f"_at_{k}")
         super().__init__(name=name or default, **kwargs)
-        self.total = self.add_weight(name="total", initializer="zeros")
-        self.lists = self.add_weight(name="lists", initializer="zeros")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Adds lists.
@@ -67,24 +65,11 @@ class _ListMetric(keras.metrics.Metric):
             weights *= broadcast_weights(sample_weight, weights)
         unknown = tf.reduce_any(tf.math.is_nan(scores) & (grades >= 0), axis=1)
         values = tf.where(is_relevant, self._of_lists(ranked), 0)
-        values = tf.where(unknown, math.nan, values)
-        self.total.assign_add(tf.reduce_sum(weights * values))
-        self.lists.assign_add(tf.reduce_sum(weights))
+        super().update_state(tf.where(unknown, math.nan, values), weights)
 
     def _of_lists(self, ranked: tf.Tensor) -> tf.Tensor:
         """The metric of each list, `[lists]`, of grades in the order of ranks; 0 pads."""
         raise NotImplementedError
-
-    def result(self) -> tf.Tensor:
-        """The mean; 0 without lists."""
-        return tf.math.divide_no_nan(
-            tf.convert_to_tensor(self.total), tf.convert_to_tensor(self.lists)
-        )
-
-    def reset_state(self) -> None:
-        """Forgets all lists."""
-        self.total.assign(0.0)
-        self.lists.assign(0.0)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments of the constructor."""

@@ -15,7 +15,6 @@ from tf_smoothclir import plugins
 from tf_smoothclir.settings import base
 from tf_smoothclir.settings.base import Settings, fields_with_flags
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
-from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings
 from tf_smoothclir.settings.retrieval import SEARCHED_BY
 from tf_smoothclir.settings.run import GROUPS, RunSettings, all_groups
@@ -172,15 +171,6 @@ def define_retriever() -> flags.FlagHolder:
         " the vectors alone, and lexical the words alone. All but auto and reranked leave"
         " the re-ranker out.",
         choices=SEARCHED_BY,
-    )
-
-
-def define_thresholds() -> flags.FlagHolder:
-    """Defines --thresholds, for commands that only prepare what training will read."""
-    return flag(
-        "thresholds",
-        ModelSettings.thresholds,
-        "As in training. Only their number counts here: K-1 for grades 0..K-1.",
     )
 
 

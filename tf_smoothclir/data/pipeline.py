@@ -19,7 +19,7 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     Texts,
 )
-from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet, ranges
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 
 _BATCHES_SORTED = 32
@@ -42,13 +42,18 @@ class Pipeline(abc.ABC):
         self._batch_size = batch_size
         self._seed = seed
 
-    @abc.abstractmethod
     def batch_pairs(self, lists: CandidateLists, epoch: int, step: int) -> np.ndarray:
         """`[batch]`, the positions in `lists` of the pairs of one batch."""
+        ends = np.append(0, self.pair_ends(lists, epoch))
+        return self._order(lists, epoch)[ends[step] : ends[step + 1]]
 
     @abc.abstractmethod
     def pair_ends(self, lists: CandidateLists, epoch: int) -> np.ndarray:
         """`[steps]` int64, the number of pairs up to the end of each batch of an epoch."""
+
+    @abc.abstractmethod
+    def _order(self, lists: CandidateLists, epoch: int) -> np.ndarray:
+        """`[pairs]`, the positions in `lists` of the pairs of an epoch, in its order."""
 
     def epoch(self, lists: CandidateLists, epoch: int, start_step: int = 0) -> tf.data.Dataset:
         """`(inputs, grades)` from a step on: of `TwoTower`; int32 in the shape of its scores."""
@@ -78,9 +83,6 @@ class Pipeline(abc.ABC):
 class PairPipeline(Pipeline):
     """Pairs shuffled over all queries, as in the paper; a query is encoded for each pair."""
 
-    def batch_pairs(self, lists, epoch, step):
-        return self._order(lists, epoch)[step * self._batch_size : (step + 1) * self._batch_size]
-
     def pair_ends(self, lists, epoch):
         del epoch
         pairs, size = len(lists.document_rows), self._batch_size
@@ -99,7 +101,7 @@ class PairPipeline(Pipeline):
         part = slice(step * self._batch_size, (step + 1) * self._batch_size)
         return PairInputs(self._texts(queries[part], documents[part])), grades[part]
 
-    def _order(self, lists: CandidateLists, epoch: int) -> np.ndarray:
+    def _order(self, lists, epoch):
         return permutation(len(lists.document_rows), self._seed, epoch)
 
 
@@ -130,17 +132,16 @@ class ListPipeline(Pipeline):
     # Batches have `batch_size` pairs on average: a list is in the batch that its last pair would be
     # in if all had as many.
 
-    def batch_pairs(self, lists, epoch, step):
-        order, ends, _ = self._order(lists, epoch)
-        begin = ends[step - 1] if step else 0
-        return _pairs_of(lists, order[begin : ends[step]])
-
     def pair_ends(self, lists, epoch):
-        return self._order(lists, epoch)[2]
+        return self._lists(lists, epoch)[2]
+
+    def _order(self, lists, epoch):
+        order, _, _ = self._lists(lists, epoch)
+        return ranges(lists.offsets[order], np.diff(lists.offsets)[order])  # list after list
 
     def _pairs(self, lists, epoch):
-        order, ends, pairs_done = self._order(lists, epoch)
-        pairs = _pairs_of(lists, order)
+        order, ends, pairs_done = self._lists(lists, epoch)
+        pairs = self._order(lists, epoch)
         return (
             tf.constant(lists.query_rows[order], tf.int64),
             tf.constant(np.diff(lists.offsets)[order], tf.int32),
@@ -164,7 +165,7 @@ class ListPipeline(Pipeline):
         """Inputs and grades of some lists, given the rows of their texts."""
         return list_inputs(self._texts(queries, documents), list_lengths), grades
 
-    def _order(
+    def _lists(
         self, lists: CandidateLists, epoch: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The order of the lists, and the lists and pairs up to the end of each batch."""
@@ -244,16 +245,8 @@ def token_batches(tokenized_set: TokenizedSet, role: str, batch_size: int) -> tf
     return prefetched(begins, batch, 2)
 
 
-def _pairs_of(lists: CandidateLists, chosen: np.ndarray) -> np.ndarray:
-    """The positions of the pairs of some lists, list after list."""
-    lengths = np.diff(lists.offsets)[chosen]
-    # How far the pairs of each list lie from where they come in the result.
-    shift = np.repeat(lists.offsets[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(len(shift)) + shift
-
-
 def prefetched(steps: tf.data.Dataset, batch: Callable, ahead: int) -> tf.data.Dataset:
-    """`batch(step)` for each step, with `number` of them prefetched."""
+    """`batch(step)` for each step, with some of them prefetched."""
     batch = tf.autograph.experimental.do_not_convert(batch)
     batches = steps.map(batch, num_parallel_calls=2, deterministic=True)
     return batches.prefetch(ahead).with_options(plain_options())

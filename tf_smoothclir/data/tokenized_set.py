@@ -43,6 +43,18 @@ class RaggedStore:
         """`[rows]` int64, the number of values in each row."""
         return np.diff(self.offsets)
 
+    def rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The values of some rows, one row after the other, and the length of each."""
+        begins = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - begins
+        return self.values[ranges(begins, lengths)], lengths
+
+
+def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """`begin`, `begin + 1`, ... of each length, one range after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(begins - before, lengths)
+
 
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:
     if not path.stat().st_size:  # an empty file cannot be mapped
@@ -90,9 +102,7 @@ def keep_openings(
         for first in range(0, len(store), _ROWS_PER_PIECE):
             rows = slice(first, min(first + _ROWS_PER_PIECE, len(store)))
             lengths = np.minimum(store.offsets[1:][rows] - begins[rows], most)
-            before = np.cumsum(lengths) - lengths
-            places = np.arange(lengths.sum()) + np.repeat(begins[rows] - before, lengths)
-            writer.add(store.values[places], lengths)
+            writer.add(store.values[ranges(begins[rows], lengths)], lengths)
 
 
 def copy_mapped(

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists
+from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils import sparse as sp
 
-_LISTS_PER_CHUNK = 1 << 11
 _TEXTS_PER_CHUNK = 1 << 14
 _ALL = slice(None)
 
@@ -122,35 +121,27 @@ def _places(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Tokens, sorted, the places where they occur, and the number of all places."""
     # Each training query is a place, where it and its best documents occur.
-    stores = {role: tokenized_set.tokens(role) for role in roles}
-    best = tokenized_set.retrieval_set.num_grades - 1
     lists = candidate_lists(tokenized_set.retrieval_set, "train", negatives=0, seed=0)
+    is_best = lists.grades == tokenized_set.retrieval_set.num_grades - 1
     places_in_all = len(lists.query_rows)
+    every = np.arange(places_in_all)
+    texts = {
+        "query": (every, lists.query_rows),
+        "document": (
+            np.repeat(every, np.diff(lists.offsets))[is_best],
+            lists.document_rows[is_best],
+        ),
+    }
     keys = [np.zeros(0, np.int64)]
-    for begin in range(0, places_in_all, _LISTS_PER_CHUNK):
-        of_chunk = [
-            tokens.astype(np.int64) * places_in_all + place
-            for place in range(begin, min(begin + _LISTS_PER_CHUNK, places_in_all))
-            for role in roles
-            for tokens in _tokens_in(stores[role], _rows(lists, place, role, best), size)
-        ]
-        keys.append(np.unique(np.concatenate([*keys[:1], *of_chunk])))
-    return *np.divmod(np.sort(np.concatenate(keys)), places_in_all), places_in_all
-
-
-def _rows(lists: CandidateLists, place: int, role: str, best: int) -> np.ndarray:
-    """The query of a list, or its documents of the grade `best`."""
-    if role == "query":
-        return lists.query_rows[place : place + 1]
-    pairs = slice(lists.offsets[place], lists.offsets[place + 1])
-    return lists.document_rows[pairs][lists.grades[pairs] == best]
-
-
-def _tokens_in(store: RaggedStore, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yields the known tokens of each row."""
-    for row in rows:
-        tokens = store[row]
-        yield tokens[(tokens > UNKNOWN_ID) & (tokens < size)]
+    for role in roles:
+        store, (places, rows) = tokenized_set.tokens(role), texts[role]
+        for begin in range(0, len(rows), _TEXTS_PER_CHUNK):
+            of_chunk = slice(begin, begin + _TEXTS_PER_CHUNK)
+            tokens, lengths = store.rows(rows[of_chunk])
+            is_known = (tokens > UNKNOWN_ID) & (tokens < size)
+            key = tokens.astype(np.int64) * places_in_all + np.repeat(places[of_chunk], lengths)
+            keys.append(np.unique(key[is_known]))
+    return *np.divmod(np.unique(np.concatenate(keys)), places_in_all), places_in_all
 
 
 def inverse_document_frequency(
@@ -175,12 +166,9 @@ def _texts_with(store: RaggedStore, counted: np.ndarray, size: int) -> np.ndarra
     """`[size]`, the number of `counted` rows that contain each value."""
     having = np.zeros(size, np.int64)
     for begin in range(0, len(store), _TEXTS_PER_CHUNK):
-        rows = np.arange(begin, min(begin + _TEXTS_PER_CHUNK, len(store)))
-        lengths = np.where(counted[rows], store.lengths[rows], 0)
-        values = [store[row] for row in rows[lengths > 0]]
-        if values:
-            ids = np.concatenate(values)
-            ids[ids >= size] = UNKNOWN_ID  # words outside the vocabulary, which have n-grams only
-            pairs = np.repeat(rows, lengths) * size + ids
-            having += np.bincount(np.unique(pairs) % size, minlength=size)
+        rows = begin + np.flatnonzero(counted[begin : begin + _TEXTS_PER_CHUNK])
+        ids, lengths = store.rows(rows)
+        ids[ids >= size] = UNKNOWN_ID  # words outside the vocabulary, which have n-grams only
+        pairs = np.repeat(rows, lengths) * size + ids
+        having += np.bincount(np.unique(pairs) % size, minlength=size)
     return having

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Collection, Iterator
 
 from tf_smoothclir.plugins import FAMILIES, RERANKERS, any_part, with_parts
 from tf_smoothclir.settings import built_in as built_in  # registers the choices
 from tf_smoothclir.settings.base import Rule, Settings, setting
 
 RERANKED = "reranked"
-
-
-class _Retrievers(Collection):
-    """What searches rank with; plug-ins bring more. auto: what the exported run ranks with."""
-
-    def __iter__(self) -> Iterator[str]:
-        yield from ("auto", *FAMILIES, RERANKED)
-
-    def __contains__(self, name: object) -> bool:
-        return any(name == retriever for retriever in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-SEARCHED_BY = _Retrievers()
+# Names of what searches rank with; plug-ins bring more. auto: what the exported run ranks with.
+SEARCHED_BY = collections.ChainMap({RERANKED: None}, FAMILIES, {"auto": None})
 RULES = (
     Rule(
         lambda dictionary, retriever: bool(dictionary) and not any_part(retriever, "has_table"),

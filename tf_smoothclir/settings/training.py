@@ -11,6 +11,11 @@ from tf_smoothclir.settings.base import LEAVE_OUT, MAX_SEED, Rule, Settings, set
 METRICS = ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
 COMPARED = ("nDCG@10", "MRR@10", "Recall@100", *METRICS)  # what a comparison begins with
 OPTIMIZERS = ("rmsprop", "row_rmsprop", "adam", "lazy_adam")
+# Settings of how a run starts; one that begins with another run has their defaults.
+NOT_BESIDE_INIT_FROM = (
+    *("distribution", "query_vocabulary", "document_vocabulary", "initial_vectors"),
+    *("query_embeddings", "document_embeddings", "dictionary"),
+)
 RULES = tuple(
     Rule(
         lambda path, value: bool(path) and value not in ("", "random", "none"),
@@ -18,10 +23,7 @@ RULES = tuple(
         LEAVE_OUT,
         ("init_from", other),
     )
-    for other in (
-        *("distribution", "query_vocabulary", "document_vocabulary", "initial_vectors"),
-        *("query_embeddings", "document_embeddings", "dictionary"),
-    )
+    for other in NOT_BESIDE_INIT_FROM
 )
 
 

@@ -95,7 +95,7 @@ class Checkpoints:
                 logging.warning("Passed over: %s", damage := error)
                 continue
             if needs:  # best weights of epochs after this state will be made again
-                self._best.discard_after(needs)
+                self._best.discard(lambda number, last=needs: number > last)
             self._former = number
             return self._restored(self._states.prefix(number), needs)
         if damage is not None:
@@ -123,14 +123,9 @@ class BestWeights:
 
     @staticmethod
     def prefix(directory: Path) -> str | None:
-        """The path of the best weights in a directory, as TensorFlow takes it, or None."""
+        """The path of the best weights in a directory, as TensorFlow takes it; None without any."""
         states = SavedStates(directory, BEST)
         return states.prefix(number) if (number := states.latest()) else None
-
-    @staticmethod
-    def exist(directory: Path) -> bool:
-        """Whether an epoch has been completed in a run with these checkpoints."""
-        return BestWeights.prefix(directory) is not None
 
     def save(self) -> None:
         """Saves the present values, completely or not at all."""

@@ -17,6 +17,7 @@ from tf_smoothclir.plugins import DISTRIBUTIONS, with_parts
 from tf_smoothclir.settings.data import LANGUAGES, DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings.training import NOT_BESIDE_INIT_FROM
 from tf_smoothclir.text.vocabulary import read_vocabulary, write_vocabulary
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import input_error
@@ -37,16 +38,6 @@ _FORM = (
     "train_query_embeddings",
     "train_document_embeddings",
 )
-_OF_ITS_START = {
-    "query_vocabulary": "",
-    "document_vocabulary": "",
-    "initial_vectors": "random",
-    "query_embeddings": "",
-    "document_embeddings": "",
-    "dictionary": "",
-    "init_from": "",
-    "distribution": "none",
-}
 
 
 def settings_to_begin_with(path: str) -> RunSettings:
@@ -56,7 +47,9 @@ def settings_to_begin_with(path: str) -> RunSettings:
     data = DataSettings(**kept).of_another_set()
     distribution = DISTRIBUTIONS.plugin(there.training.distribution).settings
     others = tuple(group for group in there.of_plugins if type(group) is not distribution)
-    return changed(dataclasses.replace(there, data=data, of_plugins=others), _OF_ITS_START)
+    defaults = RunSettings().values()
+    of_its_start = {name: defaults[name] for name in ("init_from", *NOT_BESIDE_INIT_FROM)}
+    return changed(dataclasses.replace(there, data=data, of_plugins=others), of_its_start)
 
 
 def _settings_of(run: RunDirectory) -> RunSettings:

@@ -22,8 +22,8 @@ def keep_best(directory: Path) -> None:
     """Deletes what a finished run does not need: all states, and best weights but the last."""
     best = SavedStates(directory, BEST)
     if latest := best.latest():
-        best.discard_before(latest)
-        SavedStates(directory, STATE).discard_after(0)
+        best.discard(lambda number: number < latest)
+        SavedStates(directory, STATE).discard(bool)
 
 
 class SavedStates:
@@ -75,17 +75,10 @@ class SavedStates:
         with new_folder(self.folder(number), self._name) as draft:
             write(os.fspath(draft.path / _VARIABLES))
             draft.facts = {"needs": needs, "run": self._run}
-        self._discard(lambda n: n not in (number, former))
+        self.discard(lambda n: n not in (number, former))
         return number
 
-    def discard_after(self, number: int) -> None:
-        """Deletes the states after one."""
-        self._discard(lambda n: n > number)
-
-    def discard_before(self, number: int) -> None:
-        """Deletes the states before one."""
-        self._discard(lambda n: n < number)
-
-    def _discard(self, condition: Callable[[int], bool]) -> None:
+    def discard(self, condition: Callable[[int], bool]) -> None:
+        """Deletes the states of whose numbers a condition is true."""
         for number in filter(condition, self.complete()):
             discard_directory(self.folder(number))

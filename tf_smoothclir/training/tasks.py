@@ -84,7 +84,7 @@ def ranking_task(inputs: ObjectiveInputs) -> TwoTowerTask:
 
 def check_weights(run: RunDirectory) -> None:
     """Checks that a run has weights to load, before its data are read."""
-    if not (run.vocabulary.is_dir() and BestWeights.exist(run.checkpoints)):
+    if not run.vocabulary.is_dir() or BestWeights.prefix(run.checkpoints) is None:
         raise run.incomplete("has not completed an epoch yet")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import functools
 import hashlib
 import itertools
@@ -10,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tf_smoothclir.data.sources.cells import Place, in_file, splits_in, texts_in
-from tf_smoothclir.data.sources.columns import ABSENT, SPLITS, TEXTS, Role, Row
+from tf_smoothclir.data.sources.cells import Place, in_file, judgments_in, splits_in, texts_in
+from tf_smoothclir.data.sources.columns import ABSENT, JUDGMENTS, SPLITS, TEXTS, Role, Row
 from tf_smoothclir.data.sources.languages import is_code, plain_code
 from tf_smoothclir.data.sources.source import Judgment, Source, Text
 from tf_smoothclir.data.sources.tables import SUFFIXES, read_table
@@ -66,9 +65,9 @@ class FileSource(Source):
         for line, text in texts_in(rows, place, language, may_be_empty=may_be_empty):
             yield line, text._replace(id=prefix + text.id) if prefix else text
 
-    @abc.abstractmethod
     def _judgments(self, path: Path) -> Iterator[tuple[int, Judgment]]:
         """Yields (line number, judgment)."""
+        return judgments_in(*self._rows(path, JUDGMENTS))
 
     def _splits(self, path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
         """Yields (line number, (query id, split))."""
@@ -80,7 +79,8 @@ class FileSource(Source):
         return self._judgments(path) if stream == "judgments" else self._splits(path)
 
     def _all(self, stream: str) -> Iterator[Any]:
-        return (record for path in self.files[stream] for _, record in self._records(stream, path))
+        paths = self.files.get(stream, ())
+        return (record for path in paths for _, record in self._records(stream, path))
 
     def queries(self) -> Iterator[Text]:
         return self._all("queries")

@@ -66,9 +66,6 @@ class IrDatasetsSource(Source):
         }
         return splits_of_parts(self, parts)
 
-    def place(self, stream: str, index: int) -> str:
-        return f"{self.name}: record {index + 1} of the {stream}"
-
     def fingerprint(self) -> str:
         return self._fingerprint
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,25 +118,24 @@ class SelectedJudgments(Source):
         self._languages = languages or {}
 
     def queries(self) -> Iterator[Text]:
-        return (text for _, text in self._queries())
+        return self._records("queries")
 
     def documents(self) -> Iterator[Text]:
-        return (text for _, text in self._documents())
+        return self._records("documents")
 
     def metadata(self) -> Iterator[Mapping[str, Any]]:
         pairs = zip(self._source.documents(), self._source.metadata())
         return (row for text, row in pairs if self._speaks("documents", text))
 
     def judgments(self) -> Iterator[Judgment]:
-        return (judgment for _, judgment in self._judgments())
+        return self._records("judgments")
 
     def splits(self) -> dict[str, str] | None:
         has_splits = self._max_train_queries or self._source.splits() is not None
-        return dict(self._splits()) if has_splits else None
+        return dict(self._records("splits")) if has_splits else None
 
     def place(self, stream: str, index: int) -> str:
-        kept = enumerate(self._splits()) if stream == "splits" else getattr(self, f"_{stream}")()
-        index, _ = next(itertools.islice(kept, index, None))
+        index, _ = next(itertools.islice(self._kept(stream), index, None))
         return self._source.place(stream, index)
 
     def fingerprint(self) -> str:
@@ -144,16 +143,35 @@ class SelectedJudgments(Source):
         selection = self._max_queries, self._max_train_queries, self._seed, *languages
         return hashlib.sha256(f"{self._source.fingerprint()} {selection}".encode()).hexdigest()
 
-    def _queries(self) -> Iterator[tuple[int, Text]]:
-        """Yields (index in the whole set, query)."""
-        return _where(self._source.queries(), lambda text: self._keeps_query(text.id))
+    def _records(self, stream: str) -> Iterator[Any]:
+        return (record for _, record in self._kept(stream))
 
-    def _documents(self) -> Iterator[tuple[int, Text]]:
-        return _where(self._source.documents(), lambda text: self._speaks("documents", text))
+    def _kept(self, stream: str) -> Iterator[tuple[int, Any]]:
+        """Yields (index in the whole set, record) of what is kept of a stream."""
+        is_splits = stream == "splits"
+        records = self._all_splits.items() if is_splits else getattr(self._source, stream)()
+        return (pair for pair in enumerate(records) if self._keeps(stream, pair[1]))
+
+    def _keeps(self, stream: str, record: Any) -> bool:
+        if stream == "documents":
+            return self._speaks(stream, record)
+        is_judgment = stream == "judgments"
+        return self._keeps_query(record[0]) and (not is_judgment or self._is_of_languages(record))
+
+    def _keeps_query(self, query_id: str) -> bool:
+        if query_id in self._foreign.get("queries", ()):
+            return False
+        if self._max_queries and query_id not in self._judged:
+            return False
+        return not self._max_train_queries or query_id not in self._unused_training_queries
 
     def _speaks(self, stream: str, text: Text) -> bool:
         """Whether a text of a stream is in one of the languages that are kept."""
         return stream not in self._languages or text.language in self._languages[stream]
+
+    def _is_of_languages(self, judgment: Judgment) -> bool:
+        queries, documents = (self._foreign.get(name, ()) for name in ("queries", "documents"))
+        return judgment.query_id not in queries and judgment.document_id not in documents
 
     @functools.cached_property
     def _foreign(self) -> dict[str, frozenset[str]]:
@@ -164,50 +182,19 @@ class SelectedJudgments(Source):
                 for text in getattr(self._source, stream)()
                 if not self._speaks(stream, text)
             )
-            for stream in ("queries", "documents")
-            if stream in self._languages
+            for stream in self._languages
         }
-
-    def _judgments(self) -> Iterator[tuple[int, Judgment]]:
-        """Yields (index in the whole set, judgment)."""
-        return (pair for pair in self._of_languages() if self._keeps_query(pair[1].query_id))
-
-    def _of_languages(self) -> Iterator[tuple[int, Judgment]]:
-        queries, documents = (self._foreign.get(name, ()) for name in ("queries", "documents"))
-        return _where(
-            self._source.judgments(),
-            lambda pair: pair.query_id not in queries and pair.document_id not in documents,
-        )
-
-    def _splits(self) -> Iterator[tuple[str, str]]:
-        return (pair for pair in self._splits_before.items() if self._keeps_query(pair[0]))
-
-    def _keeps_query(self, query_id: str) -> bool:
-        if query_id in self._foreign.get("queries", ()):
-            return False
-        if self._max_queries and query_id not in self._first_queries:
-            return False
-        return not self._max_train_queries or query_id not in self._unused_training_queries
-
-    @functools.cached_property
-    def _first_queries(self) -> frozenset[str]:
-        judged: dict[str, None] = {}  # a set in order
-        for _, judgment in self._of_languages():
-            judged.setdefault(judgment.query_id)
-            if len(judged) == self._max_queries:
-                break
-        return frozenset(judged)
 
     @functools.cached_property
     def _judged(self) -> frozenset[str]:
-        """The judged queries that `max_queries` leaves."""
-        if self._max_queries:
-            return self._first_queries
-        return frozenset(judgment.query_id for _, judgment in self._of_languages())
+        """The judged queries, of which `max_queries` leaves the first."""
+        judgments = filter(self._is_of_languages, self._source.judgments())
+        in_order = dict.fromkeys(judgment.query_id for judgment in judgments)
+        return frozenset(itertools.islice(in_order, self._max_queries or None))
 
     @functools.cached_property
-    def _splits_before(self) -> dict[str, str]:
-        """The splits before training queries are left out."""
+    def _all_splits(self) -> dict[str, str]:
+        """The splits before queries are left out."""
         if (given := self._source.splits()) is not None or not self._max_train_queries:
             return given or {}
         queries = [text for text in self._source.queries() if text.id in self._judged]
@@ -216,11 +203,7 @@ class SelectedJudgments(Source):
 
     @functools.cached_property
     def _unused_training_queries(self) -> frozenset[str]:
-        splits, judged = self._splits_before, self._judged
+        splits, judged = self._all_splits, self._judged
         training = [id_ for id_ in splits if splits[id_] == "train" and id_ in judged]
         order = np.argsort(hash_ids(training, f"training {self._seed}"), kind="stable")
         return frozenset(training[row] for row in order[self._max_train_queries :])
-
-
-def _where(records: Iterator, is_kept: Callable) -> Iterator[tuple[int, object]]:
-    return (pair for pair in enumerate(records) if is_kept(pair[1]))

@@ -60,9 +60,6 @@ class TfdsSource(Source):
     def splits(self) -> dict[str, str]:
         return {text.id: split for split in self._query_splits for text in self._texts(split)}
 
-    def place(self, stream: str, index: int) -> str:
-        return f"{self.name}: record {index + 1} of the {stream}"
-
     def fingerprint(self) -> str:
         splits = self._builder.info.splits
         return joint_digest(

@@ -58,12 +58,6 @@ class UnjudgedDirectory(FileSource):
             for line, query, _ in self.sentences():
                 yield line, Text(f"s{line}", "", query, self.language_of(stream))
 
-    def _judgments(self, path):
-        return iter(())
-
-    def judgments(self) -> Iterator[Judgment]:
-        return iter(())
-
     def splits(self) -> dict[str, str]:
         return {}
 

@@ -14,11 +14,10 @@ from tf_smoothclir.data.sources.cells import (
     count_of,
     grade_of,
     id_of,
-    judgments_in,
     language_of,
     text_of,
 )
-from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, JUDGMENTS, PAIRS, Row
+from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, PAIRS, Row
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
     checked_directory,
@@ -67,7 +66,7 @@ class UserDirectory(FileSource):
 
     def _judgments(self, path):
         prefix = self._prefix("documents", self.languages.get(path, ""))
-        for line, judgment in judgments_in(*self._rows(path, JUDGMENTS)):
+        for line, judgment in super()._judgments(path):
             yield line, judgment._replace(document_id=prefix + judgment.document_id)
 
 
@@ -75,9 +74,6 @@ class QueryLog(UserDirectory):
     """A directory with documents and queries, which nobody judged."""
 
     needed = ("documents", "queries")
-
-    def judgments(self) -> Iterator[Judgment]:
-        return iter(())
 
 
 class ClicksDirectory(FileSource):
@@ -234,9 +230,6 @@ class BeirDirectory(FileSource):
             joined = f"{text.title} {text.text}".strip() if text.title else text.text
             yield line, text._replace(title="", text=joined if stream == "documents" else text.text)
 
-    def _judgments(self, path):
-        return judgments_in(*self._rows(path, JUDGMENTS))
-
     def splits(self) -> dict[str, str] | None:
         return splits_of_parts(self, self._queries_by_part)
 
@@ -246,8 +239,3 @@ class BeirDirectory(FileSource):
             _part(path): [judgment.query_id for _, judgment in self._judgments(path)]
             for path in self.files["judgments"]
         }
-
-    def place(self, stream: str, index: int) -> str:
-        if stream == "splits":
-            return f"{self.files['judgments'][0].parent}:{index + 1}"
-        return super().place(stream, index)

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from absl import logging
 
-from tf_smoothclir.data.sources.cells import id_of, judgments_in
-from tf_smoothclir.data.sources.columns import JUDGMENTS, TITLED_TEXTS
+from tf_smoothclir.data.sources.cells import id_of
+from tf_smoothclir.data.sources.columns import TITLED_TEXTS
 from tf_smoothclir.data.sources.file_source import FileSource, checked_directory, table_named
 from tf_smoothclir.data.sources.languages import check_among, codes_of, plain_code
 from tf_smoothclir.data.sources.source import Text
@@ -128,7 +128,7 @@ class WikiClirDirectory(FileSource):
     def _judgments(self, path):
         streams = "queries", "documents"
         of_query, of_document = map(self._prefix, streams, self._sides[path])
-        for line, judgment in judgments_in(*self._rows(path, JUDGMENTS)):
+        for line, judgment in super()._judgments(path):
             query_id, document_id = of_query + judgment.query_id, of_document + judgment.document_id
             yield line, judgment._replace(query_id=query_id, document_id=document_id)
 

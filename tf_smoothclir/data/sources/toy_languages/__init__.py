@@ -11,8 +11,6 @@ import tomllib
 from importlib import resources
 from typing import NamedTuple
 
-from tf_smoothclir.utils.errors import input_error
-
 LANGUAGES = ("en", "fr", "it", "sw", "tl")
 
 # Kind of entity -> its attributes. Kinds share attributes, so that a model can learn a word from
@@ -60,15 +58,8 @@ class Language(NamedTuple):
 @functools.cache
 def load_language(code: str) -> Language:
     """The language with one of the codes in `LANGUAGES`."""
-    path = resources.files(__name__).joinpath(f"{code}.toml")
-    try:
-        return _language(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"not a language of the toy world ({error!r})"
-        raise input_error(str(path), reason, "Install tf_smoothclir again") from error
-
-
-def _language(content: dict) -> Language:
+    text = resources.files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
     kinds = {kind: _wording(content["kinds"][kind]) for kind in KINDS}
     return Language(
         content["conjunction"], tuple(content["links"]), _tuples(content["values"]), kinds
