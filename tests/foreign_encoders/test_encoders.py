@@ -121,6 +121,7 @@ def test_a_function_that_returns_something_else_is_an_error(made):
 def test_each_text_is_encoded_once_whatever_is_killed(tmp_path):
     calls = []
     encoder = PythonEncoder(counting(calls), name="counting")
+    assert VectorStore(encoder, tmp_path).queries([]).shape == (0, 0)  # before any is known
     for _ in range(2):
         vectors = VectorStore(encoder, tmp_path).documents([*TEXTS, "aab"])
     np.testing.assert_allclose(vectors, unit(stand_in.encode([*TEXTS, "aab"])), rtol=0, atol=1e-6)

@@ -48,6 +48,8 @@ class VectorStore:
         lock = self._directory / f"{role}.lock"
         reason, remedy = "another process is encoding with it", "Wait until it is done"
         with locked(lock, self._encoder.name, reason, remedy):
+            if not texts:
+                return np.zeros((0, self._dim(role)), np.float32)
             rows = self._rows(role)
             missing = {key: text for key, text in zip(keys, texts) if key not in rows}
             if missing:

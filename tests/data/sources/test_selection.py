@@ -37,6 +37,9 @@ def test_places_are_those_in_the_whole_set():
     of_one = SelectedJudgments(SmallWorld(splits={"q1": "train"}), max_queries=2, seed=1)
     with pytest.raises(InputError, match=r"^splits\.tsv: query 'q2' has no split"):
         RetrievalSet.load(of_one)
+    # Hazard: nothing of a stream is kept, of which something has to be said.
+    of_others = SelectedJudgments(SmallWorld(splits={"q9": "train"}), max_queries=1, seed=1)
+    assert of_others.place("splits", 0) == SmallWorld().place("splits", 0)
 
 
 def test_fingerprint_tells_selections_apart():

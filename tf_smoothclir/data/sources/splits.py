@@ -135,7 +135,8 @@ class SelectedJudgments(Source):
         return dict(self._records("splits")) if has_splits else None
 
     def place(self, stream: str, index: int) -> str:
-        index, _ = next(itertools.islice(self._kept(stream), index, None))
+        # What is said of all records is said at the first one, though none may be kept.
+        index, _ = next(itertools.islice(self._kept(stream), index, None), (index, None))
         return self._source.place(stream, index)
 
     def fingerprint(self) -> str:
