@@ -11,7 +11,7 @@ from tf_smoothclir._compat.keras_api import optimizer_variables
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.optimizers import learning_rate, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
-from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
+from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.triplets import TripletBatch
 from tf_smoothclir.protocols.task import LOSS, PAIRS, Batches, Exchange
@@ -67,7 +67,7 @@ class HelpedTask(TwoTowerTask):
         trained = [*self.model.trainable_variables, *self._helpers]
         with tf.GradientTape() as tape:
             loss, parts = self.batch_losses(batch)
-            scale = tf.cast(gradient_policy(self.model.optimizer).loss_scale(), loss.dtype)
+            scale = tf.cast(loss_factor(self.model.optimizer), loss.dtype)
             scaled_loss = scale * loss
         gradients = tape.gradient(scaled_loss, trained, unconnected_gradients="zero")
         gradients = [each_row_once(gradient) for gradient in gradients]

@@ -148,7 +148,7 @@ class Encoders:
         borrower.borrow_tables(lender)
         borrower.build()
         borrower.start_like(lender)
-        borrower.gradient_policy = lender.gradient_policy
+        borrower.names_all_rows = lender.names_all_rows
         self.towers = {"query": model.query_tower, "translation": borrower, "document": lender}
         self.matrices = [m for tower in self.towers.values() for m in tower.matrices()]
         lent = {id(table) for table in lender.tables().values()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import tensorflow as tf
 from tensorflow import keras
 
@@ -60,10 +58,7 @@ class LazyAdam(SparseOptimizer, keras.optimizers.Adam):
     and `unique_rows` of `SparseOptimizer`.
     """
 
-    @property
-    def gradient_policy(self):
-        """Requirements of the optimizer on gradients."""
-        return dataclasses.replace(super().gradient_policy, names_all_rows=True)
+    names_all_rows = True
 
     def update_rows(self, gradient, variable, rate):
         if not isinstance(gradient, tf.IndexedSlices) or self.amsgrad:

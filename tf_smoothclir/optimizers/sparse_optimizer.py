@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-
 import tensorflow as tf
 from tensorflow import keras
 
@@ -12,30 +9,9 @@ from tf_smoothclir._compat.keras_api import RowOptimizer, tf_variable
 from tf_smoothclir.optimizers.gradients import each_row_once
 
 
-def _one() -> float:
-    """Leaves the loss as it is."""
-    return 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class GradientPolicy:
-    """Requirements of an optimizer on its gradients; by default, none."""
-
-    # A sparse gradient must name the rows of all tokens of the batch, those with a gradient of
-    # zero too, because the optimizer moves whatever is named. Without it, towers leave out rows
-    # that cannot change.
-    names_all_rows: bool = False
-    unique_rows: bool = False  # A sparse gradient must not name a row twice
-    # Returns the factor by which the loss must be multiplied before it is differentiated, a
-    # scalar.
-    loss_scale: Callable[[], tf.Tensor | float] = _one
-
-
-def gradient_policy(optimizer: keras.optimizers.Optimizer) -> GradientPolicy:
-    """Requirements of an optimizer on gradients; an optimizer of Keras has none."""
-    if isinstance(optimizer, SparseOptimizer):
-        return optimizer.gradient_policy
-    return GradientPolicy()
+def loss_factor(optimizer: keras.optimizers.Optimizer) -> tf.Tensor | float:
+    """What the loss must be multiplied by before it is differentiated; 1 for Keras's optimizers."""
+    return optimizer.loss_factor() if isinstance(optimizer, SparseOptimizer) else 1.0
 
 
 def check_replicas(optimizer: keras.optimizers.Optimizer) -> None:
@@ -52,17 +28,23 @@ class SparseOptimizer(RowOptimizer):
     """Base of optimizers whose cost follows the rows of a batch, not the size of the vocabulary.
 
     It stands before a Keras optimizer among the bases of a class, which defines `update_rows`.
+
+    Attributes:
+        names_all_rows: Whether a sparse gradient must name the rows of all tokens of the batch,
+            those with a gradient of zero too, because the optimizer moves whatever is named.
+            Without it, towers leave out rows that cannot change.
     """
+
+    names_all_rows = False
 
     def __init__(self, *args, unique_rows: bool = False, **kwargs):
         """Creates the optimizer; with `unique_rows`, sparse gradients never name a row twice."""
         super().__init__(*args, **kwargs)
         self.unique_rows = unique_rows
 
-    @property
-    def gradient_policy(self) -> GradientPolicy:
-        """Requirements of the optimizer on gradients."""
-        return GradientPolicy(unique_rows=self.unique_rows)
+    def loss_factor(self) -> tf.Tensor | float:
+        """Returns what the loss must be multiplied by before it is differentiated, a scalar."""
+        return 1.0
 
     def update(self, gradient, variable, rate):
         """Updates the rows that a sparse gradient names, or all rows by a dense gradient."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -110,13 +109,9 @@ class SparseRMSprop(SparseAdagrad):
         self.scaled_gradients = scaled_gradients
         self._period = math.ceil(math.log(_LARGEST_SCALE) / -math.log(rho))
 
-    @property
-    def gradient_policy(self):
-        """Requirements of the optimizer on gradients."""
-        policy = super().gradient_policy
-        if self.scaled_gradients:
-            policy = dataclasses.replace(policy, loss_scale=self.gradient_scale)
-        return policy
+    def loss_factor(self):
+        """Returns `gradient_scale()` if gradients come scaled."""
+        return self.gradient_scale() if self.scaled_gradients else 1.0
 
     def gradient_scale(self) -> tf.Tensor:
         """Returns rho^(-(step + 1) / 2), a float64 scalar; step counts from the last scaling."""

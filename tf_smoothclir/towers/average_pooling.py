@@ -178,7 +178,7 @@ class AveragePoolingTower(WordTableTower):
                 tokens.ids,
                 tokens.texts,
                 tokens.lengths,
-                names_all_rows=self.gradient_policy.names_all_rows,
+                names_all_rows=self.names_all_rows,
             )
         elif self.ngram_buckets:
             tokens = distinct_tokens(tokens)

@@ -12,7 +12,6 @@ from tensorflow import keras
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.ops.row_sums import segment_sum
 from tf_smoothclir.ops.table_sum import table_sum_of_distinct
-from tf_smoothclir.optimizers.sparse_optimizer import GradientPolicy
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens, distinct_tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 
@@ -41,7 +40,8 @@ class WordTableTower(keras.layers.Layer):
         is_recurrent: Whether it reads one word after the other.
         pads_texts: Whether each text costs as much as the longest text of the batch.
         has_token_vectors: Whether `token_vectors` says what each token adds to a vector.
-        gradient_policy: What the optimizer asks of gradients; a model sets it when it is compiled.
+        names_all_rows: Whether the optimizer wants gradients that name the rows of all tokens; a
+            model sets it when it is compiled.
     """
 
     initial_stddev = 1.0
@@ -54,7 +54,7 @@ class WordTableTower(keras.layers.Layer):
     can_be_cut = False
     trains_words_alone = False
     is_recurrent = False
-    gradient_policy = GradientPolicy()
+    names_all_rows = False
     _lender: Callable[[], WordTableTower] | None = None
     _reads_in_place = False
 

@@ -19,7 +19,7 @@ from tf_smoothclir.losses.base import ranking_loss
 from tf_smoothclir.losses.labels import after, check_grades
 from tf_smoothclir.ops.row_sums import take
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
-from tf_smoothclir.optimizers.sparse_optimizer import gradient_policy
+from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.towers.text_tower import word_table
 from tf_smoothclir.towers.word_table import WordTableTower, check_precision
 from tf_smoothclir.two_tower.batches import BatchModel, ScoringModel, listed_pairs
@@ -107,9 +107,8 @@ class TwoTower(BatchModel):
         super().compile(*args, **kwargs)
         make_loss_metric(self)
         adopt_layer(self, "loss_layer", ranking_loss(self.loss).layer)
-        policy = gradient_policy(self.optimizer)
         for tower in self._own_towers():
-            tower.gradient_policy = policy
+            tower.names_all_rows = getattr(self.optimizer, "names_all_rows", False)
 
     def compile_from_config(self, config):
         """Compiles a restored model; Keras calls it."""
@@ -230,7 +229,7 @@ class TwoTower(BatchModel):
             for of_dim in shorter:
                 loss += CUT_WEIGHT * self.compute_loss(inputs, grades, of_dim, weights)
             loss /= 1 + CUT_WEIGHT * len(shorter)
-            scale = tf.cast(gradient_policy(self.optimizer).loss_scale(), loss.dtype)
+            scale = tf.cast(loss_factor(self.optimizer), loss.dtype)
             scaled_loss = scale * loss
         self.check_trainable()  # only now, because the first batch may have built the model
         gradients = tape.gradient(scaled_loss, self.trainable_variables)
