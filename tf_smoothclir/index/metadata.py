@@ -5,7 +5,6 @@ They are shown with hits, and filters are boolean expressions over them in DuckD
 
 from __future__ import annotations
 
-import collections
 import datetime
 import functools
 import json
@@ -126,8 +125,7 @@ class Metadata:
     def __init__(self, path: Path):
         # Kept open, so that an index that replaces this one changes nothing.
         self._file = open(path, "rb") if path.is_file() else None  # noqa: SIM115
-        self._masks: collections.OrderedDict[str, np.ndarray] = collections.OrderedDict()
-        self._busy = threading.Lock()
+        self._mask, self._busy = functools.lru_cache(_MOST_MASKS)(self._evaluated), threading.Lock()
 
     @functools.cached_property
     def _table(self) -> pa.Table | None:
@@ -164,14 +162,8 @@ class Metadata:
 
     def mask(self, expression: str) -> np.ndarray | None:
         """The documents for which an expression is true, `[documents]` bool; None for ""."""
-        if not expression.strip():
-            return None
         with self._busy:
-            if expression not in self._masks:
-                self._masks[expression] = self._evaluated(expression)
-                if len(self._masks) > _MOST_MASKS:
-                    self._masks.popitem(last=False)
-            return self._masks[expression]
+            return self._mask(expression) if expression.strip() else None
 
     @functools.cached_property
     def _database(self) -> Any:

@@ -89,25 +89,18 @@ class Feedback:
         similarities = np.zeros(scores.shape, np.float32)
         for row, of_query in zip(similarities, scores):
             best = highest(of_query, self.depth)
-            self.add_similarities(row, best, of_query[best])
+            if (similarity := self.similarity(best, of_query[best])) is not None:
+                similarity.add_to(row)
         return similarities
 
-    def add_similarities(
-        self, similarities: np.ndarray, best: np.ndarray, scores: np.ndarray
-    ) -> None:
-        """Finds how much each document resembles the first ones; nothing if none has a score.
+    def similarity(self, best: np.ndarray, scores: np.ndarray) -> Similarity | None:
+        """Similarity to the first documents; None if none has a score.
 
         Args:
-            similarities: `[documents]` float32 zeros; gets the result.
             best: `[best]` int, the documents of the `depth` highest scores, all that equal the
                 last of them, and any others.
             scores: `[best]` float32, their scores.
         """
-        if (similarity := self.similarity(best, scores)) is not None:
-            similarity.add_to(similarities)
-
-    def similarity(self, best: np.ndarray, scores: np.ndarray) -> Similarity | None:
-        """Similarity to the first documents of `add_similarities`; None if none has a score."""
         best, scores = best[scores > 0], scores[scores > 0]
         if not len(best):
             return None
