@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tf_smoothclir.data.tokenized_set import RaggedStore, TokenizedSet
+from tf_smoothclir.data.tokenized_set import RaggedStore
 from tf_smoothclir.interaction.networks.base import unit_rows
 from tf_smoothclir.text.vocabulary import PADDING_ID
 
@@ -22,16 +22,6 @@ class InteractionTexts:
 
     queries: np.ndarray  # `[queries, n]` int32; 0 is padding, after the words
     documents: np.ndarray  # `[documents, m]` int32
-
-    @classmethod
-    def of(
-        cls, tokenized_set: TokenizedSet, *, query_length: int, document_length: int
-    ) -> InteractionTexts:
-        """Reads the texts of a set."""
-        return cls(
-            padded_ids(tokenized_set.tokens("query"), query_length),
-            padded_ids(tokenized_set.tokens("document"), document_length),
-        )
 
     def by_length(self, query_rows: np.ndarray, document_rows: np.ndarray) -> np.ndarray:
         """`[pairs]` int, an order in which neighbours are about as long."""

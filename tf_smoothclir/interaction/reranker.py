@@ -13,7 +13,7 @@ import tensorflow as tf
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.data.candidate_lists import CandidateLists
 from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
-from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes
+from tf_smoothclir.interaction.inputs import InteractionTexts, WordCodes, padded_ids
 from tf_smoothclir.interaction.learning import PAIRS_AT_ONCE, PairFeatures
 from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
 from tf_smoothclir.plugins import RERANKERS
@@ -93,11 +93,9 @@ class Reranker:
 
     def texts(self, tokenized_set: TokenizedSet) -> InteractionTexts:
         """A set as the network reads it."""
-        return InteractionTexts.of(
-            tokenized_set,
-            query_length=self.choices.query_length,
-            document_length=self.choices.document_length,
-        )
+        lengths = self.choices.query_length, self.choices.document_length
+        stores = map(tokenized_set.tokens, ROLES)
+        return InteractionTexts(*map(padded_ids, stores, lengths))
 
     def scorer(self, texts: InteractionTexts) -> ListScorer:
         """The network over a set, by its weights as they are now."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 
 import numpy as np
 from absl import logging
@@ -92,7 +93,7 @@ def _learned(
     texts, network = reranker.texts(tokenized_set), reranker.choices.network
     best_epoch = 0
     if len(lists.query_rows):
-        measure = _EpochMeasure(reranker, texts, validation, tokenized_set.retrieval_set)
+        measure = _epoch_measure(reranker, texts, validation, tokenized_set.retrieval_set)
         settings = dataclasses.replace(
             RERANKERS[network].learning, least_grade=int(lists.grades.max())
         )
@@ -108,31 +109,24 @@ def _learned(
     )
 
 
-class _EpochMeasure:
-    """MRR@10 of the first ranks of some validation queries, by the best share of the network."""
+def _epoch_measure(
+    reranker: Reranker,
+    texts: InteractionTexts,
+    validation: FirstStageValidation,
+    retrieval_set: RetrievalSet,
+) -> Callable[[], float]:
+    """Measures MRR@10 of the first ranks of some validation queries, by the best share."""
+    lists, ranking = validation.top(_EPOCH_QUERIES, _EPOCH_DEPTH)
+    scores_now = ListScores(reranker.network, texts, lists)
 
-    def __init__(
-        self,
-        reranker: Reranker,
-        texts: InteractionTexts,
-        validation: FirstStageValidation,
-        retrieval_set: RetrievalSet,
-    ):
-        lists, self._ranking = validation.top(_EPOCH_QUERIES, _EPOCH_DEPTH)
-        self._scores = ListScores(reranker.network, texts, lists)
-        self._validation, self._set = validation, retrieval_set
+    def measured() -> float:
+        scores = scores_now().reshape(ranking.scores.shape)
+        unit = validation.unit(scores, ranking)
+        sums = (ranking.scores + share * unit * scores for share in SHARES)
+        rankings = (ordered(ranking, added, retrieval_set) for added in sums)
+        return max(float(reciprocal_ranks(one, retrieval_set).mean()) for one in rankings)
 
-    def __call__(self) -> float:
-        ranking = self._ranking
-        scores = self._scores().reshape(ranking.scores.shape)
-        unit = self._validation.unit(scores, ranking)
-        return max(
-            self._measure(ordered(ranking, ranking.scores + share * unit * scores, self._set))
-            for share in SHARES
-        )
-
-    def _measure(self, ranking: Ranking) -> float:
-        return float(reciprocal_ranks(ranking, self._set).mean())
+    return measured
 
 
 def training_lists(
