@@ -19,8 +19,9 @@ from tf_smoothclir.data.model_inputs import (
     SeparateTexts,
     Texts,
 )
-from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet, ranges
+from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
+from tf_smoothclir.utils.ranges import ranges
 
 _BATCHES_SORTED = 32
 # For functions that make a batch: tracing takes most of the time that an epoch needs to start.

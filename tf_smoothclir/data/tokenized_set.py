@@ -12,6 +12,7 @@ import numpy as np
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.storage.files import copy_file, open_to_write, write_array
 from tf_smoothclir.text.vocabulary import read_vocabulary
+from tf_smoothclir.utils.ranges import ranges
 
 _VALUES_PER_PIECE = 1 << 22
 _ROWS_PER_PIECE = 1 << 14
@@ -48,12 +49,6 @@ class RaggedStore:
         begins = self.offsets[rows]
         lengths = self.offsets[rows + 1] - begins
         return self.values[ranges(begins, lengths)], lengths
-
-
-def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """`begin`, `begin + 1`, ... of each length, one range after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.arange(lengths.sum()) + np.repeat(begins - before, lengths)
 
 
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:

@@ -16,6 +16,7 @@ from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.encoder.word_evidence import WordEvidence, WordsRead, ngram_buckets
 from tf_smoothclir.storage.folder import Folder
 from tf_smoothclir.utils.paths import local_path
+from tf_smoothclir.utils.ranges import ranges
 
 _UNKNOWN_ID = 1
 _TEXTS_PER_BATCH = 1024
@@ -206,13 +207,13 @@ class Encoder:
         of_chunks = words.of(itertools.chain.from_iterable(tokens))
         sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))  # tokens of each chunk
         # Words of all texts: the run of each chunk, as often as the chunk occurs.
-        numbers = of_chunks[_runs((np.cumsum(sizes) - sizes)[of_texts], sizes[of_texts])]
+        numbers = of_chunks[ranges((np.cumsum(sizes) - sizes)[of_texts], sizes[of_texts])]
         # Where the tokens of each text begin and end, by the chunks that it has.
         counts = np.fromiter(map(len, split), np.int64, len(split))
         ends = np.concatenate([[0], np.cumsum(sizes[of_texts])])[np.cumsum(counts)]
         begins = np.concatenate([[0], ends[:-1]])
         lengths = np.minimum(ends - begins, self._tower.max_tokens)  # cut as in training
-        return list(words), numbers[_runs(begins, lengths)], lengths
+        return list(words), numbers[ranges(begins, lengths)], lengths
 
     def _word_vectors(self, words: Sequence[str], ids: np.ndarray) -> np.ndarray:
         """`[words, dim]` float32; see `towers/word_table.py`."""
@@ -267,12 +268,6 @@ class _Numbers(collections.defaultdict):
 
 def _characters(text: Text) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-
-
-def _runs(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """`begin`, `begin + 1`, ... of each length, one after the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if ends.size else 0) + np.repeat(begins - ends + lengths, lengths)
 
 
 def _steps(numbers: np.ndarray, most: int) -> Iterator[tuple[slice, slice]]:

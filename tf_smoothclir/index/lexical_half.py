@@ -37,6 +37,7 @@ from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.settings.text import WHOLE_DOCUMENT
 from tf_smoothclir.storage.files import open_to_write, write_array
 from tf_smoothclir.utils import sparse as sp
+from tf_smoothclir.utils.ranges import ranges
 from tf_smoothclir.utils.records import record_from_json
 
 _PASSAGES = "passages"
@@ -200,8 +201,7 @@ class LexicalIndex:
         if (firsts := self._bounds.firsts) is None:
             return np.ones(len(documents), np.int64), documents
         passages = firsts[documents + 1] - firsts[documents]
-        before = np.cumsum(passages) - passages
-        return passages, np.arange(passages.sum()) + np.repeat(firsts[documents] - before, passages)
+        return passages, ranges(firsts[documents], passages)
 
     def _scores_of(self, words: np.ndarray, rows: np.ndarray) -> np.ndarray:
         words, counts = _counted(words)

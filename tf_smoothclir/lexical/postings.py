@@ -12,6 +12,7 @@ import numpy as np
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.ranges import ranges
 
 # A word that more than this share of the documents have is common. A few hundred words are, but
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
@@ -61,12 +62,10 @@ class SparseRows:
         places[words] = np.arange(1, len(words) + 1)
         sums, is_rare = np.zeros((2, len(rows)), np.float32), places_among(common, words) < 0
         for first in range(0, len(rows), _ROWS):
-            begins, ends = (
-                self.ends[rows[first : first + _ROWS]],
-                self.ends[1:][rows[first : first + _ROWS]],
-            )
-            lengths = ends - begins
-            values = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+            some = rows[first : first + _ROWS]
+            begins = self.ends[some]
+            lengths = self.ends[1:][some] - begins
+            values = ranges(begins, lengths)
             places_of = places[np.minimum(self.ids[values], len(places) - 1)]
             known = np.flatnonzero(places_of)
             known = known[np.argsort(places_of[known], kind="stable")]  # added up in order

@@ -18,6 +18,7 @@ from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.sparse_tables import cells
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.utils import sparse as sp
+from tf_smoothclir.utils.ranges import ranges
 
 NO_WORD = 0
 
@@ -59,7 +60,7 @@ class Words:
         begins = np.minimum(step * (np.arange(firsts[-1]) - firsts[texts]), lengths[texts] - sizes)
         starts = begins if self.starts is None else begins + self.starts[texts]
         offsets = np.append(0, np.cumsum(sizes))
-        ids = self.ids[_ranges(self.offsets[texts] + begins, sizes)]
+        ids = self.ids[ranges(self.offsets[texts] + begins, sizes)]
         languages = None if self.languages is None else self.languages[texts]
         return Words(ids, offsets, self.size, starts, firsts, languages)
 
@@ -76,7 +77,7 @@ class Words:
         starts, languages = (
             None if one is None else one[rows] for one in (self.starts, self.languages)
         )
-        ids = self.ids[_ranges(self.offsets[rows], lengths)]
+        ids = self.ids[ranges(self.offsets[rows], lengths)]
         return Words(ids, offsets, self.size, starts, languages=languages)
 
     def positions(self) -> np.ndarray:
@@ -124,12 +125,6 @@ class Words:
         known = self.ids != NO_WORD
         ends = np.append(0, np.cumsum(known))[self.offsets]
         return known, cells(ends, self.ids[known], self.size)
-
-
-def _ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The numbers of ranges, one range after the other."""
-    offsets = np.cumsum(lengths) - lengths
-    return np.arange(lengths.sum()) + np.repeat(begins - offsets, lengths)
 
 
 def document_words(tokenized_set: TokenizedSet) -> Words:
