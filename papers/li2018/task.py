@@ -23,6 +23,7 @@ from tf_smoothclir.papers.li2018 import constraints
 from tf_smoothclir.papers.li2018.constraints import SOURCES, discriminator
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.towers import matrices
 from tf_smoothclir.papers.li2018.triplets import TripletBatch
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.run import RunSettings
@@ -145,21 +146,18 @@ class Encoders:
         if "seed" in config:
             config["seed"] = seed
         borrower: WordTableTower = type(lender)(**config)
-        borrower.borrow_tables(lender)
+        for name in lender.tables():
+            setattr(borrower, name, getattr(lender, name))
         borrower.build()
         borrower.start_like(lender)
         borrower.names_all_rows = lender.names_all_rows
         self.towers = {"query": model.query_tower, "translation": borrower, "document": lender}
-        self.matrices = [m for tower in self.towers.values() for m in tower.matrices()]
+        self.matrices = [m for tower in self.towers.values() for m in matrices(tower)]
         lent = {id(table) for table in lender.tables().values()}
         self.borrower_weights = [
             weight for weight in borrower.trainable_weights if id(tf_variable(weight)) not in lent
         ]
-        self.borrower_state = [  # such as counters of dropout
-            tf_variable(weight)
-            for weight in borrower.weights
-            if id(tf_variable(weight)) not in lent
-        ]
+        self.borrower_state = lender.but_tables(borrower.weights)  # such as counters of dropout
 
     def __call__(self, batch: TripletBatch) -> dict[str, tf.Tensor]:
         """Source -> vectors; of both documents of all triplets in one pass."""

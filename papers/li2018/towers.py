@@ -15,6 +15,13 @@ from tf_smoothclir.towers.sequence_tower import SequenceTower, places
 from tf_smoothclir.towers.word_table import WordTableTower
 
 
+def matrices(tower: WordTableTower) -> list[tf.Variable]:
+    """The trained matrices of the layers that read words in order; none of other towers."""
+    weights = tower.but_tables(tower.trainable_weights)
+    is_sequence = isinstance(tower, SequenceTower)
+    return [weight for weight in weights if is_sequence and weight.shape.rank == 2]
+
+
 class BagTower(WordTableTower):
     """Base of both: the sum of what each word adds, which a subclass says in `contributions`.
 
@@ -140,9 +147,12 @@ class MaxLSTMTower(BidirectionalTower):
         from_the_end = tf.gather(lengths, texts) - 1 - place
         # An empty text has the state after one zero vector: infinity times 0 would be no number.
         real = tf.transpose(tf.sequence_mask(tf.maximum(lengths, 1)))[:, :, tf.newaxis]
+        # At least one step, in which an empty text reads a zero vector.
+        longest = tf.reduce_max(tf.concat([lengths, tf.ones([1], lengths.dtype)], axis=0))
+        shape = tf.stack([longest, tf.size(lengths, lengths.dtype), self.dim])
         highest = []
         for direction, steps in ((self._forward, place), (self._backward, from_the_end)):
-            states = direction.states(vectors, texts, steps, lengths)
+            states = direction.scan(tf.scatter_nd(tf.stack([steps, texts], 1), vectors, shape))
             states = tf.where(real, states, tf.fill(tf.shape(states), states.dtype.min))
             highest.append(tf.reduce_max(states, axis=0))
         return tf.concat(highest, axis=1)

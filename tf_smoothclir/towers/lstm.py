@@ -104,23 +104,11 @@ class Direction(keras.layers.Layer):
         inputs = tf.split(tf.scatter_nd(rows[:, tf.newaxis], vectors, shape), half * longest, num=2)
         found = []
         for part, ends in zip(inputs, tf.unstack(last)):
-            states = self._scan(tf.reshape(part, tf.stack([-1, half, self._dim])))
+            states = self.scan(tf.reshape(part, tf.stack([-1, half, self._dim])))
             found.append(tf.gather_nd(states, tf.stack([ends, tf.range(half)], axis=1)))
         return tf.gather(tf.concat(found, axis=0), rank)
 
-    def states(self, vectors, texts, steps, lengths):
-        """The state after each step, `[steps, batch, 64]`; after its end a text has any."""
-        # `texts` and `steps`, `[tokens]`, say of which text a token is and when it is read. There
-        # is at least one step, in which an empty text reads a zero vector.
-        return self._scan(self._by_steps(vectors, texts, steps, lengths))
-
-    def _by_steps(self, vectors, texts, steps, lengths):
-        """The vectors as `[steps, batch, dim]`: the kernel wants time first."""
-        longest = tf.reduce_max(tf.concat([lengths, tf.ones([1], lengths.dtype)], axis=0))
-        shape = tf.stack([longest, tf.size(lengths, lengths.dtype), self._dim])
-        return tf.scatter_nd(tf.stack([steps, texts], axis=1), vectors, shape)
-
-    def _scan(self, inputs):
+    def scan(self, inputs):
         """The states of `[steps, batch, dim]`; after the end of a text, others follow."""
         batch = tf.shape(inputs)[1]
         start, unused = tf.zeros([batch, UNITS], inputs.dtype), tf.zeros([UNITS], inputs.dtype)

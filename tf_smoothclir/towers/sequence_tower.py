@@ -119,10 +119,6 @@ class SequenceTower(WordTableTower):
         encoded = self._dense(self.read(vectors, lengths))
         return tf.where(lengths[:, tf.newaxis] > 0, encoded, tf.zeros_like(encoded))
 
-    def matrices(self):
-        """Returns the trained matrices of the layers."""
-        return [weight for weight in self.layer_weights() if weight.shape.rank == 2]
-
     def get_config(self):
         """Returns the arguments of the constructor."""
         own = {"dropout": self.dropout, "as_published": self.as_published, "seed": self.seed}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -55,7 +55,6 @@ class WordTableTower(keras.layers.Layer):
     trains_words_alone = False
     is_recurrent = False
     names_all_rows = False
-    _lender: Callable[[], WordTableTower] | None = None
     _reads_in_place = False
 
     def __init__(
@@ -119,12 +118,8 @@ class WordTableTower(keras.layers.Layer):
         """Creates the tables, and all other weights."""
         if self.built:
             return
-        if self._lender is None:
+        if not hasattr(self, "embeddings"):  # else it was given those of another tower
             self._build_tables()
-        else:
-            lender = self._lender()
-            for name in lender.tables():
-                setattr(self, name, getattr(lender, name))
         self.build_rest()
         self.built = True
 
@@ -146,17 +141,6 @@ class WordTableTower(keras.layers.Layer):
     def build_rest(self) -> None:
         """Creates the weights besides the tables: none, unless a subclass does."""
 
-    def borrow_tables(self, lender: WordTableTower) -> None:
-        """Shares the tables of a built tower, of the same sizes: reads and trains them.
-
-        Call it before the tower is built, which then makes no tables of its own.
-        """
-        self._lender = lambda: lender  # Keras would take a layer for a part of this one
-
-    def layer_weights(self) -> list[tf.Variable]:
-        """Returns the trained weights after the word vectors, in their order."""
-        return self._but_tables(self.trainable_weights)
-
     def start_like(self, other: WordTableTower) -> None:
         """Copies all weights but tables and counters from another built tower.
 
@@ -165,17 +149,14 @@ class WordTableTower(keras.layers.Layer):
         Args:
             other: A tower of the same kind and sizes.
         """
-        for own, given in zip(self._but_tables(self.weights), other._but_tables(other.weights)):
+        for own, given in zip(self.but_tables(self.weights), other.but_tables(other.weights)):
             if own.dtype.is_floating:
                 own.assign(given)
 
-    def _but_tables(self, weights: list) -> list[tf.Variable]:
+    def but_tables(self, weights: list) -> list[tf.Variable]:
+        """Returns some of the tower's weights without the tables."""
         tables = {id(table) for table in self.tables().values()}
         return [weight for weight in map(tf_variable, weights) if id(weight) not in tables]
-
-    def matrices(self) -> list:
-        """Returns the trained matrices of layers after the word vectors; none here."""
-        return []
 
     def tables(self) -> dict[str, tf.Variable]:
         """Returns the tables by name: `embeddings` and, with n-grams, `ngram_embeddings`."""

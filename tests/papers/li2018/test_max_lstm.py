@@ -9,7 +9,7 @@ from tests.towers import test_sequence_tower as every_sequence_tower
 from tests.towers.test_average_pooling import flat
 from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.papers.li2018.towers import MaxLSTMTower
+from tf_smoothclir.papers.li2018.towers import MaxLSTMTower, matrices
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.towers.lstm import UNITS
 
@@ -55,7 +55,7 @@ def test_values_and_gradients_are_those_of_keras_without_padding(tower):
 
 
 def test_regularisation_counts_all_layers(tower):
-    shapes = [tuple(matrix.shape) for matrix in tower.matrices()]
+    shapes = [tuple(matrix.shape) for matrix in matrices(tower)]
     both = [(3, 4 * UNITS), (UNITS, 4 * UNITS)]
     assert shapes == [(2 * UNITS, 3), *both, *both]
 
@@ -70,7 +70,7 @@ def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
 def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
     settings = tiny(initial_vectors=vectors, tower="max_lstm")
     model = start(settings, tmp_path)[1]
-    both = list(zip(model.query_tower.matrices(), model.document_tower.matrices()))
+    both = list(zip(matrices(model.query_tower), matrices(model.document_tower)))
     alike = [np.array_equal(one.numpy(), other.numpy()) for one, other in both]
     assert alike == [vectors == "bilingual"] * 5
 

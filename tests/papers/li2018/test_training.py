@@ -9,6 +9,7 @@ import tensorflow as tf
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained, weights
 from tf_smoothclir.optimizers.gradients import each_row_once
 from tf_smoothclir.papers.li2018.constraints import source_log_likelihood
+from tf_smoothclir.papers.li2018.towers import matrices
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.utils.errors import InputError
 
@@ -37,7 +38,7 @@ def test_translations_begin_with_the_layers_of_documents_and_leave_them(tiny, tm
     assert trainer.task._training_queries == 12
 
     def pairs():
-        return [[w.numpy() for w in both] for both in zip(*(t.matrices() for t in towers))]
+        return [[w.numpy() for w in both] for both in zip(*map(matrices, towers))]
 
     for one, other in pairs():
         np.testing.assert_array_equal(one, other)
