@@ -80,7 +80,7 @@ def _measured(texts, variant: Variant) -> dict[str, float]:
     _ = texts.similar_words  # the same for all variants
     begin = time.perf_counter()
     pairs = TrainingPairs(texts)
-    pairs = pairs.of_passages(cut, pairs.mates.documents)
+    pairs = pairs.of_passages(cut.of(pairs.mates.documents))
     ((table, _),) = pairs.tables(variant.profile, variant.lower_grades, [pairs.training])
     table = pruned(table, variant.least)
     seconds = time.perf_counter() - begin

@@ -245,9 +245,10 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     texts.documents = dataclasses.replace(joined, offsets=joined.offsets[::3])
     learner = _Learner(texts, 13, None, passage_words=(60, 30))
     found, pairs = learner._documents.passages, learner._documents.pairs
-    documents, chosen = pairs.mates.documents, pairs._mate_rows
-    assert (np.searchsorted(found.firsts, chosen, side="right") - 1 == documents).all()
-    middle = found.starts[chosen] + np.diff(found.offsets)[chosen] / 2
+    documents, mates = pairs.mates.documents, pairs._words_of_mates
+    passages = [found.starts[slice(*found.firsts[row : row + 2])] for row in documents]
+    assert all(start in starts for start, starts in zip(mates.starts, passages))
+    middle = mates.starts + np.diff(mates.offsets) / 2
     begins, ends = (joined.offsets[place::3] - joined.offsets[:-1:3] for place in (1, 2))
     assert ((middle >= begins[documents]) & (middle <= ends[documents])).mean() > 0.95
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs

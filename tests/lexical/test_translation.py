@@ -426,7 +426,7 @@ def test_a_passage_is_not_parallel_where_its_document_is_not():
     own = {"retrieval_set": set_of_pairs(number), "known": half}
     pairs = TrainingPairs(texts_of(queries, documents, 2 * half, **own))
     passages = words(*answers, size=2 * half)
-    assert not pairs.of_passages(passages, np.arange(number)).are_parallel
+    assert not pairs.of_passages(passages).are_parallel
     assert TrainingPairs(texts_of(queries, answers, 2 * half, **own)).are_parallel
 
 

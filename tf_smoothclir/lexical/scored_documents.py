@@ -38,7 +38,7 @@ class ScoredDocuments:
         self.passages: Words = texts.documents
         self._shares: dict[PositionProfile, sp.csr_array] = {}
         self.measured: dict[tuple[PositionProfile, float], np.ndarray] = {}
-        self.pairs = TrainingPairs(texts, self.share)
+        self.pairs = TrainingPairs(texts)
         self.background = background(texts.queries[self.pairs.training])
 
     @property
@@ -77,11 +77,11 @@ class ScoredDocuments:
             queries, documents = pairs.mates
             words = max(1, self._texts.queries[queries].nnz)
             opening = self._texts.documents.of(documents, max(longest, _MOST_ALIGNED // words))
-            pairs = pairs.of_passages(opening, np.arange(len(queries)))
+            pairs = pairs.of_passages(opening)
             rounds = 1 + (np.mean(np.diff(passages.firsts)[documents] > 1) > _FEW)
         cut.passages, cut._shares, cut.measured = passages, {}, {}
         for _ in range(rounds):
-            pairs = pairs.of_passages(passages, cut._answers(pairs, seed), cut.share)
+            pairs = pairs.of_passages(passages.of(cut._answers(pairs, seed)))
         cut.pairs = pairs
         return cut
 

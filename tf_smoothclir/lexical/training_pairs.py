@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,17 +51,8 @@ class TrainingPairs:
         lower: Those of lower grades above 0.
     """
 
-    def __init__(
-        self,
-        texts: LexicalTexts,
-        shares: Callable[[PositionProfile], sp.csr_array] | None = None,
-    ):
-        """Finds the pairs, of whole documents.
-
-        Args:
-            shares: Makes p(t | d), `[documents, document words]`, by a profile; None to make it of
-                their words.
-        """
+    def __init__(self, texts: LexicalTexts):
+        """Finds the pairs, of whole documents."""
         retrieval_set = texts.retrieval_set
         rows, grades = retrieval_set.query_rows, retrieval_set.grades
         of_training = retrieval_set.splits[rows] == SPLITS.index("train")
@@ -76,32 +67,17 @@ class TrainingPairs:
         weights = retrieval_set.weights
         self._weights, self._lower_weights = weights[of_highest], weights[of_lower]
         self._texts = texts
-        self._read(texts.documents, self.mates.documents, shares)
+        self._read(texts.documents.of(self.mates.documents))
 
-    def _read(
-        self,
-        words: Words,
-        mate_rows: np.ndarray,
-        shares: Callable[[PositionProfile], sp.csr_array] | None,
-    ) -> None:
-        self._words, self._mate_rows, self._shares = words, mate_rows, shares or words.matrix
+    def _read(self, mates: Words) -> None:
+        self._words_of_mates = mates
         self._whole_tables: dict[tuple[PositionProfile, float], tuple] = {}
         self._latest: tuple[bool, Alignments] | None = None  # as they are large
 
-    def of_passages(
-        self,
-        passages: Words,
-        mate_rows: np.ndarray,
-        shares: Callable[[PositionProfile], sp.csr_array] | None = None,
-    ) -> TrainingPairs:
-        """The same pairs with passages for documents.
-
-        Args:
-            mate_rows: `[pairs]` int, the passage of each mate.
-            shares: Makes p(t | d), `[passages, document words]`, as above.
-        """
+    def of_passages(self, mates: Words) -> TrainingPairs:
+        """The same pairs with passages, `[pairs]`, for the mates."""
         of_passages = copy.copy(self)
-        of_passages._read(passages, mate_rows, shares)
+        of_passages._read(mates)
         return of_passages
 
     def whole_table(self, profile: PositionProfile, lower_grades: float) -> sp.csr_array:
@@ -185,7 +161,7 @@ class TrainingPairs:
         """Where words stand in the texts of pairs; those of lower grades, in the same place."""
         places = []
         of_queries = self._query_places(np.arange(len(self.mates.queries)))
-        of_documents = self._words.of(self._mate_rows).places()
+        of_documents = self._words_of_mates.places()
         for texts, of_mates in ((queries, of_queries), (documents, of_documents)):
             everywhere = np.zeros(texts.nnz - of_mates.nnz, np.float32)
             data = np.append(of_mates.data, everywhere)
@@ -195,7 +171,7 @@ class TrainingPairs:
     def _texts_of_pairs(
         self, profile: PositionProfile, with_lower: bool
     ) -> tuple[sp.csr_array, sp.csr_array]:
-        texts = self._known_words(self.mates.queries), self._shares(profile)[self._mate_rows]
+        texts = self._known_words(self.mates.queries), self._words_of_mates.matrix(profile)
         if not with_lower:
             return texts
         both = zip(texts, self._of_lower_grades(profile))
