@@ -21,7 +21,7 @@ from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.evaluation.evaluate import run_and_qrels
 from tf_smoothclir.evaluation.metrics import DEPTH
 from tf_smoothclir.evaluation.trec import read_qrels, read_run, run_metrics
-from tf_smoothclir.lexical.text_reader import DocumentReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.laboratory.cells import opened_set
 from tf_smoothclir.papers.laboratory.experiment import Study
@@ -137,5 +137,5 @@ def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:
     translated = {id_: text for _, (id_, _, text) in read_table(path, TITLED_TEXTS)}
     if missing := sum(id_ not in translated for id_ in ids):
         logging.warning("%s: %d queries have no translation", source.name, missing)
-    reader = DocumentReader(texts.vocabulary_dir, texts.max_query_tokens)
+    reader = TextReader(texts.vocabulary_dir, "document", texts.max_query_tokens)
     return reader.words(translated.get(id_, "") for id_ in ids).matrix() if translated else None

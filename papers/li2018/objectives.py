@@ -6,7 +6,7 @@ import functools
 from typing import NamedTuple
 
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.papers.li2018.bae import BaeTask
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
@@ -84,7 +84,7 @@ def _prepared_texts(inputs: ObjectiveInputs, *, translates: bool) -> _Texts:
     texts = LexicalTexts(tokenized_set, most)
     words = WordTranslations.learn(texts, settings.training.seed)
     if translates:
-        reader = QueryReader(tokenized_set.vocabulary_dir, most)
+        reader = TextReader(tokenized_set.vocabulary_dir, "query", most)
         translations = translated_by_table(words, texts, reader)
     openings = OpeningQueries.of(tokenized_set, texts, words, most) if makes_queries else None
     return _Texts(translations, openings)

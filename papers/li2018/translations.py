@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from tf_smoothclir.lexical.learning import learn_table
 from tf_smoothclir.lexical.sparse_tables import inverted
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import NO_WORD, Words
 from tf_smoothclir.papers.laboratory.translated import by_table
@@ -51,7 +51,7 @@ class TokenRows:
 class WordTranslations:
     """The best translation of each word, in either direction; `NO_WORD` where there is none."""
 
-    # `[query words]` int32, document words; query words as `QueryReader` has them
+    # `[query words]` int32, document words; query words as `TextReader` has them
     of_queries: np.ndarray
     of_documents: np.ndarray  # `[document words]` int32, words of the query vocabulary
 
@@ -68,7 +68,7 @@ class WordTranslations:
 
 
 def translated_by_table(
-    translations: WordTranslations, texts: LexicalTexts, reader: QueryReader
+    translations: WordTranslations, texts: LexicalTexts, reader: TextReader
 ) -> TokenRows:
     """Every query of a set, word by word in the language of the documents."""
     words = reader.words(text.text for text in texts.retrieval_set.source.queries())

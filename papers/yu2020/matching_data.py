@@ -14,7 +14,7 @@ from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
 from tf_smoothclir.lexical.sparse_tables import kept_entries
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Collection, by_nearest, literal
@@ -77,7 +77,7 @@ class MatchingData:
     def queries(self) -> sp.csr_array:
         """`[queries, query words]`, counts of content words, those of documents alone too."""
         text = self._settings.text
-        reader = QueryReader(self._tokenized_set.vocabulary_dir, text.max_query_tokens)
+        reader = TextReader(self._tokenized_set.vocabulary_dir, "query", text.max_query_tokens)
         texts = (text.text for text in self.retrieval_set.source.queries())
         counts = reader.words(texts).matrix()
         content = np.concatenate([self.content[role] for role in ROLES])

@@ -26,7 +26,7 @@ from tf_smoothclir.lexical.posting_bounds import filled_bounds, may_be_best
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest, lexical_rows
 from tf_smoothclir.lexical.psq import impacts
 from tf_smoothclir.lexical.sparse_tables import largest_of_groups
-from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
@@ -54,12 +54,9 @@ def readers(tmp_path_factory):
     write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
     write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
     return {
-        (name, as_is): (in_graph(directory, LIMIT, as_is), PlainReader(paths, LIMIT, as_is))
+        (name, as_is): [kind(directory, name, LIMIT, as_is) for kind in (TextReader, PlainReader)]
         for as_is in (False, True)
-        for name, in_graph, paths in (
-            ("query", QueryReader, [query, document]),
-            ("document", DocumentReader, [document]),
-        )
+        for name in ("query", "document")
     }
 
 
@@ -130,10 +127,9 @@ def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
 
 @pytest.mark.parametrize("role", ["query", "document"])
 def test_texts_of_a_set_have_the_words_that_models_learn_from(tokenized_set, role):
-    kind = {"query": QueryReader, "document": DocumentReader}[role]
     source, store = tokenized_set.retrieval_set.source, tokenized_set.tokens(role)
     texts = source.queries() if role == "query" else source.documents()
-    found = kind(tokenized_set.vocabulary_dir, 200).words(text.text for text in texts)
+    found = TextReader(tokenized_set.vocabulary_dir, role, 200).words(text.text for text in texts)
     size = len(tokenized_set.vocabulary(role))
     for row, own in enumerate(texts_of(found)):
         expected = [word if word > 1 else NO_WORD for word in store[row].tolist()]

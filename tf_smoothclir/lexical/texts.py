@@ -14,7 +14,7 @@ from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.related_words import lookalikes, similar_words
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.words import Words, document_words, same_spelling
 from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
@@ -27,8 +27,8 @@ class LexicalTexts:
     def __init__(self, tokenized_set: TokenizedSet, max_query_tokens: int):
         self.vocabularies = tuple(tokenized_set.vocabulary(role) for role in ROLES)
         self.vocabulary_dir, self.max_query_tokens = tokenized_set.vocabulary_dir, max_query_tokens
-        self._reader = QueryReader(
-            self.vocabulary_dir, max_query_tokens, tokenized_set.pretokenized
+        self._reader = TextReader(
+            self.vocabulary_dir, "query", max_query_tokens, tokenized_set.pretokenized
         )
         self._read_queries(tokenized_set.retrieval_set)
         self.documents: Words = document_words(tokenized_set)

@@ -28,7 +28,7 @@ from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 
 if TYPE_CHECKING:  # importing it takes seconds
-    from tf_smoothclir.lexical.text_reader import DocumentReader, QueryReader
+    from tf_smoothclir.lexical.text_reader import TextReader
 
 _MODEL, _VOCABULARY, _TEXT, _FUSION = "model", "vocabulary", "text.json", "hybrid.json"
 
@@ -75,32 +75,34 @@ class LexicalParts:
         return self.fusion if with_towers else Fusion(0.0, 1.0, 1.0, self.model.feedback)
 
     @functools.cached_property
-    def query_reader(self) -> QueryReader:
+    def query_reader(self) -> TextReader:
         """Reads queries."""
-        from tf_smoothclir.lexical.text_reader import QueryReader
-
-        return QueryReader(self.vocabulary_dir, self.text.max_query_tokens, self.text.pretokenized)
+        return self._reader("query")
 
     @functools.cached_property
-    def document_reader(self) -> DocumentReader:
+    def document_reader(self) -> TextReader:
         """Reads documents."""
-        from tf_smoothclir.lexical.text_reader import DocumentReader
+        return self._reader("document")
 
-        return DocumentReader(
-            self.vocabulary_dir, self.text.read_tokens("document"), self.text.pretokenized
-        )
+    def _reader(self, role: str) -> TextReader:
+        from tf_smoothclir.lexical.text_reader import TextReader
+
+        most, as_is = self.text.read_tokens(role), self.text.pretokenized
+        return TextReader(self.vocabulary_dir, role, most, as_is)
 
     @functools.cached_property
     def plain_query_reader(self) -> PlainReader:
         """Reads a few queries, as `query_reader` does."""
-        return PlainReader(self._vocabularies, self.text.max_query_tokens, self.text.pretokenized)
+        return self._plain_reader("query")
 
     @functools.cached_property
     def plain_document_reader(self) -> PlainReader:
         """Reads a few documents, as `document_reader` does."""
-        return PlainReader(
-            self._vocabularies[1:], self.text.read_tokens("document"), self.text.pretokenized
-        )
+        return self._plain_reader("document")
+
+    def _plain_reader(self, role: str) -> PlainReader:
+        most, as_is = self.text.read_tokens(role), self.text.pretokenized
+        return PlainReader(self.vocabulary_dir, role, most, as_is)
 
     def document_words(self, documents: Sequence[Text]) -> Words:
         """The words of documents, after those of titles where these are read."""
@@ -123,11 +125,12 @@ class LexicalParts:
         of_titles = read([document.title for document in documents])
         return words.after_titles(np.diff(of_titles.offsets))
 
-    @property
-    def _vocabularies(self) -> list[Path]:
-        return [self.vocabulary_dir / f"{role}.txt" for role in ROLES]
+    @functools.cached_property
+    def vocabularies(self) -> list[list[str]]:
+        """The words of queries and of documents."""
+        return [read_vocabulary(self.vocabulary_dir / f"{role}.txt") for role in ROLES]
 
     @functools.cached_property
     def spelling(self) -> sp.csr_array:
         """`[document words, query words]`, of `same_spelling`."""
-        return same_spelling(*map(read_vocabulary, self._vocabularies))
+        return same_spelling(*self.vocabularies)

@@ -23,7 +23,7 @@ class QueryBatch(NamedTuple):
     readings: list[QueryReading]  # the evidence of each
     # `[queries, dim]` float32, of a query tower; None without one.
     vectors: np.ndarray | None = None
-    # Of each its words, `[words]` int32, as `QueryReader` numbers them; None where nothing ranks
+    # Of each its words, `[words]` int32, as `PlainReader` numbers them; None where nothing ranks
     # by words.
     words: list[np.ndarray] | None = None
 

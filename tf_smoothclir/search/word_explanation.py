@@ -21,13 +21,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder.tokenizer import has_letters
 from tf_smoothclir.lexical.psq import odds
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.utils import sparse as sp
 
 _LEAST_SHARE = (
@@ -54,7 +52,7 @@ class WordExplainer:
         probabilities = self._probabilities(words, met)
         fields, positions = self._lexical.model.fields, read.positions()
         of_query = [self._query_word(word) for word in words]
-        of_texts = [self._vocabularies[1][word] for word in met]
+        of_texts = [self._lexical.vocabularies[1][word] for word in met]
         background = self._lexical.model.background
         is_stop_word = background[words] > max(_STOP_WORD, _TIMES / len(background))
         says_something = [
@@ -132,14 +130,8 @@ class WordExplainer:
         mixed.sort_indices()
         return mixed
 
-    @functools.cached_property
-    def _vocabularies(self) -> tuple[list[str], list[str]]:
-        directory = self._lexical.vocabulary_dir
-        queries, documents = (read_vocabulary(directory / f"{role}.txt") for role in ROLES)
-        return queries, documents
-
     def _query_word(self, word: int) -> str:
-        queries, documents = self._vocabularies
+        queries, documents = self._lexical.vocabularies
         return queries[word] if word < len(queries) else documents[word - len(queries)]
 
 

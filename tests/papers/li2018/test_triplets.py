@@ -10,7 +10,7 @@ from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.text_reader import QueryReader
+from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.papers.li2018 import opening_queries
@@ -37,7 +37,7 @@ def prepared(tiny):
 @pytest.fixture(scope="module")
 def translations(prepared):
     _, tokenized_set, texts, words = prepared
-    return translated(words, texts, QueryReader(tokenized_set.vocabulary_dir, LONGEST))
+    return translated(words, texts, TextReader(tokenized_set.vocabulary_dir, "query", LONGEST))
 
 
 def test_queries_are_translated_word_by_word_in_their_order(prepared, translations):
