@@ -11,7 +11,7 @@ import numpy as np
 from absl import logging
 
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import text_read
+from tf_smoothclir.data.sources.source import Text, text_read
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.families.family import Family
@@ -22,7 +22,7 @@ from tf_smoothclir.publishing.export_directory import (
     load_model,
     load_part,
 )
-from tf_smoothclir.search.explanation import ExplainedTower, SavedTower
+from tf_smoothclir.search.explanation import ExplainedTower, SavedTower, explain_by_vectors
 from tf_smoothclir.search.query_reading import EncodeQueries, by_encoder, by_tower
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -181,14 +181,9 @@ class Dense(Family):
         return (of_query * of_document).sum(axis=1)
 
     def explanation(self, models, query, document, role):
-        from tf_smoothclir.search.explanation import explain
-
-        towers, texts = models[self.name], dict(zip(ROLES, ([query], [document])))
-        (other,) = (name for name in ROLES if name != role)
-        (vector,) = towers.vectors(other, texts[other])
-        tower = towers.explained(role)
-        (words,) = tower.token_vectors(texts[role])
-        return explain(words, vector, tower.epsilon)
+        towers, hits = models[self.name], [Text("", "", document)]
+        read, explained = towers.read_queries(), towers.explained
+        return explain_by_vectors(read, explained, query, hits, role)[0]
 
     def retriever_over(self, models, retrieval_set):
         from tf_smoothclir.two_tower.scorer import DenseRetriever
@@ -201,7 +196,6 @@ class Dense(Family):
     def ranker(self, models, index):
         from tf_smoothclir.index.document_index import DocumentIndex
         from tf_smoothclir.search.engine_ranker import EngineRanker
-        from tf_smoothclir.search.explanation import explain_by_vectors
         from tf_smoothclir.search.text_search import DenseRanker
 
         towers = models[self.name]

@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.encoder.encoder import Encoder, TokenVectors
 from tf_smoothclir.encoder.tokenizer import has_letters, tokens_of
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordShare
@@ -93,10 +94,10 @@ def explain_by_vectors(
     encode: EncodeQueries,
     open_tower: Callable[[str], ExplainedTower],
     query: str,
-    hits: Sequence[SearchHit],
+    hits: Sequence[Text | SearchHit],
     role: str,
 ) -> list[Explanation]:
-    """Splits the inner product of a query and each hit into the shares of words."""
+    """Splits the inner product of a query and each document into the shares of words."""
     tower = open_tower(role)
     if role == "query":
         (words,) = tower.token_vectors([query])
