@@ -15,7 +15,7 @@ MOST_CHARACTERS_OF_WORD = 50  # as in text/subwords.py
 _K0, _K1, _K2 = (
     np.uint64(number) for number in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F)
 )
-_CLASSES = ((0, 0), (1, 3), (4, 7), (8, 16), (17, 32), (33, 64))  # of lengths in bytes
+_CLASSES = ((1, 3), (4, 7), (8, 16), (17, 32), (33, 64))  # of lengths in bytes
 _MOST_BYTES = 64  # FarmHash is another one beyond
 LEAST_SHARE = 0.5  # of the n-grams of a word, that words of the vocabulary must have
 
@@ -51,7 +51,7 @@ def fingerprints(texts: Sequence[bytes]) -> np.ndarray:
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     begins = np.cumsum(lengths) - lengths
     data = np.frombuffer(b"".join(texts) + bytes(_MOST_BYTES), np.uint8)
-    hashes = np.empty(len(texts), np.uint64)
+    hashes = np.full(len(texts), _K2)  # that of an empty text
     for (shortest, longest), function in zip(_CLASSES, _FUNCTIONS):
         rows = np.flatnonzero((lengths >= shortest) & (lengths <= longest))
         if rows.size:
@@ -88,10 +88,6 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 def _hash_16(u: np.ndarray, v: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return _mixed((v ^ _mixed((u ^ v) * factors)) * factors) * factors
-
-
-def _empty(texts: _Texts) -> np.ndarray:
-    return np.full(len(texts.lengths), _K2)
 
 
 def _up_to_3(texts: _Texts) -> np.ndarray:
@@ -132,7 +128,7 @@ def _up_to_64(texts: _Texts) -> np.ndarray:
     return _hash_16(first, e + _rotated(f + a, 18) + g, factors)
 
 
-_FUNCTIONS = (_empty, _up_to_3, _up_to_7, _up_to_16, _up_to_32, _up_to_64)
+_FUNCTIONS = (_up_to_3, _up_to_7, _up_to_16, _up_to_32, _up_to_64)
 
 
 class WordsRead(NamedTuple):

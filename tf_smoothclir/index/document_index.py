@@ -13,7 +13,7 @@ import numpy as np
 
 from tf_smoothclir.index.documents import DOCUMENTS, DocumentStore
 from tf_smoothclir.index.metadata import METADATA, Metadata
-from tf_smoothclir.plugins import check_loaded, family
+from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import CutPoints, SearchHit
 from tf_smoothclir.publishing.export_directory import VersionFacts
 from tf_smoothclir.settings.data import DataSettings
@@ -40,13 +40,6 @@ class IndexManifest(VersionFacts):
     def read(cls, directory: Path) -> IndexManifest:
         """The facts of the index in `directory`."""
         return cls.of(Folder.read(directory, INDEX))
-
-    @classmethod
-    def of(cls, folder: Folder) -> IndexManifest:
-        """The facts of the index in a folder."""
-        manifest = folder.record(cls)
-        check_loaded(manifest.plugins)
-        return manifest
 
     def __str__(self):
         halves = (half["summary"] for half in self.halves.values())

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from absl import logging
 
@@ -64,6 +64,13 @@ class VersionFacts:
     retriever: str = "dense"  # the family that ranks, without a re-ranker
     plugins: tuple[str, ...] = ()  # modules that have it, to be imported by whoever uses it
 
+    @classmethod
+    def of(cls, folder: Folder) -> Self:
+        """The facts in a folder, whose plug-ins must be loaded."""
+        facts = folder.record(cls)
+        check_loaded(facts.plugins)
+        return facts
+
     def shared(self) -> dict[str, Any]:
         """The facts by their names."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(VersionFacts)}
@@ -86,10 +93,9 @@ class ExportManifest(VersionFacts):
         return cls.of(Folder.read(directory, *roles))
 
     @classmethod
-    def of(cls, folder: Folder) -> ExportManifest:
+    def of(cls, folder: Folder) -> Self:
         """The facts of the part in a folder."""
-        manifest = folder.record(cls)
-        check_loaded(manifest.plugins)
+        manifest = super().of(folder)
         if not manifest.parts or not set(manifest.parts) <= set(EXPORTED_ROLES):
             raise folder.wrong(f"its entry 'parts' is {manifest.parts!r}")
         if manifest.role == "search" and None in (manifest.documents, manifest.depth):

@@ -182,19 +182,15 @@ class SparseLists(tf.Module):
         return tf.gather(self._ids, places), tf.gather(self._values, places)
 
 
-class PostingSums(tf.Module):
-    """Scores all documents by the lists of words."""
-
-    def __init__(self, by_word: SparseRows, documents: int):
-        super().__init__(name="postings")
-        self._lists = SparseLists(by_word, documents)
+class PostingSums(SparseLists):
+    """Scores all documents by the lists of words; its width is their number."""
 
     def __call__(
         self, words: tf.Tensor, weights: tf.Tensor | None, rows: tf.Tensor, queries: tf.Tensor
     ) -> tf.Tensor:
         """Σ weight · impact, `[queries, documents]` float32, of `[items]` words by query row."""
         # Each document gets its sum in the order of the words, so equal documents have equal sums.
-        lengths = self._lists.lengths(words)
+        lengths = self.lengths(words)
         ends = tf.cumsum(lengths)
 
         def add_some(begin, sums):
@@ -202,17 +198,17 @@ class PostingSums(tf.Module):
             # Whole lists, at least one.
             end = tf.searchsorted(ends, [before + _POSTINGS_PER_STEP], side="right")[0]
             end = tf.maximum(begin + 1, end)
-            documents, values = self._lists.entries(words[begin:end])
+            documents, values = self.entries(words[begin:end])
             if weights is not None:
                 values *= tf.gather(weights[begin:end], owners(lengths[begin:end]))
             per_query = tf.math.unsorted_segment_sum(lengths[begin:end], rows[begin:end], queries)
-            return end, sums + row_sums(documents, values, per_query, self._lists.width)
+            return end, sums + row_sums(documents, values, per_query, self.width)
 
         _, sums = tf.while_loop(
             lambda begin, _: begin < tf.size(words),
             add_some,
-            (0, tf.zeros([queries, self._lists.width])),
-            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, self._lists.width])),
+            (0, tf.zeros([queries, self.width])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, self.width])),
         )
         return sums
 

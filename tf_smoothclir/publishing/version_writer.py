@@ -27,9 +27,9 @@ from tf_smoothclir.utils.errors import input_error
 _TEMPORARY, _LOCK = "smoothclir-export", ".smoothclir-export.lock"
 # Roles of the parts that ranking needs, in the order of `pair_id`.
 _RANKING = (*ROLES, "lexical", "family", "reranker")
-# Rows per request: one, as from a single user, and the largest batch that the server forms
-# (max_execution_batch_size in export/serving/batching.config).
-BATCH_SIZES = (1, 32)
+# Rows of the largest batch that the server forms (max_execution_batch_size in
+# export/serving/batching.config); requests of a single user have one.
+LARGEST_BATCH = 32
 # Shortest, median, long, longest: their costs differ a lot.
 _QUANTILES = (0.0, 0.5, 0.95, 1.0)
 
@@ -75,7 +75,10 @@ def publish_version(
                 verifier.send(role, part, directory, texts)  # loads while the next is written
                 of_head = getattr(part, "requests", {}).items()
                 write_warm_up(directory, MODELS[role], of_head or warm_up_requests(role, texts))
-            _manifest_of(shared, role, part).write(directory)
+            size = (
+                {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
+            )
+            dataclasses.replace(shared, role=role, **size).write(directory)
         flush_all(temporary)
         verifier.compare()
         for role in DIRECTORIES:
@@ -92,12 +95,6 @@ def manifest_in_memory(parts: dict[str, Part], facts: Mapping[str, Any]) -> Expo
     digests += [repr(facts["thresholds"]), repr(facts["cut_points"])]
     pair_id = hashlib.sha256(" ".join(digests).encode()).hexdigest()
     return ExportManifest(role=ranking[0], version=0, pair_id=pair_id, parts=ranking, **facts)
-
-
-def _manifest_of(shared: ExportManifest, role: str, part: Part) -> ExportManifest:
-    """The manifest of a part."""
-    of_search = {"documents": part.num_documents, "depth": part.depth} if role == "search" else {}
-    return dataclasses.replace(shared, role=role, **of_search)
 
 
 def _only_export(export_dir: Path):
@@ -132,13 +129,8 @@ def warm_up_batches(texts: Sequence[bytes]) -> list[list[bytes]]:
     def at(quantile):
         return ordered[round(quantile * (len(ordered) - 1))]
 
-    batches = []
-    for size in BATCH_SIZES:
-        if size == 1:
-            batches += [[at(quantile)] for quantile in _QUANTILES]
-        else:
-            batches.append([at((row + 0.5) / size) for row in range(size)])
-    return batches
+    spread = [at((row + 0.5) / LARGEST_BATCH) for row in range(LARGEST_BATCH)]
+    return [*([at(quantile)] for quantile in _QUANTILES), spread]
 
 
 def warm_up_requests(
