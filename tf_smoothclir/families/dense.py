@@ -199,11 +199,11 @@ class Dense(Family):
         from tf_smoothclir.search.text_search import DenseRanker
 
         towers = models[self.name]
-        read, explained = towers.read_queries(), towers.explained
+        read, explained = towers.read_queries(), functools.lru_cache(towers.explained)
+        explain = functools.partial(explain_by_vectors, read, explained)
         if isinstance(index, DocumentIndex):
-            explain = functools.partial(explain_by_vectors, read, functools.lru_cache(explained))
             return DenseRanker(self.name, index, read, explain)
-        return EngineRanker(index, encode_queries=read, open_tower=explained)
+        return EngineRanker(index, encode_queries=read, explain=explain)
 
 
 def _in_words(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -47,8 +46,6 @@ class RerankerChoices:
 
 class Reranker:
     """A network over `codes`; `word_weights`, `[query words]`, count before learning."""
-
-    name: ClassVar[str] = "reranked"
 
     def __init__(
         self,

@@ -147,9 +147,9 @@ class Postings:
         of_each = np.diff(self.firsts)
         several = np.flatnonzero(of_each > 1)  # few, as a rule
         begins = np.cumsum(of_each[several]) - of_each[several]
-        rows = np.repeat(self.firsts[several] - begins, of_each[several])
+        rows = ranges(self.firsts[several], of_each[several])
         is_first = np.bincount(self.firsts[:-1], minlength=self.rows).astype(bool)
-        return is_first, several, rows + np.arange(len(rows)), begins
+        return is_first, several, rows, begins
 
     def best_rows(self, of_rows: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """The row of the best passage of some documents; of equal ones the first."""

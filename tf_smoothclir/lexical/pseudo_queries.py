@@ -22,6 +22,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, RaggedWriter, TokenizedSet
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.utils import sparse as sp
+from tf_smoothclir.utils.ranges import ranges
 
 _NO_TOKEN = -1
 _DOCUMENTS = "documents"  # name of the store of their document rows
@@ -41,8 +42,7 @@ def write_pseudo_queries(
     if model.fields[0].is_flat:
         begins = random.integers(0, documents.lengths[rows] - lengths + 1)
     offsets = np.append(0, np.cumsum(lengths))
-    places = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    places += np.repeat(documents.offsets[rows] + begins, lengths)
+    places = ranges(documents.offsets[rows] + begins, lengths)
     drawn = _translated(np.asarray(documents.values)[places], vocabularies, model.table, random)
     number_of_words = np.add.reduceat(np.append(drawn != _NO_TOKEN, 0), offsets)[:-1]
     number_of_words[lengths == 0] = 0  # reduceat gives the next word

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
@@ -14,7 +13,7 @@ from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.search.explanation import ExplainedTower, explain_by_vectors
+from tf_smoothclir.search.explanation import ExplainHits
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch, read_with
 from tf_smoothclir.search.text_search import HitRanker
 from tf_smoothclir.search.word_explanation import WordExplainer
@@ -31,11 +30,11 @@ class EngineRanker(HitRanker):
         documents: MilvusCollection,
         lexical: LexicalParts | None = None,
         encode_queries: EncodeQueries | None = None,
-        open_tower: Callable[[str], ExplainedTower] | None = None,
+        explain: ExplainHits | None = None,
     ):
-        """Takes what ranks; towers that rank alone are opened, by role, to explain it."""
+        """Takes what ranks, and what explains hits of towers that rank alone."""
         self._documents, self._encode, self._lexical = documents, encode_queries, lexical
-        self._open_tower = functools.lru_cache(open_tower) if open_tower else None
+        self._explain = explain
         if lexical is None:
             self._cut_points = family("dense").cut_points(documents.manifest)
             return
@@ -64,7 +63,7 @@ class EngineRanker(HitRanker):
     def explain(self, query: str, hits: Sequence[SearchHit], role: str) -> list[Explanation]:
         """Splits the score of each hit; one that a half alone found has a higher one."""
         if self._lexical is None:
-            return explain_by_vectors(self._encode, self._open_tower, query, hits, role)
+            return self._explain(query, hits, role)
         batch = self.read([query])
         scores = np.zeros((len(hits), 4), np.float32)  # words, towers, and what others rank by
         for part in self._parts(batch, 0):

@@ -36,6 +36,8 @@ from tf_smoothclir.utils.errors import input_error
 
 # From documents, and then from queries, to `[queries, documents]` float32.
 ScoreTexts = Callable[[Sequence[str]], Callable[[Sequence[str]], np.ndarray]]
+# From a query, its hits and a role to the shares of words of that role.
+ExplainHits = Callable[[str, Sequence[SearchHit], str], list[Explanation]]
 
 
 class SavedTower:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tf_smoothclir.protocols.text_search import (
     SearchedCollection,
     SearchHit,
 )
-from tf_smoothclir.search.explanation import ScoreTexts, explain_hits_by_leaving_out
+from tf_smoothclir.search.explanation import ExplainHits, ScoreTexts, explain_hits_by_leaving_out
 from tf_smoothclir.search.query_reading import EncodeQueries, QueryBatch
 
 # Positions and scores of the best documents; equal scores by the hash of the id.
@@ -126,7 +126,7 @@ class DenseRanker(IndexRanker):
         name: str,
         index: DocumentIndex,
         encode: EncodeQueries,
-        explain: Callable[[str, Sequence[SearchHit], str], list[Explanation]],
+        explain: ExplainHits,
     ):
         super().__init__(name, index)
         self._encode, self._half, self._explain = encode, index.half(name), explain
