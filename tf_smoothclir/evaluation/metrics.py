@@ -102,14 +102,9 @@ def retrieval_metrics(retrieval_set: RetrievalSet, ranking: Ranking) -> dict[str
 
 
 def grades_by_query(queries: np.ndarray, grades: np.ndarray, num_queries: int) -> np.ndarray:
-    """`[number, most]` int32: the grades of judgments by query, the highest first, then zeros."""
-    grouped = np.zeros((num_queries, np.bincount(queries, minlength=num_queries).max()), np.int32)
-    order = np.lexsort((-grades, queries))
-    of_query = queries[order]
-    grouped[of_query, np.arange(len(of_query)) - np.searchsorted(of_query, of_query)] = grades[
-        order
-    ]
-    return grouped
+    """`[number, most]` int32: the grades of ascending queries, the highest first, then zeros."""
+    offsets = np.searchsorted(queries, np.arange(num_queries + 1))
+    return ranked_grades(grades, grades, offsets, np.zeros(len(grades)))
 
 
 def collection_metrics(
