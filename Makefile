@@ -50,7 +50,7 @@ $(VENV)/.tests: setup.py $(wildcard constraints/*.txt) | python
 quickstart: $(VENV)/.package  ## Install; train, evaluate, export and search on a small toy world
 	@$(BIN)/smoothclir-quickstart --output_dir=runs/quickstart
 
-test: $(VENV)/.tests  ## Run all tests but the slow ones, in about 9 minutes
+test: $(VENV)/.tests  ## Run all tests but the slow ones, in about 8 minutes
 	@$(BIN)/python -m pytest $(AT_ONCE) -m 'not slow' $(PYTEST_FLAGS)
 
 gate: $(VENV)/.tests  ## Run the quick tests and part $(PART) of four of the slow ones
