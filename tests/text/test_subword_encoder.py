@@ -152,5 +152,5 @@ def test_evidence_is_words_or_ngrams_or_nothing(tmp_path, settings, text, level,
     path = tmp_path / "query.txt"
     write_vocabulary(path, VOCABULARY)
     encoder = text_encoder(path, settings, "query")
-    levels, words = word_evidence(path, encoder, settings)(tf.constant([text]))
+    levels, words = word_evidence(VOCABULARY, encoder, settings)(tf.constant([text]))
     assert (levels.numpy().tolist(), words.numpy()[0].decode()) == ([level], unknown)

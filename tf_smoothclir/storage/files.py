@@ -30,7 +30,8 @@ from tf_smoothclir.utils.records import record_from_json
 _RecordT = TypeVar("_RecordT")
 
 _SUFFIX = ".new"  # of unfinished files and directories
-_RANDOM = re.compile(r"[0-9a-z_]{8}\.new")
+_UNLOCKED = ".begun"  # of directories for the moment before they are locked
+_RANDOM = re.compile(r"[0-9a-z_]{8}\.(new|begun)")
 _UNFINISHED = re.compile(rf"\..+\.{_RANDOM.pattern}")
 _NEW, _FORMER = "new", "former"
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
@@ -76,12 +77,14 @@ def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
     with _in_words(parent):
         sweep_scratch(parent, name)
         prefix = _scratch_prefix(name)
-        path = Path(tempfile.mkdtemp(prefix=prefix, suffix=_SUFFIX, dir=parent))
-    descriptor = os.open(path, os.O_RDONLY)
+        unlocked = Path(tempfile.mkdtemp(prefix=prefix, suffix=_UNLOCKED, dir=parent))
+    path = unlocked.with_suffix(_SUFFIX)
+    descriptor = os.open(unlocked, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield path  # if anything is in it but it is not locked, its process is gone
+        os.rename(unlocked, path)  # from now on, it is not locked only if its process is gone
+        yield path
     finally:
         os.close(descriptor)
         shutil.rmtree(path, ignore_errors=True)
@@ -103,7 +106,7 @@ def _delete_if_left(path: Path) -> None:
     """Deletes a directory of `scratch_directory` if its process is gone."""
     with contextlib.suppress(OSError):  # the file system has no locks, or it is deleted already
         is_young = time.time() - path.stat().st_mtime < _SECONDS_TO_LOCK
-        if is_young and not any(path.iterdir()):  # its process may be about to lock it
+        if is_young and path.suffix == _UNLOCKED:
             return
         descriptor = os.open(path, os.O_RDONLY)
         try:
