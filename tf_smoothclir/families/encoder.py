@@ -191,7 +191,7 @@ class ForeignEncoderFamily(Family):
         if model.student is None:
             return None
         if reason := model.why_closed():
-            logging.info("Its documents need the encoder. %s", reason)
+            logging.info("A search model would need the encoder, for its documents: %s", reason)
             return None
         queries = ExportedHead(model.head, model.student)
         return {self.name: VectorsInGraph(queries, model.documents)}

@@ -207,7 +207,7 @@ class Family:
         encoders = self.vectors_in_graph(publication)
         if encoders is None:
             logging.info(
-                "No search model: --retriever=%s is no graph that TensorFlow Serving could run."
+                "No search model: TensorFlow Serving cannot rank by --retriever=%s as it is here."
                 " Index the collection with smoothclir-index.",
                 self.name,
             )
