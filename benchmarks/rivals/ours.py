@@ -90,12 +90,10 @@ def _indexed_per_second(export_dir: Path, component: str) -> float:
     from tf_smoothclir.index.builder import build_index
 
     halves, manifest = halves_of_export(export_dir, retriever=component)
-    collection = source_of(manifest.data)
-    documents = sum(1 for _ in collection.documents())
     with tempfile.TemporaryDirectory() as directory:
         begin = time.perf_counter()
-        build_index(Path(directory, "index"), collection, halves, manifest)
-        return documents / (time.perf_counter() - begin)
+        index = build_index(Path(directory, "index"), source_of(manifest.data), halves, manifest)
+        return index.documents / (time.perf_counter() - begin)
 
 
 def _seconds(content: dict, component: str) -> float:

@@ -66,13 +66,6 @@ class NamedEncoder:
 
         return self._encoder or reopened(EncoderSettings(**self.saved.settings), self.saved.digest)
 
-    def why_closed(self) -> str:
-        """Why the encoder cannot be opened; empty if it can."""
-        try:
-            return "" if self.encoder else "It is none."
-        except InputError as error:
-            return str(error)
-
     def vectors(self, role: str, texts: Sequence[str]) -> np.ndarray:
         """The vectors of texts by the head, else of length 1; `[texts, dim]` float32."""
         if role == "query" and self.student is not None:
@@ -190,8 +183,10 @@ class ForeignEncoderFamily(Family):
         model = publication.published[self.name]
         if model.student is None:
             return None
-        if reason := model.why_closed():
-            logging.info("A search model would need the encoder, for its documents: %s", reason)
+        try:
+            logging.info("Documents of the search model are encoded by %s", model.encoder.name)
+        except InputError as error:
+            logging.info("A search model would need the encoder, for its documents: %s", error)
             return None
         queries = ExportedHead(model.head, model.student)
         return {self.name: VectorsInGraph(queries, model.documents)}
