@@ -15,8 +15,8 @@ import numpy as np
 
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
-from tf_smoothclir.index.sparse_files import check_ends, unfit
+from tf_smoothclir.data.tokenized_set import RaggedWriter
+from tf_smoothclir.index.sparse_files import open_ragged, unfit
 from tf_smoothclir.storage.files import open_to_write, write_array
 
 DOCUMENTS = "documents"  # its directory in an index
@@ -43,13 +43,12 @@ def document_writer(directory: Path) -> Iterator[Callable[[Sequence[Text]], None
 
 
 class DocumentStore:
-    """The documents of a directory, memory-mapped; `hashes`: `[documents]` uint64, of the ids."""
+    """The documents of a directory, on disk; `hashes`: `[documents]` uint64, of the ids."""
 
     def __init__(self, directory: Path):
         self.hashes = np.fromfile(directory / _HASHES, "<u8")
-        self._fields = [RaggedStore(directory, name, "u1") for name in Text._fields]
+        self._fields = [_Texts(directory, name) for name in Text._fields]
         for field in self._fields:
-            check_ends(field.path, field.offsets, len(field.values))
             if len(field) != len(self):
                 raise unfit(field.path)
 
@@ -57,7 +56,7 @@ class DocumentStore:
         return len(self.hashes)
 
     def __getitem__(self, position: int) -> Text:
-        return Text(*(_text(field[position]) for field in self._fields))
+        return Text(*(field[position] for field in self._fields))
 
     def same_as(self, documents: Sequence[Text]) -> np.ndarray:
         """Positions of documents that are here with the same content; -1 for all others."""
@@ -77,9 +76,21 @@ class DocumentStore:
             same = among[self.hashes[among] == hashed]
             same = same if len(same) else np.flatnonzero(self.hashes == hashed)
             of_id = self._fields[0]
-            positions.append(next(place for place in same if _text(of_id[place]) == id_))
+            positions.append(next(place for place in same if of_id[place] == id_))
         return np.array(positions, np.int64)
 
 
-def _text(values: np.ndarray) -> str:
-    return values.tobytes().decode("utf-8", "replace")
+class _Texts:
+    """One field of all documents."""
+
+    def __init__(self, directory: Path, name: str):
+        self._ends, self._bytes = open_ragged(directory, name, "u1")
+        self.path = self._bytes.path
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, position: int) -> str:
+        begin, end = self._ends[position : position + 2]
+        part = self._bytes.parts(np.array([begin]), np.array([end - begin]))
+        return part.tobytes().decode("utf-8", "replace")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from tf_smoothclir.index.sparse_files import (
     column_lengths,
     delete_rows,
     matrices,
+    matrix_of,
     open_postings,
     open_rows,
     sparse_writer,
@@ -88,7 +88,7 @@ class LexicalHalf:
         """Impacts of documents as they are; words are only counted again."""
         passages, rows = half.passages_of(positions)
         counts = self._parts.document_words(documents).matrix() if self._feedback else None
-        return LexicalRows(half.impacts[rows], counts, passages)
+        return LexicalRows(half.impacts(rows), counts, passages)
 
     @contextlib.contextmanager
     def writer(self, directory: Path) -> Iterator[Callable[[LexicalRows], None]]:
@@ -150,7 +150,7 @@ class LexicalHalf:
 
 
 class LexicalIndex:
-    """The lexical half of an index, memory-mapped."""
+    """The lexical half of an index, on disk."""
 
     def __init__(self, directory: Path, entry: dict, hashes: np.ndarray):
         """Opens the files; `hashes` are those of the ids, `[documents]` uint64."""
@@ -207,11 +207,9 @@ class LexicalIndex:
         words, counts = _counted(words)
         return self._rows.sums(rows, words, counts.astype(np.float32), self._bounds.common)
 
-    @functools.cached_property
-    def impacts(self) -> sp.csr_array:
-        """The impacts as one matrix, `[passages, query words]`, memory-mapped."""
-        parts = self._rows.values, self._rows.ids, self._rows.ends
-        return sp.csr_array(parts, shape=(len(self._rows), self._bounds.words))
+    def impacts(self, rows: np.ndarray) -> sp.csr_array:
+        """The impacts of some passages as a matrix, `[passages, query words]` float32."""
+        return matrix_of(self._rows, rows, self._bounds.words)
 
     def feedback(self, weight: float) -> Feedback | None:
         """Feedback over the documents; None for weight 0."""

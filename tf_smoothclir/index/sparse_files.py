@@ -1,8 +1,9 @@
-"""Sparse rows, and postings that bound their values, on disk and memory-mapped."""
+"""Sparse rows on disk, and memory-mapped postings that bound their values."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
+from tf_smoothclir.data.tokenized_set import RaggedWriter
 from tf_smoothclir.lexical.posting_bounds import (
     BLOCK,
     PostingBounds,
@@ -20,6 +21,7 @@ from tf_smoothclir.lexical.posting_bounds import (
 )
 from tf_smoothclir.lexical.postings import SparseRows
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
+from tf_smoothclir.storage.random_access import RandomAccess
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import InputError, input_error
 
@@ -42,12 +44,32 @@ def sparse_writer(directory: Path, name: str) -> Iterator[Callable[[sp.csr_array
         yield add
 
 
-def open_rows(directory: Path, name: str) -> SparseRows:
+@dataclasses.dataclass(frozen=True)
+class RowsOnDisk(SparseRows):
+    """Sparse rows of which memory holds only `ends`."""
+
+    ids: RandomAccess
+    values: RandomAccess
+
+    def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.ids.parts(begins, lengths), self.values.parts(begins, lengths)
+
+
+def open_rows(directory: Path, name: str) -> RowsOnDisk:
     """Opens what `sparse_writer` wrote."""
-    store = RaggedStore(directory, name, "<i4")
-    check_ends(store.path, store.offsets, len(store.values))
-    weights = map_array(directory / f"{name}.weights", "<f4", (len(store.values),))
-    return SparseRows(store.offsets, np.asarray(store.values), weights)
+    ends, ids = open_ragged(directory, name, "<i4")
+    values = RandomAccess(directory / f"{name}.weights", "<f4")
+    if len(values) != len(ids):
+        raise unfit(values.path)
+    return RowsOnDisk(ends, ids, values)
+
+
+def open_ragged(directory: Path, name: str, dtype: str) -> tuple[np.ndarray, RandomAccess]:
+    """Opens a `RaggedStore` to read some of its rows: their ends, and all values."""
+    ends = np.fromfile(directory / f"{name}.offsets", "<i8")
+    values = RandomAccess(directory / f"{name}.values", dtype)
+    check_ends(values.path, ends, len(values))
+    return ends, values
 
 
 def delete_rows(directory: Path, name: str) -> None:
@@ -59,10 +81,14 @@ def delete_rows(directory: Path, name: str) -> None:
 def matrices(rows: SparseRows, columns: int) -> Iterator[sp.csr_array]:
     """Yields all rows in order, some at a time, `[rows, columns]` float32."""
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        ends = rows.ends[begin : begin + _ROWS_AT_ONCE + 1]
-        some = slice(ends[0], ends[-1])
-        arrays = np.array(rows.values[some]), np.array(rows.ids[some]), ends - ends[0]
-        yield sp.csr_array(arrays, shape=(len(ends) - 1, columns))
+        yield matrix_of(rows, np.arange(begin, min(begin + _ROWS_AT_ONCE, len(rows))), columns)
+
+
+def matrix_of(rows: SparseRows, some: np.ndarray, columns: int) -> sp.csr_array:
+    """Some rows as a matrix, `[rows, columns]` float32."""
+    ids, values, lengths = rows.entries(some)
+    ends = np.append(0, np.cumsum(lengths))
+    return sp.csr_array((values, ids, ends), shape=(len(some), columns))
 
 
 def column_lengths(rows: SparseRows, columns: int) -> np.ndarray:

@@ -115,12 +115,10 @@ class Feedback:
         # Softmax of the scores, without overflow.
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
-        rows = [self.vectors.row(document) for document in first]
-        ids = np.concatenate([self.vectors.ids[row] for row in rows])
-        parts = [share * self.vectors.values[row] for row, share in zip(rows, shares)]
+        ids, values, lengths = self.vectors.entries(first)
         # Σ_k p_k v(d_k), of the words that any of the documents has.
         words, places = np.unique(ids, return_inverse=True)
-        weights = np.bincount(places, np.concatenate(parts)).astype(np.float32)
+        weights = np.bincount(places, np.repeat(shares, lengths) * values).astype(np.float32)
         if len(words) > TERMS:  # among words of one weight, which are many, the first
             heaviest = np.sort(np.argsort(-weights, kind="stable")[:TERMS])
             words, weights = words[heaviest], weights[heaviest]

@@ -25,7 +25,7 @@ _GROUP = 64  # scores of which one may be among the highest
 
 @dataclasses.dataclass(frozen=True)
 class SparseRows:
-    """The rows of a sparse matrix, in memory or memory-mapped."""
+    """The rows of a sparse matrix."""
 
     ends: np.ndarray  # `[rows + 1]` int64, where each row begins, and the last ends
     ids: np.ndarray  # `[values]` int32, the column of each value
@@ -40,9 +40,15 @@ class SparseRows:
     def __len__(self) -> int:
         return len(self.ends) - 1
 
-    def row(self, number: int) -> slice:
-        """Slice of a row in `ids` and `values`."""
-        return slice(self.ends[number], self.ends[number + 1])
+    def entries(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ids and values of some rows, one row after the other, and how many each row has."""
+        begins = self.ends[rows]
+        lengths = self.ends[1:][rows] - begins
+        return *self._parts(begins, lengths), lengths
+
+    def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        places = ranges(begins, lengths)
+        return self.ids[places], self.values[places]
 
     def sums(
         self, rows: np.ndarray, words: np.ndarray, weights: np.ndarray, common: np.ndarray
@@ -62,16 +68,13 @@ class SparseRows:
         places[words] = np.arange(1, len(words) + 1)
         sums, is_rare = np.zeros((2, len(rows)), np.float32), places_among(common, words) < 0
         for first in range(0, len(rows), _ROWS):
-            some = rows[first : first + _ROWS]
-            begins = self.ends[some]
-            lengths = self.ends[1:][some] - begins
-            values = ranges(begins, lengths)
-            places_of = places[np.minimum(self.ids[values], len(places) - 1)]
+            ids, values, lengths = self.entries(rows[first : first + _ROWS])
+            places_of = places[np.minimum(ids, len(places) - 1)]
             known = np.flatnonzero(places_of)
             known = known[np.argsort(places_of[known], kind="stable")]  # added up in order
             word = places_of[known] - 1
             row = first + np.repeat(np.arange(len(lengths)), lengths)[known]
-            added = self.values[values[known]] * weights[word]
+            added = values[known] * weights[word]
             np.add.at(sums, (is_rare[word].astype(np.intp), row), added)
         return sums[0] + sums[1]
 

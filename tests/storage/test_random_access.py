@@ -1,0 +1,49 @@
+"""Reading parts of a file."""
+
+import os
+
+import numpy as np
+import pytest
+
+from tf_smoothclir.storage import random_access
+from tf_smoothclir.storage.random_access import RandomAccess
+from tf_smoothclir.utils.errors import InputError
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path):
+    np.arange(100, dtype="<i4").tofile(tmp_path / "values")
+    return RandomAccess(tmp_path / "values", "<i4")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[], [(7, 0)], [(0, 100)], [(90, 10), (0, 3), (3, 0), (3, 4), (7, 1), (2, 5)]],
+    ids=["none", "empty", "all", "some, which overlap and follow each other"],
+)
+@pytest.mark.parametrize("most", [3, 1 << 20])
+def test_values_of_parts_come_in_their_order(file, parts, most, monkeypatch):
+    read = os.preadv  # which may read less than it is asked for
+    monkeypatch.setattr(
+        random_access.os, "preadv", lambda file, buffers, at: read(file, [buffers[0][:most]], at)
+    )
+    begins, lengths = np.array(parts, np.int64).reshape(-1, 2).T
+    expected = [place for begin, length in parts for place in range(begin, begin + length)]
+    assert file.parts(begins, lengths).tolist() == expected
+    assert len(file) == 100
+
+
+def test_a_file_that_was_cut_is_an_error_that_names_it(file):
+    os.truncate(file.path, 4 * 99)
+    assert file.parts(np.array([98]), np.array([1])).tolist() == [98]
+    with pytest.raises(InputError, match=r"values: it ends too early\. Build the index again"):
+        file.parts(np.array([98]), np.array([2]))
+
+
+def test_the_file_is_closed_with_its_reader(file):
+    reader = RandomAccess(file.path, "<i4")
+    number = reader._file
+    os.fstat(number)
+    del reader
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
