@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from tests.index.helpers import contents, in_memory
 from tf_smoothclir.data.sources.opening import source_of
@@ -107,7 +108,8 @@ def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, mo
     assert expected.rows > 2 * expected.documents - 2  # documents of three words
     assert (half_of_index.impacts(np.arange(expected.rows)) != impacts).nnz == 0
     for asked in np.random.default_rng(2).integers(0, impacts.shape[1], (20, 3)):
-        of_rows = expected.of_rows(*np.unique(asked[asked > 0], return_counts=True))
+        query = np.bincount(asked[asked > 0], minlength=impacts.shape[1])
+        (of_rows,) = expected.of_queries(sp.csr_array(query[np.newaxis].astype(np.float32)))
         scores = half_of_index.scores(asked, np.arange(len(texts)))
         np.testing.assert_array_equal(scores, expected.best(of_rows))
         bounds = half_of_index.bounds(asked)

@@ -22,6 +22,7 @@ Stages are imported where they are needed: training needs no search, and a searc
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -153,9 +154,11 @@ class Family:
         source = retrieval_set.source
         queries = [text.text for text in source.queries()]
         score = self.scorer(model, [text.text for text in source.documents()])
+        lock = threading.Lock()  # a plug-in need not know of threads
 
         def rows(query_rows: np.ndarray) -> np.ndarray:
-            return np.asarray(score([queries[row] for row in query_rows]), np.float32)
+            with lock:
+                return np.asarray(score([queries[row] for row in query_rows]), np.float32)
 
         return RowRetriever(rows, retrieval_set.tie_order)
 

@@ -86,11 +86,17 @@ class Feedback:
 
     def similarities(self, scores: np.ndarray) -> np.ndarray:
         """Similarity to the first documents of each row of `[queries, documents]` scores."""
-        similarities = np.zeros(scores.shape, np.float32)
-        for row, of_query in zip(similarities, scores):
-            best = highest(of_query, self.depth)
-            if (similarity := self.similarity(best, of_query[best])) is not None:
-                similarity.add_to(row)
+        best = [highest(of_query, self.depth) for of_query in scores]
+        found = [self.similarity(rows, row[rows]) for rows, row in zip(best, scores)]
+        none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        terms = [none if one is None else (one.words, one.weights) for one in found]
+        words, weights = map(np.concatenate, zip(none, *terms))
+        ends = np.cumsum([0, *(len(of_query) for of_query, _ in terms)])
+        shape = len(scores), len(self.postings.rare)
+        similarities = self.postings.of_queries(sp.csr_array((weights, words, ends), shape=shape))
+        for row, one in zip(similarities, found):
+            if one is not None:
+                row[one.lifted] = row[one.lifted].max()
         return similarities
 
     def similarity(self, best: np.ndarray, scores: np.ndarray) -> Similarity | None:
@@ -134,18 +140,13 @@ class Similarity:
     weights: np.ndarray  # `[terms]` float32
     lifted: np.ndarray  # the first documents, which all get the highest value among them
 
-    def add_to(self, similarities: np.ndarray) -> None:
-        """Adds the similarity of all documents to `[documents]` float32 zeros."""
-        self.feedback.postings.add_to(similarities, self.words, self.weights)
-        similarities[self.lifted] = similarities[self.lifted].max()
-
     @functools.cached_property
     def highest(self) -> np.float32:
         """The similarity of the first documents."""
         return self._sums(self.lifted).max()
 
     def of(self, documents: np.ndarray) -> np.ndarray:
-        """The similarity of some documents, `[documents]` float32: the numbers of `add_to`."""
+        """The similarity of some documents, `[documents]` float32: numbers of `similarities`."""
         new = documents[self._known[documents] == 0]
         self._known[new] = self._sums(new)
         return self._known[documents]

@@ -24,7 +24,7 @@ def hard_candidates(
     queries, documents = mates
     candidates = np.empty((len(queries), 1 + number), np.int64)
     for _, chunk in query_chunks(np.unique(queries), postings.rows):
-        of_rows = list(postings.of_each(texts.queries[chunk]))
+        of_rows = postings.of_queries(texts.queries[chunk])
         scores = np.stack(list(map(postings.best, of_rows)))
         top = unjudged_top(scores, texts.retrieval_set, chunk, number)
         for pair in np.flatnonzero(np.isin(queries, chunk)):

@@ -15,6 +15,7 @@ T(w | t) = c(w, t) / Σ_w' c(w', t). No round lowers the likelihood of the pairs
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,10 +23,12 @@ import numpy as np
 from tf_smoothclir.lexical.diagonal import Diagonal
 from tf_smoothclir.lexical.sparse_tables import cells, kept_entries
 from tf_smoothclir.utils import sparse as sp
+from tf_smoothclir.utils.parallel import map_in_threads
 
 ROUNDS = 6
 # Least probability that is kept: on mdn-en-de a tenth of all entries, with the same figures.
 LEAST_PROBABILITY = 0.005
+_ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Alignments:
     matrix: sp.csr_array
     counts: np.ndarray  # `[query words of all pairs]` float32, how often each stands in its query
     pairs: np.ndarray  # the same shape, int, the pair of each
+    words: np.ndarray  # the same shape, int32, the query word that each is, sorted
     rows: np.ndarray  # `[entries]` int32, the document word of each entry of the table
     columns: np.ndarray  # `[entries]` int32, its query word, sorted
     shape: tuple[int, int]
@@ -70,6 +74,7 @@ class Alignments:
             matrix=sp.csr_array((shares, slots, ends), shape=(len(pairs), len(rows))),
             counts=queries.data[order].astype(np.float32),
             pairs=pairs,
+            words=words,
             rows=rows,
             columns=columns,
             shape=shape,
@@ -109,25 +114,54 @@ class Alignments:
         """
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
         places = self.rows.astype(np.intp)
-        # Equal ones to begin with, whose scale cancels; after a round, each row sums to 1.
-        expected = table = np.ones((len(self.rows), counts.shape[1]), np.float32)
-        for _ in range(rounds):
-            sums = self.matrix @ table  # P(w | d), of each query word
-            odds = np.divide(counts, sums, out=np.zeros_like(sums), where=sums > 0)
-            # Σ n(w, q) T(w | t) p(t | d) / P(w | d), of each entry.
-            expected = self.matrix.T @ odds
-            expected *= table
-            totals = [np.bincount(places, column, self.shape[0]) for column in expected.T]
-            totals = np.stack(totals, axis=1).astype(np.float32)
-            scale = np.reciprocal(totals, out=np.zeros_like(totals), where=totals > 0)
-            # These arrays are the largest, so no more of them are made.
-            np.take(scale, places, axis=0, out=table, mode="clip")
-            table *= expected
+        # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
+        table = np.ones((len(self.rows), counts.shape[1]), np.float32)
+        expected = table.copy()
+        expect = functools.partial(self._expect, table, counts, expected)
+        for one_round in range(rounds):
+            if one_round:
+                totals = [np.bincount(places, column, self.shape[0]) for column in expected.T]
+                totals = np.stack(totals, axis=1).astype(np.float32)
+                scale = np.reciprocal(totals, out=np.zeros_like(totals), where=totals > 0)
+                # These arrays are the largest, so no more of them are made.
+                np.take(scale, places, axis=0, out=table, mode="clip")
+                table *= expected
+            for _ in map_in_threads(expect, self._parts()):
+                pass
+        del table, expect
         rows, columns, shape = self.rows, self.columns, self.shape  # the matrix is let go
         return (
             sp.csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
             for values, kept in zip(expected.T, map(np.flatnonzero, expected.T))
         )
+
+    def _expect(
+        self,
+        table: np.ndarray,
+        counts: np.ndarray,
+        expected: np.ndarray,
+        part: tuple[slice, slice],
+    ) -> None:
+        """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
+        words, entries = part
+        matrix, of_entries = self._matrix_of(words, entries), table[entries]
+        sums = matrix @ of_entries  # P(w | d), of each query word
+        odds = np.divide(counts[words], sums, out=np.zeros_like(sums), where=sums > 0)
+        np.multiply(matrix.T @ odds, of_entries, out=expected[entries])
+
+    def _parts(self) -> Iterator[tuple[slice, slice]]:
+        """Rows of the matrix, those of some query words, and the only columns that they have."""
+        ends = self.matrix.indptr
+        firsts = np.searchsorted(ends, np.arange(0, ends[-1], _ALIGNMENTS_AT_ONCE), side="right")
+        words = np.append(np.unique(self.words[firsts - 1]), self.shape[1])
+        limits = (np.searchsorted(of, words).tolist() for of in (self.words, self.columns))
+        return zip(*(map(slice, one, one[1:]) for one in limits))
+
+    def _matrix_of(self, words: slice, entries: slice) -> sp.csr_array:
+        ends = self.matrix.indptr[words.start : words.stop + 1]
+        part = slice(ends[0], ends[-1])
+        values = self.matrix.data[part], self.matrix.indices[part] - entries.start, ends - ends[0]
+        return sp.csr_array(values, shape=(len(ends) - 1, entries.stop - entries.start))
 
 
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tf_smoothclir.lexical.sparse_tables import kept_entries
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
-from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.ranges import ranges
 
 # A word that more than this share of the documents have is common. A few hundred words are, but
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
-_BLOCK = 1 << 14  # rows whose sums stay in the cache while all common words are added
-_POSTINGS = 1 << 16  # that are in the cache, too, while the sums of few long lists are
 _ROWS = 1 << 12  # whose sums are computed at once
 _GROUP = 64  # scores of which one may be among the highest
 
@@ -124,15 +120,27 @@ class Postings:
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
         """The scores of all documents, `[queries, documents]` float32."""
-        sums = np.empty((queries.shape[0], self.documents), np.float32)
-        for row, of_rows in zip(sums, self.of_each(queries)):
-            row[:] = self.best(of_rows)
+        of_rows = self.of_queries(queries)
+        return of_rows if self.firsts is None else np.stack(list(map(self.best, of_rows)))
+
+    def of_queries(self, queries: sp.csr_array) -> np.ndarray:
+        """Σ_w n(w, q) impact(w, d) of all rows, `[queries, rows]` float32.
+
+        Words are added up in the order of each query, so equal rows have equal sums.
+        """
+        places = places_among(self.common, queries.indices)
+        rare, common = (kept_entries(queries, kept) for kept in (places < 0, places >= 0))
+        common = common.data, places[places >= 0], common.indptr
+        common = sp.csr_array(common, shape=(queries.shape[0], len(self.common)))
+        sums = sp.csr_array(rare @ self._rare, dtype=np.float32).toarray()
+        sums += common.astype(np.float32) @ self.common_values
         return sums
 
-    def of_each(self, queries: sp.csr_array) -> Iterator[np.ndarray]:
-        """Yields `of_rows` of each of `[queries, words]`."""
-        for begin, end in zip(queries.indptr[:-1], queries.indptr[1:]):
-            yield self.of_rows(queries.indices[begin:end], queries.data[begin:end])
+    @functools.cached_property
+    def _rare(self) -> sp.csr_array:
+        """The lists of rare words, `[words, rows]` float32."""
+        lists = self.rare.values, self.rare.ids, self.rare.ends
+        return sp.csr_array(lists, shape=(len(self.rare), self.rows))
 
     def best(self, of_rows: np.ndarray) -> np.ndarray:
         """Scores of documents, each that of its best passage, `[documents]` float32."""
@@ -162,44 +170,6 @@ class Postings:
         for place in np.flatnonzero(ends - begins > 1):
             begins[place] += of_rows[begins[place] : ends[place]].argmax()
         return begins
-
-    def of_rows(self, words: Sequence[int], weights: Sequence[float]) -> np.ndarray:
-        """Σ_w n(w, q) impact(w, d) of all rows, `[rows]` float32."""
-        sums = np.zeros(self.rows, np.float32)
-        self.add_to(sums, words, weights)
-        return sums
-
-    def add_to(self, scores: np.ndarray, words: Sequence[int], weights: Sequence[float]) -> None:
-        """Adds the words of one query to `[rows]` float32, each times its weight.
-
-        Each row gets its sum in the same order, so equal documents have equal sums.
-        """
-        words, weights = np.asarray(words), np.asarray(weights, np.float32)
-        try:
-            places = places_among(self.common, words)
-            is_common = places >= 0
-            common = list(zip(places[is_common].tolist(), weights[is_common]))
-            for begin in range(0, self.rows if common else 0, _BLOCK):
-                block = slice(begin, begin + _BLOCK)
-                of_block = scores[block]
-                for place, weight in common:
-                    row = self.common_values[place, block]
-                    of_block += row if weight == 1 else row * weight
-            # Unsigned, what is below 0 is out of bounds as well.
-            words, weights = words[~is_common].astype(np.uint32), weights[~is_common]
-            begins, ends = self.rare.ends[:-1][words], self.rare.ends[1:][words]
-            part, lengths = np.zeros(self.rows, np.float32), ends - begins
-            groups = np.flatnonzero(np.diff(np.cumsum(lengths) // _POSTINGS, prepend=-1))
-            for begin, end in itertools.pairwise([*groups.tolist(), len(words)]):
-                lists = list(map(slice, begins[begin:end].tolist(), ends[begin:end].tolist()))
-                ids = np.concatenate([self.rare.ids[one] for one in lists])
-                values = np.concatenate([self.rare.values[one] for one in lists])
-                if (weights[begin:end] != 1).any():
-                    values *= np.repeat(weights[begin:end], lengths[begin:end])
-                np.add.at(part, ids.view(np.uint32).astype(np.intp), values)
-            scores += part
-        except IndexError as error:
-            raise input_error("the inverted lists", str(error), "Build them again") from error
 
 
 def lexical_rows(

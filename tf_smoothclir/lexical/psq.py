@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tf_smoothclir.lexical.sparse_tables import kept_entries
+from tf_smoothclir.lexical.sparse_tables import by_rows, kept_entries
 from tf_smoothclir.text.vocabulary import PADDING_ID
 from tf_smoothclir.utils import sparse as sp
 
@@ -76,9 +76,12 @@ def impacts(
         asked = np.zeros(mixed.shape[1], bool)
         asked[words] = True
         mixed = kept_entries(mixed, asked[mixed.indices])
-    expected = sp.csr_array(documents @ mixed)
-    # In place: these matrices are the largest that learning has.
-    expected.data = expected.data.astype(np.float32, copy=False)
-    expected.data *= odds(background)[expected.indices]
-    np.log1p(expected.data, out=expected.data)
-    return expected
+    of_words = odds(background)
+
+    def of_rows(rows: slice) -> sp.csr_array:
+        expected = sp.csr_array(documents[rows] @ mixed, dtype=np.float32)
+        expected.data *= of_words[expected.indices]
+        np.log1p(expected.data, out=expected.data)
+        return expected
+
+    return by_rows(of_rows, documents.shape[0])

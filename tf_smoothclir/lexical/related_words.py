@@ -25,7 +25,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tf_smoothclir.lexical.sparse_tables import kept_entries, largest_of_rows, unit_rows
+from tf_smoothclir.lexical.sparse_tables import (
+    by_rows,
+    kept_entries,
+    largest_of_rows,
+    unit_rows,
+)
 from tf_smoothclir.utils import sparse as sp
 
 QUERY_SHARE = 0.1
@@ -36,7 +41,6 @@ _LEAST_COSINE = 0.3
 _LEAST_OF_LOOKALIKES = 0.4
 _POWER = 4  # of the cosine: near neighbours count far more than distant ones
 _MOST_WORDS = 1000  # an n-gram of more words says nothing, and costs most
-_WORDS_AT_ONCE, _ROWS_AT_ONCE = 2000, 2000
 _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, and of no use
 
 
@@ -53,15 +57,16 @@ def similar_words(words: Sequence[str]) -> sp.csr_array:
     frequency = np.bincount(vectors.indices, minlength=vectors.shape[1])
     # An n-gram that only one word has makes no two words alike.
     telling = sp.csr_array(vectors[:, np.flatnonzero((frequency > 1) & (frequency < _MOST_WORDS))])
-    above = [sp.csr_array((0, len(words)), dtype=np.float32)]
-    # All cosines at once would not fit in memory: most are below the least, and go at once. Each is
-    # computed once, above the diagonal.
-    for begin in range(0, len(words), _WORDS_AT_ONCE):
-        cosines = telling[begin : begin + _WORDS_AT_ONCE] @ telling[begin:].T
+
+    def above_diagonal(rows: slice) -> sp.csr_array:
+        cosines = telling[rows] @ telling[rows.start :].T
         part = sp.triu(kept_entries(cosines, cosines.data >= _LEAST_COSINE), k=1, format="csr")
-        parts = part.data**_POWER, part.indices + begin, part.indptr
-        above.append(sp.csr_array(parts, shape=(part.shape[0], len(words))))
-    upper = sp.csr_array(sp.vstack(above, format="csr"))
+        parts = part.data**_POWER, part.indices + rows.start, part.indptr
+        return sp.csr_array(parts, shape=(part.shape[0], len(words)))
+
+    # All cosines at once would not fit in memory: most are below the least, and go at once. Each is
+    # computed once.
+    upper = by_rows(above_diagonal, len(words))
     return sp.csr_array(upper + upper.T)
 
 
@@ -114,11 +119,8 @@ def shared_counts(
 
 
 def _product(counts: sp.csr_array, others: sp.csr_array) -> sp.csr_array:
-    """The product without small shares, which are most of it, so some rows at a time."""
-    parts = [sp.csr_array((0, others.shape[1]), dtype=np.float32)]
-    for begin in range(0, counts.shape[0], _ROWS_AT_ONCE):
-        parts.append(_without_small_shares(counts[begin : begin + _ROWS_AT_ONCE] @ others))
-    return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.float32)
+    """The product without small shares, which are most of it."""
+    return by_rows(lambda rows: _without_small_shares(counts[rows] @ others), counts.shape[0])
 
 
 def _with_themselves(scale: np.ndarray, similar: sp.csr_array) -> sp.csr_array:

@@ -1,14 +1,38 @@
-"""Operations on sparse matrices: scale rows, leave entries out."""
+"""Operations on sparse matrices: scale rows, leave entries out, use all cores."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
 from tf_smoothclir.utils import sparse as sp
+from tf_smoothclir.utils.parallel import map_in_threads
 
-_CELLS_AT_ONCE = 1 << 22  # which bounds memory
+_CELLS_AT_ONCE = 1 << 21  # of one thread, which bounds memory
+_ROWS_AT_ONCE = 2000  # the same
+
+
+def by_rows(function: Callable[[slice], sp.csr_array], rows: int) -> sp.csr_array:
+    """Stacks the matrices that a function has for slices of rows, computed in threads."""
+    begins = range(0, max(1, rows), _ROWS_AT_ONCE)
+    slices = (slice(begin, min(begin + _ROWS_AT_ONCE, rows)) for begin in begins)
+    parts = list(map_in_threads(function, slices))
+    shape, first = (rows, parts[0].shape[1]), parts[0]
+    ends = np.append(0, np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts])))
+    kind = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
+    data, indices = np.empty(ends[-1], first.dtype), np.empty(ends[-1], kind)
+    del first
+    for begin in reversed(range(len(parts))):  # each part is let go when it is copied
+        part, begin = parts.pop(), ends[begin * _ROWS_AT_ONCE]
+        data[begin : begin + part.nnz], indices[begin : begin + part.nnz] = part.data, part.indices
+    return sp.csr_array((data, indices, ends.astype(kind)), shape=shape)
+
+
+def product(left: sp.csr_array, right: sp.csr_array) -> sp.csr_array:
+    """The product of two matrices, computed in threads."""
+    return by_rows(lambda rows: sp.csr_array(left[rows] @ right), left.shape[0])
 
 
 def entry_rows(table: sp.csr_array) -> np.ndarray:
@@ -46,9 +70,11 @@ def cells(
         Rows and columns of the cells, in order, and the number of the cell of each value; int32.
     """
     places = np.empty(len(columns), np.int32)
-    parts, total = [(np.zeros(0, np.int32),) * 2], 0
     steps = np.searchsorted(ends, np.arange(0, ends[-1], _CELLS_AT_ONCE))
-    for begin, end in itertools.pairwise([*steps.tolist(), len(ends) - 1]):
+    steps = np.append(steps, len(ends) - 1)
+
+    def of_rows(step: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        begin, end = step
         part = slice(ends[begin], ends[end])
         own_ends = (ends[begin : end + 1] - ends[begin]).astype(np.int32)
         values = np.arange(own_ends[-1], dtype=np.int32), columns[part], own_ends
@@ -57,9 +83,15 @@ def cells(
         rows = np.repeat(np.arange(begin, end, dtype=np.int32), np.diff(own_ends))
         first = np.ones(len(rows), bool)  # unlike the place before it
         first[1:] = (np.diff(rows) != 0) | (np.diff(ordered.indices) != 0)
-        places[part][ordered.data] = total - 1 + np.cumsum(first, dtype=np.int32)
-        parts.append((rows[first], ordered.indices[first]))
-        total += len(parts[-1][0])
+        places[part][ordered.data] = np.cumsum(first, dtype=np.int32) - 1
+        return rows[first], ordered.indices[first]
+
+    parts, total = [(np.zeros(0, np.int32),) * 2], 0
+    pairs = itertools.pairwise(steps.tolist())
+    for (begin, end), part in zip(itertools.pairwise(steps), map_in_threads(of_rows, pairs)):
+        places[ends[begin] : ends[end]] += total
+        parts.append(part)
+        total += len(part[0])
     rows, columns = map(np.concatenate, zip(*parts))
     return rows, columns, places
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.evaluation.metrics import mean_metrics, ranked_grades, ranked_metric
 from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
+from tf_smoothclir.utils.parallel import map_in_threads
 
 _MOST_QUERIES = 1000
 _NEGATIVES = 40
@@ -47,7 +49,7 @@ class Validation:
 
         Args:
             variants: From `[queries]` rows to the scores of all documents by each ranking,
-                `[queries, documents]` float32; always as many.
+                `[queries, documents]` float32; always as many. Threads call it.
         """
         return [quality(measured) for measured in self.per_query(variants)]
 
@@ -58,18 +60,21 @@ class Validation:
             For each ranking `[queries, 3]` float64: NDCG@5, NaN for a query without a relevant
             document; reciprocal rank up to 10, and 1 for a mate on the first rank, else 0.
         """
-        measured: list[list] = []
-        for chosen in self._chunks():
-            for variant, scores in enumerate(variants(self._lists.query_rows[chosen])):
-                if variant == len(measured):
-                    measured.append([])
-                measured[variant] += map(self._of_list, chosen, scores)
-        return [self._metrics(lists) for lists in measured]
+
+        def of_chunk(chosen: np.ndarray) -> list[list]:
+            rankings = variants(self._lists.query_rows[chosen])
+            return [list(map(self._of_list, chosen, scores)) for scores in rankings]
+
+        measured = zip(*map_in_threads(of_chunk, self._chunks()))
+        return [self._metrics(list(itertools.chain(*lists))) for lists in measured]
 
     def deviation(self, rows: ScoreRows) -> float:
         """The standard deviation of the scores of a query, the mean over the queries."""
-        deviations = [rows(self._lists.query_rows[chosen]).std(axis=1) for chosen in self._chunks()]
-        return float(np.concatenate(deviations).mean())
+
+        def of_chunk(chosen: np.ndarray) -> np.ndarray:
+            return rows(self._lists.query_rows[chosen]).std(axis=1)
+
+        return float(np.concatenate(list(map_in_threads(of_chunk, self._chunks()))).mean())
 
     def _chunks(self) -> Iterator[np.ndarray]:
         for _, chosen in query_chunks(self._chosen, len(self._set.document_ids)):

@@ -15,6 +15,7 @@ queries speak for another one, so a few hundred queries do no harm. The table st
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,10 +23,12 @@ import scipy.optimize
 
 from tf_smoothclir.lexical.sparse_tables import entry_rows
 from tf_smoothclir.utils import sparse as sp
+from tf_smoothclir.utils.parallel import map_in_threads
 
 PENALTY = 10.0
 _FIRST_SCALE = 0.3  # of the opening field; scores are sums of logarithms of odds, some too large
 _ITERATIONS = 60
+_QUERIES_AT_ONCE = 500  # of one thread
 
 
 def candidate_features(
@@ -71,8 +74,8 @@ def learn_word_weights(
         is_new: `[words]` bool, beside `former`.
     """
     fields, (used, words) = len(features), np.unique(queries.indices, return_inverse=True)
-    rows, ones = entry_rows(queries), np.ones(len(words), np.float32)
-    of_queries = sp.csr_array((ones, np.arange(len(words)), queries.indptr))  # sums over words
+    ends, of_parts = queries.indptr, range(0, queries.shape[0], _QUERIES_AT_ONCE)
+    parts = [slice(begin, min(begin + _QUERIES_AT_ONCE, len(ends) - 1)) for begin in of_parts]
     if former is None:
         starts = np.log([[_FIRST_SCALE * 0.1**field] for field in range(fields)])
         starts, moves = np.repeat(starts, queries.shape[1], axis=1), 1
@@ -84,20 +87,31 @@ def learn_word_weights(
         scales, of_words = parameters[:fields], parameters[fields:].reshape(fields, len(used))
         return np.exp(starts[:, used] + scales[:, None] + of_words)
 
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        weights, scores = weights_of(parameters), 0.0
-        for field, of_field in zip(features, weights.astype(np.float32)):
-            of_queries.data = of_field[words]
-            scores = scores + (of_queries @ field).astype(float)
+    def of_part(of_entries: np.ndarray, part: slice) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Losses of some queries, and their slopes by the weight of each of their words."""
+        entries = slice(ends[part.start], ends[part.stop])
+        numbers = np.arange(entries.stop - entries.start)
+        own_ends, scores = ends[part.start : part.stop + 1] - entries.start, 0.0
+        own_features = [field[entries] for field in features]
+        for field, of_field in zip(own_features, of_entries[:, entries]):
+            sums_of_words = sp.csr_array((of_field, numbers, own_ends))
+            scores = scores + (sums_of_words @ field).astype(float)
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)
         totals = odds.sum(axis=1, keepdims=True)
-        value = np.sum(np.log(totals[:, 0]) - scores[:, 0]) + penalty / 2 * parameters @ parameters
         errors = odds / totals
         errors[:, 0] -= 1
-        errors = errors.astype(np.float32)[rows]
-        of_words = (np.einsum("wc,wc->w", field, errors) for field in features)
-        slopes = weights * [np.bincount(words, of_field, len(used)) for of_field in of_words]
+        errors = np.repeat(errors.astype(np.float32), np.diff(own_ends), axis=0)
+        slopes = [np.einsum("wc,wc->w", field, errors) for field in own_features]
+        return np.log(totals[:, 0]) - scores[:, 0], slopes
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = weights_of(parameters)
+        of_entries = weights.astype(np.float32)[:, words]
+        losses, slopes = zip(*map_in_threads(functools.partial(of_part, of_entries), parts))
+        value = np.sum(np.concatenate(losses)) + penalty / 2 * parameters @ parameters
+        of_fields = map(np.concatenate, zip(*slopes))
+        slopes = weights * [np.bincount(words, of_field, len(used)) for of_field in of_fields]
         slope = np.concatenate([slopes.sum(axis=1), slopes.ravel()])
         return value, (slope + penalty * parameters) * moves
 

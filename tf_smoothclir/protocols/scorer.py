@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, pair_key
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.utils.parallel import map_in_threads
 
 # From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
 ScoreRows = Callable[[np.ndarray], np.ndarray]
-_SCORES_AT_ONCE = 1 << 24  # 64 MB of float32, of which feedback needs two more
+_SCORES_AT_ONCE = 1 << 23  # 32 MB of float32 in each thread, of which feedback needs two more
 _MOST_QUERIES_AT_ONCE = 64
 
 
@@ -117,7 +119,7 @@ class RowRetriever(Retriever):
         """Joins what scores a collection.
 
         Args:
-            rows: Scores without feedback.
+            rows: Scores without feedback; threads call it.
             tie_order: `[documents]`, of the `RetrievalSet`.
             feedback: From scores to scores with feedback.
             known_words: From rows of queries to numbers of words; see `Retriever`.
@@ -132,25 +134,33 @@ class RowRetriever(Retriever):
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32, the score of each pair of the lists."""
-        return self._of_lists(self.scores, lists)
+        parts = self._of_chunks(lists.query_rows, functools.partial(_of_lists, lists))
+        return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
         """Both from the same scores."""
-        rankings = []
 
-        def rows(query_rows: np.ndarray) -> np.ndarray:
-            scores = self.scores(query_rows)
-            rankings.append(self._ranking(query_rows, scores, depth))
-            return scores
+        def both(*chunk) -> tuple[np.ndarray, Ranking]:
+            return _of_lists(lists, *chunk), self._ranking(depth, *chunk)
 
-        return self._of_lists(rows, lists), Ranking.joined(rankings)
+        parts, rankings = zip(*self._of_chunks(lists.query_rows, both))
+        return np.concatenate(parts), Ranking.joined(rankings)
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
-        for _, rows in query_chunks(query_rows, len(self._tie_order)):
-            yield self._ranking(rows, self.scores(rows), depth)
+        return self._of_chunks(query_rows, functools.partial(self._ranking, depth))
 
-    def _ranking(self, query_rows: np.ndarray, scores: np.ndarray, depth: int) -> Ranking:
+    def _of_chunks(self, query_rows: np.ndarray, function: Callable) -> Iterator:
+        """Calls `function(first, rows, scores)` in threads, for some queries each."""
+
+        def of_chunk(chunk: tuple[int, np.ndarray]) -> Any:
+            return function(*chunk, self.scores(chunk[1]))
+
+        return map_in_threads(of_chunk, query_chunks(query_rows, len(self._tie_order)))
+
+    def _ranking(
+        self, depth: int, first: int, query_rows: np.ndarray, scores: np.ndarray
+    ) -> Ranking:
         import tensorflow as tf  # here, because searches need none of it
 
         # Sorted by the tie rule: among equal scores, top_k takes the lower position first.
@@ -158,14 +168,14 @@ class RowRetriever(Retriever):
         best, places = tf.math.top_k(scores[:, by_tie_order], min(depth, len(by_tie_order)))
         return Ranking(query_rows, by_tie_order[places.numpy()], best.numpy())
 
-    def _of_lists(self, score_rows: ScoreRows, lists: CandidateLists) -> np.ndarray:
-        """`[pairs]` float32, from the scores of all documents for some queries at a time."""
-        parts = [np.zeros(0, np.float32)]
-        for begin, rows in query_chunks(lists.query_rows, len(self._tie_order)):
-            ends = lists.offsets[begin : begin + len(rows) + 1]
-            list_of_pair = np.repeat(np.arange(len(rows)), np.diff(ends))
-            parts.append(score_rows(rows)[list_of_pair, lists.document_rows[ends[0] : ends[-1]]])
-        return np.concatenate(parts)
+
+def _of_lists(
+    lists: CandidateLists, first: int, query_rows: np.ndarray, scores: np.ndarray
+) -> np.ndarray:
+    """`[pairs]` float32 of some lists in a row, from the scores of all documents."""
+    ends = lists.offsets[first : first + len(query_rows) + 1]
+    list_of_pair = np.repeat(np.arange(len(query_rows)), np.diff(ends))
+    return scores[list_of_pair, lists.document_rows[ends[0] : ends[-1]]]
 
 
 def query_chunks(query_rows: np.ndarray, documents: int) -> Iterator[tuple[int, np.ndarray]]:
