@@ -71,7 +71,7 @@ def measure(data: DataSettings, profile: PositionProfile, kind: str = "") -> lis
 def _measured(texts, variant: Variant) -> dict[str, float]:
     from tf_smoothclir.lexical.ibm_model_1 import pruned
     from tf_smoothclir.lexical.postings import lexical_rows
-    from tf_smoothclir.lexical.psq import background, impacts
+    from tf_smoothclir.lexical.psq import background, impacts, spelling_mixed_in
     from tf_smoothclir.lexical.training_pairs import TrainingPairs
     from tf_smoothclir.lexical.validation import Validation, quality
 
@@ -85,7 +85,8 @@ def _measured(texts, variant: Variant) -> dict[str, float]:
     table = pruned(table, variant.least)
     seconds = time.perf_counter() - begin
     shares = texts.documents.matrix(variant.profile)
-    found = impacts(shares, table, texts.spelling, background(texts.queries[pairs.training]))
+    mixed = spelling_mixed_in(table, texts.spelling)
+    found = impacts([shares], mixed, background(texts.queries[pairs.training]))
     rows = lexical_rows(texts.queries, found)
     (measured,) = Validation(texts.retrieval_set).per_query(lambda queries: [rows(queries)])
     ndcg, reciprocals, _ = np.nanmean(measured, axis=0)

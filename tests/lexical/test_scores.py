@@ -222,8 +222,7 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
     found = MODEL.impacts(documents, spelling).toarray()
     expected = 0
     for field, weights in zip(MODEL.fields, MODEL.weights):
-        alike = spelling + LOOKALIKES
-        own = impacts(documents.matrix(field), MODEL.table, alike, BACKGROUND)
+        own = impacts([documents.matrix(field)], MODEL.mixed(spelling), BACKGROUND)
         expected = expected + own.toarray() * weights
     # Four, one and no words, where the mean is two; an empty text counts as one of one word.
     expected *= np.array([[0.5], [2], [2]]) ** 0.5

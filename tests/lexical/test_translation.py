@@ -16,7 +16,7 @@ from tf_smoothclir.lexical import diagonal
 from tf_smoothclir.lexical.dictionary import Dictionary, mixed
 from tf_smoothclir.lexical.ibm_model_1 import LEAST_PROBABILITY, ROUNDS, Alignments, pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts
+from tf_smoothclir.lexical.psq import ALPHA, BETA, background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.related_words import lookalikes, shared_counts, similar_words
 from tf_smoothclir.lexical.sparse_tables import inverted, rows_of_1
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
@@ -197,8 +197,8 @@ def test_impacts_are_those_of_the_formula():
     table, spelling = np.zeros((2, 4, 4))
     table[2, 2:], table[3, 3], spelling[2, 3] = [0.75, 0.25], 0.5, 1
     documents, known = [[2, 3, 3, 0], [3], []], background(counts([2, 3, 3], size=4))
-    tables = sp.csr_array(table), sp.csr_array(spelling)
-    found = impacts(shares(*documents, size=4), *tables, known).toarray()
+    mixed = spelling_mixed_in(sp.csr_array(table), sp.csr_array(spelling))
+    found = impacts([shares(*documents, size=4)], mixed, known).toarray()
     for row, document in enumerate(documents):
         for word in range(4):
             translated = sum(table[t, word] for t in document) / max(1, len(document))

@@ -22,7 +22,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.lexical import postings
+from tf_smoothclir.lexical import postings, sparse_tables
 from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
@@ -276,7 +276,7 @@ def test_any_bytes_have_finite_scores(loaded):
             {
                 (exported_search, "_MOST_QUERIES_PER_STEP"): 4,
                 (exported_scorers, "_POSTINGS_PER_STEP"): 1,
-                (exported_scorers, "_DOCUMENTS_PER_STEP"): 50,
+                (sparse_tables, "_ROWS_AT_ONCE"): 50,
             },
             1.0,
         ),

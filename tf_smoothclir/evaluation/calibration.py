@@ -19,7 +19,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import optimize
 
 from tf_smoothclir.evaluation.evaluate import Evaluation, Hits
 from tf_smoothclir.protocols.text_search import CutPoints
@@ -95,6 +94,8 @@ def _logistic(features: np.ndarray, is_right: np.ndarray) -> tuple[np.ndarray, f
         slopes, bias = weights[:-1], weights[-1]
         odds = features @ slopes + bias
         return np.logaddexp(0, -signs * odds).sum() + (slopes**2).sum() / 2
+
+    from scipy import optimize  # here, because an export needs none of it
 
     found = optimize.minimize(loss, np.zeros(1 + features.shape[1])).x
     return found[:-1], float(found[-1])

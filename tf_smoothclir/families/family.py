@@ -121,7 +121,7 @@ class Family:
         """Writes a model to a new path."""
         path.mkdir()
         with open_to_write(path / _ARRAYS) as file:
-            np.savez_compressed(file, **model)
+            np.savez(file, **model)
 
     def read(self, path: Path) -> Any:
         """Reads what `save` wrote."""

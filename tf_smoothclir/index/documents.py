@@ -91,6 +91,5 @@ class _Texts:
         return len(self._ends) - 1
 
     def __getitem__(self, position: int) -> str:
-        begin, end = self._ends[position : position + 2]
-        part = self._bytes.parts(np.array([begin]), np.array([end - begin]))
-        return part.tobytes().decode("utf-8", "replace")
+        begin, end = self._ends[position : position + 2].tolist()
+        return self._bytes.part(begin, end - begin).decode("utf-8", "replace")

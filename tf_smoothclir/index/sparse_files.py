@@ -20,6 +20,7 @@ from tf_smoothclir.lexical.posting_bounds import (
     step_of,
 )
 from tf_smoothclir.lexical.postings import SparseRows
+from tf_smoothclir.lexical.sparse_tables import ends_of
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
 from tf_smoothclir.storage.random_access import RandomAccess
 from tf_smoothclir.utils import sparse as sp
@@ -87,8 +88,7 @@ def matrices(rows: SparseRows, columns: int) -> Iterator[sp.csr_array]:
 def matrix_of(rows: SparseRows, some: np.ndarray, columns: int) -> sp.csr_array:
     """Some rows as a matrix, `[rows, columns]` float32."""
     ids, values, lengths = rows.entries(some)
-    ends = np.append(0, np.cumsum(lengths))
-    return sp.csr_array((values, ids, ends), shape=(len(some), columns))
+    return sp.csr_array((values, ids, ends_of(lengths)), shape=(len(some), columns))
 
 
 def column_lengths(rows: SparseRows, columns: int) -> np.ndarray:

@@ -19,7 +19,7 @@ import functools
 import numpy as np
 
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest
-from tf_smoothclir.lexical.sparse_tables import unit_rows
+from tf_smoothclir.lexical.sparse_tables import ends_of, unit_rows
 from tf_smoothclir.utils import sparse as sp
 
 DEPTH = 10
@@ -91,7 +91,7 @@ class Feedback:
         none = np.zeros(0, np.int32), np.zeros(0, np.float32)
         terms = [none if one is None else (one.words, one.weights) for one in found]
         words, weights = map(np.concatenate, zip(none, *terms))
-        ends = np.cumsum([0, *(len(of_query) for of_query, _ in terms)])
+        ends = ends_of([len(of_query) for of_query, _ in terms])
         shape = len(scores), len(self.postings.rare)
         similarities = self.postings.of_queries(sp.csr_array((weights, words, ends), shape=shape))
         for row, one in zip(similarities, found):

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tf_smoothclir.lexical.diagonal import Diagonal
-from tf_smoothclir.lexical.sparse_tables import cells, kept_entries
+from tf_smoothclir.lexical.sparse_tables import cells, ends_of, kept_entries
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.parallel import map_in_threads
 
@@ -167,7 +167,7 @@ class Alignments:
 def _places(documents: sp.csr_array, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places in the data of `documents` of the rows of pairs, and where each row begins."""
     lengths = np.diff(documents.indptr)[pairs].astype(np.int32)
-    ends = np.append(0, np.cumsum(lengths, dtype=np.int32))
+    ends = ends_of(lengths)
     places = np.repeat(documents.indptr[pairs].astype(np.int32) - ends[:-1], lengths)
     places += np.arange(ends[-1], dtype=np.int32)
     return places, ends

@@ -17,7 +17,7 @@ from tf_smoothclir.lexical.hard_candidates import hard_candidates
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.language_factors import balanced
-from tf_smoothclir.lexical.model import LexicalModel, weighted_sum
+from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import DECAYS, FLAT, HEIGHTS, TITLE_WEIGHTS, PositionProfile
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.lexical.psq import background
@@ -298,7 +298,8 @@ class _Learner:
             queries.append(texts.queries[mates.queries])
             passages = None
             # One field after the other: impacts of all may take gigabytes.
-            for field, impacts in zip(features, self._field_impacts(model.fields, table, rows)):
+            for field, profile in zip(features, model.fields):
+                impacts = self._documents.impacts([profile], table, rows)
                 if passages is None:
                     passages = hard_candidates(texts, mates, Postings.of(impacts, firsts), most)
                 field.append(candidate_features(queries[-1], impacts, passages))
@@ -315,8 +316,8 @@ class _Learner:
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]
         of_lengths = [one.factors(lengths, None) for one in models]
-        asked = model.fields, model.table, self._validation.query_rows
-        rows = self._documents.rows(weighted_sum(self._field_impacts(*asked), model.weights))
+        asked = model.fields, model.table, self._validation.query_rows, model.weights
+        rows = self._documents.rows(self._documents.impacts(*asked))
 
         def variants(query_rows: np.ndarray) -> Iterator[np.ndarray]:
             scores = rows(query_rows)
@@ -335,15 +336,9 @@ class _Learner:
         weight = FEEDBACK_WEIGHTS[int(np.argmax(qualities))]
         return dataclasses.replace(model, feedback=weight, on_documents=True)
 
-    def _field_impacts(
-        self, fields: Sequence[PositionProfile], table: sp.csr_array, rows: np.ndarray
-    ) -> Iterator[sp.csr_array]:
-        shares, words = map(self._documents.share, fields), self._texts.queries[rows].indices
-        return (self._documents.impacts(one, table, words) for one in shares)
-
     def _scored_by(self, profile: PositionProfile, table: sp.csr_array) -> ScoreRows:
         """Scorer of documents for the validation queries."""
-        (impacts,) = self._field_impacts([profile], table, self._validation.query_rows)
+        impacts = self._documents.impacts([profile], table, self._validation.query_rows)
         return self._documents.rows(impacts)
 
     def _learned(self, profile: PositionProfile) -> tuple[sp.csr_array, np.ndarray]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 import os
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -73,12 +71,8 @@ class LexicalModel(_Choices):
 
     def impacts(self, passages: Words, spelling: sp.csr_array) -> sp.csr_array:
         """What each query word adds to each score, `[passages, query words]` float32."""
-        alike = spelling + self.lookalikes
-        by_field = (
-            impacts(passages.matrix(field), self.table, alike, self.background)
-            for field in self.fields
-        )
-        scores = weighted_sum(by_field, self.weights)
+        fields = [passages.matrix(field) for field in self.fields]
+        scores = impacts(fields, self.mixed(spelling), self.background, self.weights)
         factors = self.factors(np.diff(passages.offsets), passages.languages)
         scores.data *= np.repeat(factors, np.diff(scores.indptr))
         return scores
@@ -106,7 +100,7 @@ class LexicalModel(_Choices):
                 for prefix, matrix in (("", self.table), (_LOOKALIKE, self.lookalikes)):
                     parts = matrix.data, matrix.indices, matrix.indptr
                     arrays |= zip((prefix + part for part in _PARTS), parts)
-                np.savez_compressed(file, **arrays)
+                np.savez(file, **arrays)
             names = [field.name for field in dataclasses.fields(_Choices)]
             chosen = _Choices(**{name: getattr(self, name) for name in names})
             write_json(temporary / _SETTINGS, dataclasses.asdict(chosen))
@@ -186,15 +180,3 @@ class _Saved(LexicalModel):
             reason = f"its arrays do not fit ({error})"
             raise input_error(self.path, reason, _REMEDY) from error
         return matrix
-
-
-def weighted_sum(fields: Iterable[sp.csr_array], weights: np.ndarray) -> sp.csr_array:
-    """Σ_f fields[f] · diag(weights[f]), `[documents, words]` float32; scales the fields."""
-
-    def scaled() -> Iterator[sp.csr_array]:
-        for field, of_words in zip(fields, weights.astype(np.float32), strict=True):
-            field.data *= of_words[field.indices]
-            field.eliminate_zeros()
-            yield field
-
-    return functools.reduce(operator.add, scaled())

@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from tf_smoothclir.lexical.sparse_tables import kept_entries
+from tf_smoothclir.lexical.sparse_tables import ends_of, kept_entries
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.ranges import ranges
@@ -130,7 +130,7 @@ class Postings:
         """
         places = places_among(self.common, queries.indices)
         rare, common = (kept_entries(queries, kept) for kept in (places < 0, places >= 0))
-        common = common.data, places[places >= 0], common.indptr
+        common = common.data, places[places >= 0].astype(np.int32), common.indptr
         common = sp.csr_array(common, shape=(queries.shape[0], len(self.common)))
         sums = sp.csr_array(rare @ self._rare, dtype=np.float32).toarray()
         sums += common.astype(np.float32) @ self.common_values
@@ -139,7 +139,7 @@ class Postings:
     @functools.cached_property
     def _rare(self) -> sp.csr_array:
         """The lists of rare words, `[words, rows]` float32."""
-        lists = self.rare.values, self.rare.ids, self.rare.ends
+        lists = self.rare.values, self.rare.ids, ends_of(np.diff(self.rare.ends))
         return sp.csr_array(lists, shape=(len(self.rare), self.rows))
 
     def best(self, of_rows: np.ndarray) -> np.ndarray:

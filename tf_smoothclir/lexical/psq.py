@@ -13,6 +13,10 @@ lookalikes (`related_words`) by how much they are like it.
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Sequence
+
 import numpy as np
 
 from tf_smoothclir.lexical.sparse_tables import by_rows, kept_entries
@@ -25,9 +29,22 @@ ALPHA, BETA = 0.03, 0.3
 _UNSEEN = 0.1  # what each word counts besides its occurrences in training queries
 
 
-def spelling_mixed_in(table: sp.csr_array, alike: sp.csr_array) -> sp.csr_array:
-    """M(w | t) = (1 - β) T(w | t) + β [w is spelled like t], of `impacts`."""
-    return sp.csr_array((1 - BETA) * table + BETA * alike)
+def spelling_mixed_in(
+    table: sp.csr_array, alike: sp.csr_array, words: np.ndarray | None = None
+) -> sp.csr_array:
+    """M(w | t) = (1 - β) T(w | t) + β [w is spelled like t], `[document words, query words]`.
+
+    Args:
+        table: `[document words, query words]`, T(w | t).
+        alike: The same shape, of `same_spelling` and `lookalikes`.
+        words: Numbers of the only query words to have any; None for all.
+    """
+    mixed = sp.csr_array((1 - BETA) * table + BETA * alike)
+    if words is None:
+        return mixed
+    asked = np.zeros(mixed.shape[1], bool)
+    asked[words] = True
+    return kept_entries(mixed, asked[mixed.indices])
 
 
 def odds(background: np.ndarray) -> np.ndarray:
@@ -53,35 +70,35 @@ def counts_of(background: np.ndarray) -> np.ndarray:
 
 
 def impacts(
-    documents: sp.csr_array,
-    table: sp.csr_array,
-    alike: sp.csr_array,
+    fields: Sequence[sp.csr_array],
+    mixed: sp.csr_array,
     background: np.ndarray,
-    words: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> sp.csr_array:
     """Impacts: what each query word adds to the score of each document.
 
     Args:
-        documents: `[documents, document words]`, p(t | d).
-        table: `[document words, query words]`, T(w | t).
-        alike: `[document words, query words]`, of `same_spelling` and `lookalikes`.
+        fields: p(t | d) by each field, `[documents, document words]`.
+        mixed: M(w | t), of `spelling_mixed_in`.
         background: `[query words]`, P(w).
-        words: Numbers of the only query words to have impacts; None for all.
+        weights: `[fields, query words]`, what a word counts in each field; None for 1.
 
     Returns:
         `[documents, query words]` float32; the score of a query is the sum over its words.
     """
-    mixed = spelling_mixed_in(table, alike)
-    if words is not None:
-        asked = np.zeros(mixed.shape[1], bool)
-        asked[words] = True
-        mixed = kept_entries(mixed, asked[mixed.indices])
     of_words = odds(background)
 
-    def of_rows(rows: slice) -> sp.csr_array:
-        expected = sp.csr_array(documents[rows] @ mixed, dtype=np.float32)
+    def of_field(rows: slice, field: int) -> sp.csr_array:
+        expected = sp.csr_array(fields[field][rows] @ mixed, dtype=np.float32)
         expected.data *= of_words[expected.indices]
         np.log1p(expected.data, out=expected.data)
+        if weights is not None:
+            expected.data *= weights[field].astype(np.float32)[expected.indices]
+            expected.eliminate_zeros()
         return expected
 
-    return by_rows(of_rows, documents.shape[0])
+    def of_rows(rows: slice) -> sp.csr_array:
+        parts = (of_field(rows, field) for field in range(len(fields)))
+        return functools.reduce(operator.add, parts)
+
+    return by_rows(of_rows, fields[0].shape[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.lexical.ibm_model_1 import pruned
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.postings import lexical_rows
-from tf_smoothclir.lexical.psq import background, impacts
+from tf_smoothclir.lexical.psq import background, impacts, spelling_mixed_in
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.training_pairs import TrainingPairs
 from tf_smoothclir.lexical.words import Words
@@ -59,9 +60,17 @@ class ScoredDocuments:
             self._shares[profile] = self.passages.matrix(profile)
         return self._shares[profile]
 
-    def impacts(self, shares: sp.csr_array, table: sp.csr_array, words: np.ndarray) -> sp.csr_array:
-        """Impacts of some words by p(t | d), `[passages, query words]` float32."""
-        return impacts(shares, table, self._texts.alike, self.background, words)
+    def impacts(
+        self,
+        profiles: Sequence[PositionProfile],
+        table: sp.csr_array,
+        query_rows: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> sp.csr_array:
+        """Impacts of the words of some queries by profiles, `[passages, query words]` float32."""
+        words = self._texts.queries[query_rows].indices
+        mixed = spelling_mixed_in(table, self._texts.alike, words)
+        return impacts(list(map(self.share, profiles)), mixed, self.background, weights)
 
     def rows(self, found: sp.csr_array) -> ScoreRows:
         """Scorer of documents by impacts."""
@@ -109,7 +118,8 @@ class ScoredDocuments:
                 lengths = list(map(len, ranges))
                 texts = self._texts.queries[np.repeat(queries[some], lengths)]
                 shares = self.share(FLAT)[np.concatenate(ranges)]
-                of_words = self.impacts(shares, table, texts.indices)
+                mixed = spelling_mixed_in(table, self._texts.alike, texts.indices)
+                of_words = impacts([shares], mixed, self.background)
                 scores = np.asarray(texts.multiply(of_words).sum(axis=1)).ravel()
                 of_pairs = np.split(scores, np.cumsum(lengths)[:-1])
                 rows[some] += [of_pair.argmax() for of_pair in of_pairs]

@@ -14,25 +14,31 @@ _CELLS_AT_ONCE = 1 << 21  # of one thread, which bounds memory
 _ROWS_AT_ONCE = 2000  # the same
 
 
+def ends_of(lengths: np.ndarray) -> np.ndarray:
+    """Where the entries of each row begin, and the last end, `[rows + 1]`: int32 if they fit.
+
+    SciPy would copy 32-bit columns to 64 bits for ends of 64 bits.
+    """
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    return ends.astype(np.int32) if ends[-1] <= np.iinfo(np.int32).max else ends
+
+
 def by_rows(function: Callable[[slice], sp.csr_array], rows: int) -> sp.csr_array:
     """Stacks the matrices that a function has for slices of rows, computed in threads."""
-    begins = range(0, max(1, rows), _ROWS_AT_ONCE)
+    if rows <= _ROWS_AT_ONCE:
+        return function(slice(0, rows))
+    begins = range(0, rows, _ROWS_AT_ONCE)
     slices = (slice(begin, min(begin + _ROWS_AT_ONCE, rows)) for begin in begins)
     parts = list(map_in_threads(function, slices))
     shape, first = (rows, parts[0].shape[1]), parts[0]
-    ends = np.append(0, np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts])))
-    kind = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
-    data, indices = np.empty(ends[-1], first.dtype), np.empty(ends[-1], kind)
+    ends = ends_of(np.concatenate([np.diff(part.indptr) for part in parts]))
+    data, indices = np.empty(ends[-1], first.dtype), np.empty(ends[-1], ends.dtype)
     del first
     for begin in reversed(range(len(parts))):  # each part is let go when it is copied
         part, begin = parts.pop(), ends[begin * _ROWS_AT_ONCE]
         data[begin : begin + part.nnz], indices[begin : begin + part.nnz] = part.data, part.indices
-    return sp.csr_array((data, indices, ends.astype(kind)), shape=shape)
-
-
-def product(left: sp.csr_array, right: sp.csr_array) -> sp.csr_array:
-    """The product of two matrices, computed in threads."""
-    return by_rows(lambda rows: sp.csr_array(left[rows] @ right), left.shape[0])
+    return sp.csr_array((data, indices, ends), shape=shape)
 
 
 def entry_rows(table: sp.csr_array) -> np.ndarray:
@@ -115,11 +121,15 @@ def largest_of_groups(table: sp.csr_array, firsts: np.ndarray | None) -> sp.csr_
 
 def rows_of_1(table: sp.csr_array) -> sp.csr_array:
     """A table whose rows are scaled to a sum of 1, but for empty ones; float32."""
-    sums = np.asarray(table.sum(axis=1, dtype=np.float64)).ravel()
-    scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
-    scaled = sp.csr_array(table, dtype=np.float32)
-    scaled.data = (table.data * scale[entry_rows(table)]).astype(np.float32)
-    return scaled
+
+    def scaled(rows: slice) -> sp.csr_array:
+        part = table[rows]
+        sums = np.asarray(part.sum(axis=1, dtype=np.float64)).ravel()
+        scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+        part.data = (part.data * scale[entry_rows(part)]).astype(np.float32)
+        return part
+
+    return by_rows(scaled, table.shape[0])
 
 
 def unit_rows(vectors: sp.csr_array) -> sp.csr_array:

@@ -17,7 +17,6 @@ from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.utils import sparse as sp
 
-_DOCUMENTS_PER_STEP = 20_000
 # Bounds the memory of a request with long lists: 1,048,576 postings, or one list, at a time.
 _POSTINGS_PER_STEP = 1 << 20
 
@@ -56,13 +55,14 @@ class LexicalScorer(tf.Module):
 
     def __init__(self, parts: LexicalParts, words: Words):
         super().__init__(name="lexical")
-        impacts, passages = collection_impacts(parts, words)
-        postings = Postings.of(impacts)
+        read = parts.model.passages(words)
+        passages = read.number_of_each()
+        postings = Postings.of(parts.model.impacts(read, parts.spelling))
         self._documents = None  # the document of each passage
         if len(passages) < postings.rows:
             owners = np.repeat(np.arange(len(passages), dtype=np.int32), passages)
             self._documents = tf.Variable(owners, trainable=False)
-        places = np.full(impacts.shape[1], -1, np.int32)
+        places = np.full(len(parts.model.background), -1, np.int32)
         places[postings.common] = np.arange(len(postings.common))
         self._common_places = tf.Variable(places, trainable=False)
         self._common = tf.Variable(postings.common_values, trainable=False)
@@ -105,16 +105,6 @@ class FusedScorer(tf.Module):
                 factor = weight if part == "lexical" else weight * times
                 scores.append(factor * self._scorers[part].all_documents(queries))
         return tf.add_n(scores)
-
-
-def collection_impacts(parts: LexicalParts, words: Words) -> tuple[sp.csr_array, np.ndarray]:
-    """Impacts of query words on the scores of passages, and how many each document has."""
-    documents = np.arange(len(words.offsets) - 1)
-    steps = np.split(documents, range(_DOCUMENTS_PER_STEP, len(documents), _DOCUMENTS_PER_STEP))
-    passages = [parts.model.passages(words.of(rows)) for rows in steps]
-    impacts = [parts.model.impacts(of_step, parts.spelling) for of_step in passages]
-    of_each = np.concatenate([of_step.number_of_each() for of_step in passages])
-    return sp.csr_array(sp.vstack(impacts, format="csr")), of_each
 
 
 class ExportedFeedback(tf.Module):

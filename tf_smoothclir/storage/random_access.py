@@ -26,24 +26,31 @@ class RandomAccess:
     def __len__(self) -> int:
         return os.fstat(self._file).st_size // self._dtype.itemsize
 
+    def part(self, begin: int, length: int) -> bytes:
+        """The bytes of some values in a row."""
+        size = self._dtype.itemsize
+        return self._read(size * begin, size * length)
+
     def parts(self, begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The values of some parts, one part after the other.
+        """The values of some parts, one part after the other; read-only.
 
         Args:
             begins: `[parts]` int, where each begins.
             lengths: `[parts]` int, how many values it has.
         """
-        values = np.empty(lengths.sum(), self._dtype)
-        if not len(values):
-            return values
-        content, end = memoryview(values).cast("B"), 0
+        if not len(begins):
+            return np.zeros(0, self._dtype)
         # Parts that follow each other in the file, too, are read at once.
         firsts = np.flatnonzero(np.append(True, begins[1:] != (begins + lengths)[:-1]))
-        runs = np.add.reduceat(lengths, firsts)
-        for offset, size in (self._dtype.itemsize * np.stack([begins[firsts], runs], 1)).tolist():
-            while size:  # the system may read less at once
-                read = os.preadv(self._file, [content[end : end + size]], offset)
-                if not read:
-                    raise input_error(self.path, "it ends too early", "Build the index again")
-                end, offset, size = end + read, offset + read, size - read
-        return values
+        bounds = begins[firsts], np.add.reduceat(lengths, firsts)
+        runs = zip(*((self._dtype.itemsize * of).tolist() for of in bounds))
+        return np.frombuffer(b"".join([self._read(*run) for run in runs]), self._dtype)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        content = os.pread(self._file, size, offset)
+        while len(content) < size:  # the system may read less at once
+            more = os.pread(self._file, size - len(content), offset + len(content))
+            if not more:
+                raise input_error(self.path, "it ends too early", "Build the index again")
+            content += more
+        return content
