@@ -16,6 +16,7 @@ from tf_smoothclir.utils.ranges import ranges
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
 _ROWS = 1 << 12  # whose sums are computed at once
+_SCORES_AT_ONCE = 1 << 21  # of passages
 _GROUP = 64  # scores of which one may be among the highest
 
 
@@ -120,8 +121,14 @@ class Postings:
 
     def sums(self, queries: sp.csr_array) -> np.ndarray:
         """The scores of all documents, `[queries, documents]` float32."""
-        of_rows = self.of_queries(queries)
-        return of_rows if self.firsts is None else np.stack(list(map(self.best, of_rows)))
+        if self.firsts is None:
+            return self.of_queries(queries)
+        sums = np.empty((queries.shape[0], self.documents), np.float32)
+        step = max(1, _SCORES_AT_ONCE // max(1, self.rows))
+        for begin in range(0, len(sums), step):
+            of_rows = self.of_queries(queries[begin : begin + step])
+            sums[begin : begin + step] = list(map(self.best, of_rows))
+        return sums
 
     def of_queries(self, queries: sp.csr_array) -> np.ndarray:
         """Σ_w n(w, q) impact(w, d) of all rows, `[queries, rows]` float32.

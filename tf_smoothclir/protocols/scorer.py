@@ -21,7 +21,7 @@ from tf_smoothclir.utils.parallel import map_in_threads
 
 # From `[queries]` rows to the scores of all documents, `[queries, documents]` float32.
 ScoreRows = Callable[[np.ndarray], np.ndarray]
-_SCORES_AT_ONCE = 1 << 23  # 32 MB of float32 in each thread, of which feedback needs two more
+_SCORES_AT_ONCE = 1 << 22  # 16 MB of float32 in each thread, of which feedback needs two more
 _MOST_QUERIES_AT_ONCE = 64
 
 
