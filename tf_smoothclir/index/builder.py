@@ -109,7 +109,7 @@ def index_in_memory(
     export: ExportManifest,
     data: DataSettings | None = None,
 ) -> DocumentIndex:
-    """An index for this process alone: its files are gone as soon as they are mapped."""
+    """An index for this process alone: its files are gone as soon as they are open."""
     with tempfile.TemporaryDirectory(prefix="smoothclir-index-") as directory:
         content = Path(directory)
         manifest = _written(content, collection, halves, export, data)

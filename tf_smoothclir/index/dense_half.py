@@ -142,8 +142,8 @@ def opened_ranker(directory: Path, dim: int, kind: str, hashes: np.ndarray) -> C
     """Opens the files of the dense half of an index; `hashes`: `[documents]` uint64, of the ids."""
     vectors = _vectors(directory, dim)
     if kind == FLAT:
-        mapped = FlatIndex.mapped(directory)
-        return lambda: Ranker(FlatIndex(*mapped), vectors, hashes)
+        opened = FlatIndex.opened(directory)
+        return lambda: Ranker(FlatIndex(*opened), vectors, hashes)
     file = open(directory / _FAISS, "rb")  # noqa: SIM115
     return lambda: Ranker(HnswIndex(file), vectors, hashes)
 

@@ -53,7 +53,7 @@ def state_of_data(data: DataSettings | None) -> str:
 
 
 class DocumentIndex:
-    """Index written by `build_index`, memory-mapped.
+    """Index written by `build_index`, opened.
 
     Attributes:
         documents: The documents; all halves count them in the same order.

@@ -26,6 +26,7 @@ import numpy as np
 
 from tf_smoothclir.index.index_kind import HNSW_CONSTRUCTION, HNSW_NEIGHBOURS, search_effort
 from tf_smoothclir.storage.files import open_to_write, write_array
+from tf_smoothclir.storage.random_access import RandomAccess
 
 _CODES, _SCALES, _LONGEST = "codes", "scales", "longest"
 _LARGEST = 127
@@ -40,28 +41,25 @@ class FlatIndex:
     """Inner products with bytes: the best documents, and how far their scores may be off.
 
     FAISS adds up k_i c_i: whole numbers, so its sums are exact.
-
-    Attributes:
-        codes: `[documents, dim]` int8, c.
-        scales: `[dim]` float32, s.
     """
 
     exact = True
 
-    def __init__(self, codes: np.ndarray, scales: np.ndarray, longest: float):
-        """Takes what `mapped` returns into memory."""
-        self.codes, self.scales, self._longest, dim = codes, scales, longest, len(scales)
+    def __init__(self, codes: RandomAccess, scales: np.ndarray, longest: float):
+        """Reads what `opened` returns: c, `[documents, dim]` int8; s, `[dim]` float32; max ‖c‖."""
+        self._scales, self._longest, dim = scales, longest, len(scales)
         self._padding = -dim % _NUMBERS_AT_ONCE
         self._index = faiss.IndexScalarQuantizer(
             dim + self._padding,
             faiss.ScalarQuantizer.QT_8bit_direct_signed,
             faiss.METRIC_INNER_PRODUCT,
         )
-        for begin in range(0, len(self.codes), _CHUNK):
+        for begin in range(0, len(codes), _CHUNK * dim):
             # The codes are added as FAISS stores them; it would quantise floats again. A zero is
             # the byte 128, also in the padding.
-            part = self.codes[begin : begin + _CHUNK].view(np.uint8) + np.uint8(_OFFSET)
-            padded = np.pad(part, ((0, 0), (0, self._padding)), constant_values=_OFFSET)
+            part = codes.part(begin, min(_CHUNK * dim, len(codes) - begin))
+            rows = np.frombuffer(part, np.uint8).reshape(-1, dim) + np.uint8(_OFFSET)
+            padded = np.pad(rows, ((0, 0), (0, self._padding)), constant_values=_OFFSET)
             self._index.add_sa_codes(padded)
 
     @staticmethod
@@ -83,11 +81,10 @@ class FlatIndex:
                 write_array(file, array, "<f4")
 
     @staticmethod
-    def mapped(directory: Path) -> tuple[np.ndarray, np.ndarray, float]:
-        """Maps what `write` wrote."""
+    def opened(directory: Path) -> tuple[RandomAccess, np.ndarray, float]:
+        """Opens what `write` wrote."""
         scales, (longest,) = (np.fromfile(directory / name, "<f4") for name in (_SCALES, _LONGEST))
-        codes = np.memmap(directory / _CODES, np.int8, mode="r").reshape(-1, len(scales))
-        return np.asarray(codes), scales, float(longest)
+        return RandomAccess(directory / _CODES, "i1"), scales, float(longest)
 
     def candidates(self, depth: int) -> int:
         """Among how many documents the best `depth` are looked for, at least."""
@@ -104,13 +101,13 @@ class FlatIndex:
     def error(self, query: np.ndarray) -> float:
         """Bound on the error of any document's score by `[dim]`, rounding included."""
         codes, (scale,) = self._of_queries(query[None])
-        of_query = np.linalg.norm(query * self.scales - scale * codes[0])
-        error = float(np.abs(query) @ self.scales / 2 + of_query * self._longest)
+        of_query = np.linalg.norm(query * self._scales - scale * codes[0])
+        error = float(np.abs(query) @ self._scales / 2 + of_query * self._longest)
         return error + 2.0**-22 * len(query)  # of float32
 
     def _of_queries(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """k, `[queries, dim]` float32, whole numbers from -127 to 127, and t, `[queries]`."""
-        weights = queries * self.scales
+        weights = queries * self._scales
         scales = np.abs(weights).max(axis=1) / np.float32(_LARGEST)
         scales = np.where(scales > 0, scales, np.float32(1))
         return np.rint(weights / scales[:, None]), scales
@@ -127,7 +124,7 @@ class HnswIndex:
 
     @staticmethod
     def write(vectors: np.ndarray, path: Path) -> None:
-        """Indexes vectors, `[documents, dim]` float32, such as a mapped file."""
+        """Indexes vectors, `[documents, dim]` float32."""
         dim, metric = vectors.shape[1], faiss.METRIC_INNER_PRODUCT
         index = faiss.IndexHNSWFlat(dim, HNSW_NEIGHBOURS, metric)
         index.hnsw.efConstruction = HNSW_CONSTRUCTION

@@ -18,6 +18,7 @@ from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.utils.errors import InputError, input_error
+from tf_smoothclir.utils.memory import reuse_freed_memory
 
 if TYPE_CHECKING:
     from tf_smoothclir.engines.milvus import Address, CollectionNote
@@ -77,6 +78,7 @@ def _opened(
     retriever: str,
 ) -> TextSearch:
     """Opens a search; files of documents are in the languages of the models, which `data` has."""
+    reuse_freed_memory()
     manifest = index.manifest
     whole, parts = manifest.retriever, with_parts(manifest.retriever)
     last = retriever

@@ -1,4 +1,4 @@
-"""Memory of this process: its peak, and what is free."""
+"""Memory of this process: its peak, and what the C library does with what is free."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import resource
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, by its number
+_LARGEST = 32 << 20  # bytes of an array; glibc takes no more
+_FREE = 512 << 20  # bytes
 
 
 def peak_memory() -> int:
@@ -27,3 +30,15 @@ def give_back_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def reuse_freed_memory() -> None:
+    """Keeps what arrays of megabytes leave for the next ones, where the C library is glibc.
+
+    It would give it back to the system at once. To get new pages takes as long as half of the work
+    of a query over a million documents. The peak stays about the same.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, _LARGEST)
+        set_option(_TRIM_THRESHOLD, _FREE)
