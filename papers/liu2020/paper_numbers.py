@@ -112,10 +112,8 @@ def is_published(language: str, *, layout: bool, queries: int, documents: int) -
     """Whether a set is the paper's, in one of its languages, by the counts of Table 1."""
     # Others share its layout, and the published archive has more queries. Documents are in
     # thousands there.
-    if not layout or language not in TABLE_1:
-        return False
-    paper_queries, _, paper_documents = TABLE_1[language]
-    return queries == paper_queries and abs(documents - paper_documents) <= 1000
+    paper_queries, _, paper_documents = TABLE_1.get(language, (0, 0, 0))
+    return layout and queries == paper_queries and abs(documents - paper_documents) <= 1000
 
 
 def differences_from_paper(settings: RunSettings) -> list[str]:

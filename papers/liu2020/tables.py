@@ -39,7 +39,7 @@ def _statistics(experiment: Experiment, study: Study, directory: Path) -> Writte
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     counts = zip(("queries", "SR/Q", "documents"), counted.table_1("")[1:])
     table = Table("Statistics", ("", study.name), (*counts, *map(tuple, counted.details())))
-    return Written([table, *paper_tables(experiment.name, bool(study.published))], csv=table.csv())
+    return Written([table, *paper_tables(experiment.name, study.is_published)], csv=table.csv())
 
 
 def _trained(
@@ -64,7 +64,7 @@ def _trained(
         marked = significant(differences)
         written.notes.append(test_note(f"{experiment.column} {baseline}"))
     thresholds = {"θ": {system.name: system.thresholds for system in systems}}
-    comparable = bool(study.published) and not differences_from_paper(study.settings)
+    comparable = study.is_published and not differences_from_paper(study.settings)
     written.tables = [
         system_table(experiment.column, systems, metrics, marked, facts=thresholds),
         *paper_tables(experiment.name, comparable),
@@ -123,7 +123,7 @@ def _setting_notes(study: Study) -> list[str]:
             " those beyond while the best lay at an edge; epochs:"
             f" {study.tune_epochs}, seed: {study.seeds[0]}."
         )
-    unlike = ["another set"] * (not study.published) + differences_from_paper(settings)
+    unlike = ["another set"] * (not study.is_published) + differences_from_paper(settings)
     return [
         f"{training.optimizer}, batches of {training.batch_size}, epochs: {training.epochs}, of"
         f" which the best by {TUNED_ON} {select} is kept; dimension {settings.model.dim},"

@@ -17,6 +17,8 @@ from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import PAIRS, Matching, MatchingOptions
 from tf_smoothclir.papers.yu2020.ranking import scorer_of
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,11 +31,10 @@ class MatchingCell(Cell):
     def options(self) -> MatchingOptions:
         """Those that have an effect on the system, and defaults for the rest."""
         options, system = self.study.matching, self.system
-        if not system.learns:
-            return MatchingOptions(options.word_vectors, options.folds)
         if system.costly:
-            return dataclasses.replace(options, epochs=MatchingOptions.epochs)
-        return MatchingOptions(options.word_vectors, options.folds, options.epochs)
+            return dataclasses.replace(options, matching_epochs=MatchingOptions.matching_epochs)
+        epochs = options.matching_epochs if system.learns else MatchingOptions.matching_epochs
+        return MatchingOptions(options.word_vectors, options.matching_folds, epochs)
 
     @property
     def parts(self):
@@ -41,13 +42,14 @@ class MatchingCell(Cell):
 
     @property
     def values(self):
-        settings, groups = self.settings, [self.system, self.options, self.settings.text]
-        groups += [settings.model] * (self.options.word_vectors != PAIRS)
-        values = [dataclasses.asdict(group) for group in groups]
-        return [*values, settings.training.negatives, settings.data.max_queries]
+        settings = self.settings
+        model = ModelSettings() if self.options.word_vectors == PAIRS else settings.model
+        read = RunSettings(settings.data, settings.text, model).values_with_effect()
+        own = dataclasses.asdict(self.system), self.options.values()
+        return [read, *own, settings.training.negatives]
 
     def compute(self):
-        retrieval_set, folds = opened_set(self.settings).retrieval_set, self.options.folds
+        retrieval_set, folds = opened_set(self.settings).retrieval_set, self.options.matching_folds
         # In rotations, every query is a test query once, and there is no validation in common.
         rotations, splits = [retrieval_set], ("test", "validation")
         if folds:

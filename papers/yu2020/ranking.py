@@ -102,7 +102,7 @@ def _learned(
     def validate() -> float:
         return mean_metrics(list_metrics(data.retrieval_set, unseen, scores()))[SELECT]
 
-    epochs = options.pyramid_epochs if system.costly else options.epochs
+    epochs = options.pyramid_epochs if system.costly else options.matching_epochs
     how = LearningSettings(epochs=epochs, patience=PATIENCE)
     learned = learn(network, texts, lists, validate, how, seed=seed)
     return NetworkScorer(network, texts), learned

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tf_smoothclir.papers.laboratory.experiment import FixedRow, Study
+from tf_smoothclir.papers.laboratory.experiment import Row
 from tf_smoothclir.papers.laboratory.systems import System
 from tf_smoothclir.papers.yu2020.options import Matching
 from tf_smoothclir.settings.presets import PRESETS
 
-if TYPE_CHECKING:
-    from tf_smoothclir.papers.yu2020.cells import MatchingCell
 
-
-class MatchingSystem(Matching, FixedRow):
+class MatchingSystem(Matching, Row):
     """A row of Table 3."""
 
-    def cells(self, study: Study) -> list[MatchingCell]:
+    def cells(self, study):
         """One for each seed; none if the costly ones are to be left out."""
         from tf_smoothclir.papers.yu2020.cells import MatchingCell  # needs TensorFlow
 
@@ -29,7 +24,7 @@ class _OfPreset(System):
     """What this package trains for retrieval; it has one split, so no rotations."""
 
     def cells(self, study):
-        return [] if study.matching.folds else super().cells(study)
+        return [] if study.matching.matching_folds else super().cells(study)
 
 
 PAPER = (

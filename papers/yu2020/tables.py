@@ -190,11 +190,11 @@ def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
     options, settings = study.matching, study.settings
     rules = finished[0].cells[0].metrics()["rules"]
     protocol = "The set's own split 3:1:1"
-    if options.folds:
+    if options.matching_folds:
         protocol = (
-            f"Rotating {options.folds}-fold cross-validation, dealt by a hash of the query ids with"
-            f" seed {settings.data.split_seed}: every query is a test query once; two towers and"
-            " PSQ, which have one split, are left out"
+            f"Rotating {options.matching_folds}-fold cross-validation, dealt by a hash of the query"
+            f" ids with seed {settings.data.split_seed}: every query is a test query once; two"
+            " towers and PSQ, which have one split, are left out"
         )
     return [
         f"{protocol}. Test queries: {_listed(sorted(set(finished[0].queries.values())))}."
@@ -209,7 +209,7 @@ def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
         f" {options.pyramid_query_words} and {options.pyramid_document_words}.",
         "Training: hinge of margin 1, the mean over triples of a document of grade 1 or more and"
         " each of 5 listed ones of grade 0, drawn anew each epoch; Adam, 0.001, batches of 64"
-        f" relevant documents; at most {options.epochs} epochs, of MatchPyramid"
+        f" relevant documents; at most {options.matching_epochs} epochs, of MatchPyramid"
         f" and late interaction {options.pyramid_epochs} (paper: 50); ended after"
         f" {PATIENCE} epochs without a better one.",
         "What the paper leaves open: MatchPyramid has one hidden layer of 20 units with ReLU and"
