@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tf_smoothclir.settings.training import METRICS
 
 _LINES = ("-", "--", "-.", ":")
 _MARKERS = "os^vDPX"
-_GRADES = {0: "grade 0 (NR)", 1: "grade 1 (SR)", 2: "grade 2 (MR)"}
+_GRADES = ("NR", "SR", "MR")  # as the paper names grades 0, 1 and 2
 
 
 def plot_score_densities(path: Path, title: str, systems: Sequence[SystemMetrics]) -> None:
@@ -23,7 +24,16 @@ def plot_score_densities(path: Path, title: str, systems: Sequence[SystemMetrics
         rows, 2, figsize=(9, 3.2 * rows), sharex=True, squeeze=False, constrained_layout=True
     )
     for panel, system in zip(axes.flat, systems):
-        _density_panel(panel, system)
+        shares = _shares(system)
+        edges = np.linspace(-1, 1, shares.shape[1] + 1)
+        for grade, (of_grade, name) in enumerate(zip(shares, _GRADES)):
+            look = {"color": COLOURS[grade], "linestyle": _LINES[grade], "linewidth": 1.8}
+            panel.stairs(of_grade / np.diff(edges), edges, label=f"grade {grade} ({name})", **look)
+        for threshold in system.cells[0].segments:
+            panel.axvline(threshold, color="grey", linewidth=1, zorder=0)
+        panel.set(title=f"{system.name}, θ = {system.thresholds}", xlim=(-1, 1))
+        panel.set_ylim(bottom=0)
+        panel.grid(alpha=0.3)
     for unused in axes.flat[len(systems) :]:
         unused.set_visible(False)
     for panel in axes.flat[max(0, len(systems) - 2) : len(systems)]:  # lowest of each column
@@ -36,39 +46,18 @@ def plot_score_densities(path: Path, title: str, systems: Sequence[SystemMetrics
     save_png(figure, path, dpi=150)
 
 
-def _density_panel(panel, system: SystemMetrics) -> None:
-    counts = _score_counts(system)
-    edges = np.linspace(-1, 1, counts.shape[1] + 1)
-    for grade, of_grade in enumerate(counts):
-        shares = of_grade / max(of_grade.sum(), 1)
-        panel.stairs(
-            shares / np.diff(edges),
-            edges,
-            color=COLOURS[grade % len(COLOURS)],
-            linestyle=_LINES[grade % len(_LINES)],
-            linewidth=1.8,
-            label=_GRADES.get(grade, f"grade {grade}"),
-        )
-    for threshold in system.thresholds:
-        panel.axvline(threshold, color="grey", linewidth=1, zorder=0)
-    panel.set(title=f"{system.name}, θ = {system.thresholds}", xlim=(-1, 1))
-    panel.set_ylim(bottom=0)
-    panel.grid(alpha=0.3)
-
-
-def _score_counts(system: SystemMetrics) -> np.ndarray:
-    """`[K, bins]`: training pairs of all seeds, by grade and score."""
-    return np.sum([cell.score_counts() for cell in system.cells], axis=0)
+def _shares(system: SystemMetrics) -> np.ndarray:
+    """`[K, bins]`: the shares of the training pairs of each grade by score, over all seeds."""
+    counts = np.sum([cell.score_counts() for cell in system.cells], axis=0)
+    return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
 def grade_overlaps(system: SystemMetrics) -> dict[str, float]:
     """The overlapping coefficient, ∫ min(p, q), of the score histograms of two grades."""
-    counts = _score_counts(system)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    pairs = {"NR and SR": (0, 1), "SR and MR": (1, 2), "NR and MR": (0, 2)}
+    shares = _shares(system)
     return {
-        name: float(np.minimum(shares[low], shares[high]).sum())
-        for name, (low, high) in pairs.items()
+        f"{_GRADES[low]} and {_GRADES[high]}": float(np.minimum(shares[low], shares[high]).sum())
+        for low, high in ((0, 1), (1, 2), (0, 2))
     }
 
 
@@ -78,21 +67,12 @@ def plot_metric_curves(
     """Draws each metric against the setting that varies; bars span the lowest and highest seed."""
     numbers = [float(system.name) for system in systems]
     figure, axes = plt.subplots(figsize=(7.5, 5), constrained_layout=True)
-    for index, metric in enumerate(METRICS):
-        values = np.array([system.values[metric].mean() for system in systems])
-        low = values - [system.values[metric].min() for system in systems]
-        high = [system.values[metric].max() for system in systems] - values
-        axes.errorbar(
-            numbers,
-            values,
-            yerr=np.maximum([low, high], 0),
-            color=COLOURS[index],
-            marker=_MARKERS[index],
-            linestyle=_LINES[index % len(_LINES)],
-            markersize=5,
-            capsize=3,
-            label=metric,
-        )
+    for metric, colour, marker, line in zip(METRICS, COLOURS, _MARKERS, itertools.cycle(_LINES)):
+        of_systems = [system.values[metric] for system in systems]
+        low, mean, high = np.transpose([(of.min(), of.mean(), of.max()) for of in of_systems])
+        bars = np.maximum([mean - low, high - mean], 0)
+        look = {"color": colour, "marker": marker, "linestyle": line}
+        axes.errorbar(numbers, mean, yerr=bars, markersize=5, capsize=3, label=metric, **look)
     axes.set(title=title, xlabel=label, xticks=numbers)
     axes.set_ylabel("mean over test queries (bars: lowest and highest seed)")
     axes.grid(alpha=0.3)
