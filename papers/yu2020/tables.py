@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.evaluation.compare import Difference, compare
+from tf_smoothclir.data.tokenized_set import ROLES
+from tf_smoothclir.evaluation.compare import compare
 from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import opened_set
 from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import (
+    ALPHA,
     TEST_SEED,
     SystemMetrics,
     save_differences,
@@ -42,9 +44,7 @@ _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
 # Table 1 shows the first of these that the set knows; "telephone" is the paper's.
 _WORDS = ("telephone", "event", "string", "width", "color", "water", "king", "bread", "mountain")
 _MOST_WORDS, _NEIGHBOURS = 5, 5
-METRIC = "MAP"
-SAMPLES = 10_000
-ALPHA = 0.05
+_SAMPLES = 10_000  # of the tests of claims
 _UNSUPERVISED = ("BWE-Agg-Add", "BWE-Agg-IDF", "TbT-QT-BM25", "TbT-QT-QL")
 _NEURAL = ("MP", "DRMM", "KNRM")
 # What is said, the row that should be better, and the other one.
@@ -77,23 +77,20 @@ def _data_of(study: Study) -> MatchingData:
 
 def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Tabulates the words nearest to a few, in one language and across languages."""
-    data = _data_of(study)
-    source, vectors = data.retrieval_set.source, data.tables(translates=False)
-    of_queries, of_documents = vectors.queries.numpy(), vectors.documents.numpy()
-    names = {role: data.vocabulary(role) for role in ("query", "document")}
-    places = {word: place for place, word in enumerate(names["query"])}
-    known = [word for word in _WORDS if word in places and of_queries[places[word]].any()]
-    rows = []
+    data, rows = _data_of(study), []
+    vectors = {role: of.numpy() for role, of in zip(ROLES, data.tables(translates=False).both)}
+    places = {word: place for place, word in enumerate(data.vocabulary("query"))}
+    known = [word for word in _WORDS if word in places and vectors["query"][places[word]].any()]
     for word in known[:_MOST_WORDS]:
-        vector = of_queries[places[word]]
-        for role, table in (("query", of_queries), ("document", of_documents)):
-            cosines = np.where(data.content[role], table @ vector, -1)
+        for role in ROLES:
+            words, language = data.vocabulary(role), f"{role}_language"
+            cosines = vectors[role] @ vectors["query"][places[word]]
+            cosines = np.where(data.content[role], cosines, -1)
             if role == "query":
                 cosines[places[word]] = -1  # not the word itself
             best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
-            nearest = ", ".join(f"{names[role][place]} {cosines[place]:.3f}" for place in best)
-            language = getattr(source, f"{role}_language")
-            rows.append((word, language, nearest))
+            nearest = ", ".join(f"{words[place]} {cosines[place]:.3f}" for place in best)
+            rows.append((word, getattr(data.retrieval_set.source, language), nearest))
     columns = ("word", "language", "five nearest words, with their cosines")
     table = Table("Nearest words", columns, tuple(rows))
     shown = [table, *paper_tables(experiment.name)]
@@ -102,10 +99,8 @@ def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
 
 def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
     """Tabulates how many queries and documents there are, and how many are judged."""
-    retrieval_set, negatives = (
-        opened_set(study.settings).retrieval_set,
-        study.settings.training.negatives,
-    )
+    retrieval_set = opened_set(study.settings).retrieval_set
+    negatives = study.settings.training.negatives
     queries = len(np.unique(retrieval_set.query_rows))
     relevant = (retrieval_set.grades > 0).sum() / queries
     listed = len(retrieval_set.grades) / queries + negatives
@@ -142,7 +137,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     shown = system_table(
         "system", finished, _METRICS, marked, facts=_facts(finished), rivals=of_paper
     )
-    claims = claims_table(means, {system.name: _map(system) for system in finished}, TEST_SEED)
+    claims = claims_table(means, {system.name: _map(system) for system in finished})
     tables = [shown, claims, *paper_tables(experiment.name)]
     return Written(tables, notes=notes, csv=system_csv(study.name, finished, marked))
 
@@ -230,49 +225,38 @@ def _listed(values: Sequence) -> str:
     return ", ".join(map(str, values))
 
 
+def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float]) -> Table:
+    """Each claim with the difference in MAP, its interval and whether it holds."""
+    rows = []
+    for claim, better, other in (*_extremes(means), *_PAIRS):
+        if not {better, other} <= systems.keys():
+            continue
+        two = {name: systems[name] for name in (other, better)}
+        (found,) = compare(two, metrics=("MAP",), seed=TEST_SEED, samples=_SAMPLES)
+        verdict = "holds" if found.difference > 0 else "the reverse"
+        if found.randomization_p >= ALPHA:
+            verdict = f"no difference beyond chance (p = {found.randomization_p:.2g})"
+        interval = f"{found.low:+.3f} to {found.high:+.3f}"
+        rows.append((claim, f"{better} - {other}", f"{found.difference:+.3f}", interval, verdict))
+    columns = ("claim", "rows", "difference in MAP", "95% interval", "here")
+    return Table("Claims of the paper", columns, tuple(rows))
+
+
+def _extremes(means: Mapping[str, float]) -> Iterable[tuple[str, str, str]]:
+    """The claims about many rows, as the closest pair of each."""
+    unsupervised = [name for name in _UNSUPERVISED if name in means]
+    neural = [n for n in means if n.partition("-")[0] in _NEURAL and not n.endswith("(ours)")]
+    if unsupervised and len(neural) > 1:
+        claim = "every neural row better than every unsupervised one: the closest two"
+        yield claim, min(neural, key=means.get), max(unsupervised, key=means.get)
+        others = [name for name in (*neural, *unsupervised) if name != "DRMM-Cosine"]
+        second = max(others, key=means.get)
+        yield "DRMM-Cosine best of all: against the next", "DRMM-Cosine", second
+
+
 WRITERS = {
     "yu2020_table1": _table_1,
     "yu2020_table2": _table_2,
     "yu2020_table3": _table_3,
     "yu2020_figure1": _figure_1,
 }
-
-
-def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float], seed: int) -> Table:
-    """Each claim with the difference in MAP, its interval and whether it holds."""
-    pairs = [*_extremes(means), *_PAIRS]
-    rows = []
-    for text, better, other in pairs:
-        if better in systems and other in systems:
-            measured = _difference(systems, better, other, seed)
-            interval = f"{measured.low:+.3f} to {measured.high:+.3f}"
-            names = f"{better} - {other}"
-            rows.append((text, names, f"{measured.difference:+.3f}", interval, _verdict(measured)))
-    columns = ("claim", "rows", "difference in MAP", "95% interval", "here")
-    return Table("Claims of the paper", columns, tuple(rows))
-
-
-def _extremes(means: Mapping[str, float]) -> list[tuple[str, str, str]]:
-    """The claims about many rows, as the closest pair of each."""
-    unsupervised = [name for name in _UNSUPERVISED if name in means]
-    neural = [n for n in means if n.partition("-")[0] in _NEURAL and not n.endswith("(ours)")]
-    if not unsupervised or len(neural) < 2:
-        return []
-    worst, best = min(neural, key=means.get), max(unsupervised, key=means.get)
-    closest = [
-        ("every neural row better than every unsupervised one: the closest two", worst, best)
-    ]
-    others = [name for name in (*neural, *unsupervised) if name != "DRMM-Cosine"]
-    second = max(others, key=means.get)
-    return [*closest, ("DRMM-Cosine best of all: against the next", "DRMM-Cosine", second)]
-
-
-def _difference(systems: Mapping[str, RunMetrics], better: str, other: str, seed) -> Difference:
-    two = {other: systems[other], better: systems[better]}
-    return compare(two, metrics=(METRIC,), seed=seed, samples=SAMPLES)[0]
-
-
-def _verdict(measured: Difference) -> str:
-    if measured.randomization_p >= ALPHA:
-        return f"no difference beyond chance (p = {measured.randomization_p:.2g})"
-    return "holds" if measured.difference > 0 else "the reverse"

@@ -52,7 +52,7 @@ def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
     rows["BWE-Agg-Add"] = noise
     queries = tuple(map(str, range(200)))
     found = {name: RunMetrics(queries, {"MAP": of}, 0, 0, 0) for name, of in rows.items()}
-    table = claims_table(found, {name: values.mean() for name, values in rows.items()}, 13)
+    table = claims_table(found, {name: values.mean() for name, values in rows.items()})
     verdicts = {row[1]: row[4] for row in table.rows}
     assert verdicts["MP-Cosine - MP-TbT-QT"] == "holds"
     assert verdicts["KNRM-Cosine - KNRM-TbT-QT"] == "the reverse"
