@@ -19,29 +19,13 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
-from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
-from tf_smoothclir.protocols.task import Batches
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.text.vocabulary import UNKNOWN_ID
-from tf_smoothclir.two_tower.model import TwoTower
 
 MERGED = 5  # pairs in a bag
 CORRELATION = 4.0  # λ of the program
 _SMALLEST = 1e-8
-
-
-class Biases(keras.layers.Layer):
-    """c and both b of the autoencoder."""
-
-    def __init__(self, dim: int, query_words: int, document_words: int):
-        super().__init__(name="biases")
-        self.code, self.query, self.document = (
-            self.add_weight(name=name, shape=(size,), initializer="zeros")
-            for name, size in (("code", dim), ("query", query_words), ("document", document_words))
-        )
-        self.built = True
 
 
 def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor:
@@ -66,25 +50,15 @@ class BaeTask(HelpedTask):
     """The `Task` of the bilingual autoencoder."""
 
     remedy = "Lower --learning_rate"
+    parts = ("rebuilding_loss", "correlation")
 
-    def __init__(
-        self,
-        model: TwoTower,
-        settings: RunSettings,
-        batches: Batches,
-        tokenized_set: TokenizedSet | None = None,
-    ):
-        towers = model.query_tower, model.document_tower
-        self._biases = Biases(towers[0].dim, *(tower.vocabulary_size for tower in towers))
-        super().__init__(
-            model,
-            settings,
-            batches,
-            tokenized_set,
-            helpers=self._biases.trainable_weights,
-            helper_state=tf_weights(self._biases),
-            parts=("rebuilding_loss", "correlation"),
-        )
+    def made_helpers(self):
+        query, document = self.model.query_tower, self.model.document_tower
+        biases = keras.layers.Layer(name="biases")  # c and both b
+        for size in (query.dim, query.vocabulary_size, document.vocabulary_size):
+            biases.add_weight(name="bias", shape=(size,), initializer="zeros")
+        self._biases = tf_weights(biases)
+        return biases.trainable_weights, self._biases
 
     def batch_losses(self, batch):
         """Rebuilds both bags from either and from both."""
@@ -95,8 +69,7 @@ class BaeTask(HelpedTask):
             merged_bags(tokens, tower.vocabulary_size)
             for tokens, tower in zip((batch.query, relevant), towers)
         ]
-        start = self._biases
-        code, *biases = map(tf.convert_to_tensor, (start.code, start.query, start.document))
+        code, *biases = map(tf.convert_to_tensor, self._biases)
         return bae_loss(bags, tables, code, biases)
 
 

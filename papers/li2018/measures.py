@@ -47,7 +47,15 @@ class Measured:
 
 def measured(system: SystemMetrics) -> Measured:
     """The measures of a system; MAP over the collection is that of the first 100 documents."""
-    return _measured(system.name, system.cells, [_of_files(c.trec_files) for c in system.cells])
+    of_seeds = []
+    for cell in system.cells:
+        lists, full = (
+            (read_run(run), read_qrels(qrels))
+            for run, qrels in (cell.trec_files(SPLIT), cell.trec_files(SPLIT, full=True))
+        )
+        of_lists = {LIST_MAP: run_metrics(*lists).per_query["MAP"]}
+        of_seeds.append({**of_lists, GRADE_1: _without_mates(*full), **_of_collection(*full)})
+    return _measured(system.name, system.cells, of_seeds)
 
 
 def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Measured:
@@ -63,34 +71,18 @@ def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Me
 def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
     """BM25 (k1 = 1.2, b = 0.75) in the documents' language, and whether people translated."""
     # Else the queries are the mates, and there is nothing but `GRADE_1`.
-    settings, tokenized_set = study.settings, opened_set(study.settings)
-    retrieval_set = tokenized_set.retrieval_set
-    texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
-    rows = retrieval_set.queries_in(SPLIT)
+    texts = LexicalTexts(opened_set(study.settings), study.settings.text.max_query_tokens)
+    retrieval_set, collection = texts.retrieval_set, collection_of(texts)
     translated = _translated_queries(texts)
-    bags = (
-        translated if translated is not None else collection_of(texts).counts[_mates(retrieval_set)]
-    )
-    scores = Bm25()(collection_of(texts)).rows(bags)
-    ranking = Ranking.joined(RowRetriever(scores, retrieval_set.tie_order).rank(rows, DEPTH + 1))
+    bags = collection.counts[_mates(retrieval_set)] if translated is None else translated
+    retriever = RowRetriever(Bm25()(collection).rows(bags), retrieval_set.tie_order)
+    ranking = Ranking.joined(retriever.rank(retrieval_set.queries_in(SPLIT), DEPTH + 1))
     run, grades = run_and_qrels(retrieval_set, ranking)
     measured = {GRADE_1: _without_mates(run, grades)}
     if translated is not None:
         cut = {query: dict(list(of.items())[:DEPTH]) for query, of in run.items()}
         measured |= _of_collection(cut, grades)
     return _measured(name, (), [measured]), translated is not None
-
-
-def _of_files(trec_files) -> dict[str, np.ndarray]:
-    run, qrels = (reader(path) for reader, path in zip((read_run, read_qrels), trec_files(SPLIT)))
-    full, full_qrels = (
-        reader(path) for reader, path in zip((read_run, read_qrels), trec_files(SPLIT, full=True))
-    )
-    return {
-        LIST_MAP: run_metrics(run, qrels).per_query["MAP"],
-        GRADE_1: _without_mates(full, full_qrels),
-        **_of_collection(full, full_qrels),
-    }
 
 
 def _of_collection(run: Mapping, qrels: Mapping) -> dict[str, np.ndarray]:

@@ -69,12 +69,6 @@ class XcnnTask(HelpedTask):
         queries = self.model.query_tower(batch.query, training=True)
         openings = self.model.document_tower(batch.translation, training=True)
         documents = self.model.document_tower(batch.documents, training=True)
-        monolingual = self._loss(openings, documents)
-        transfer = self._loss(queries, tf.stop_gradient(documents))
+        monolingual = -tf.reduce_mean(self.margins(openings, documents))
+        transfer = -tf.reduce_mean(self.margins(queries, tf.stop_gradient(documents)))
         return self._first_stage * monolingual + (1 - self._first_stage) * transfer, {}
-
-    def _loss(self, texts: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        relevant, others = (
-            self.model.similarity([texts, of]) for of in tf.split(documents, 2, axis=0)
-        )
-        return -tf.reduce_mean(relevant - others)

@@ -114,13 +114,9 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
 
 
 def _written(experiment, study, systems, facts, paper: Table, notes: list[str]) -> Written:
+    """The systems beside the paper's, and how they were trained."""
     rows = [system.system for system in systems]
     ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
-    settings = [_settings_note(experiment, study), _MEASURES]
-    return Written([ours, paper], [], [*settings, *notes], system_csv(study.name, rows))
-
-
-def _settings_note(experiment: Experiment, study: Study) -> str:
     text, seeds = study.settings.text, ", ".join(map(str, study.seeds))
     ways = {}  # kind of towers -> how they are trained, all of a kind alike
     for row in experiment.rows:
@@ -132,42 +128,46 @@ def _settings_note(experiment: Experiment, study: Study) -> str:
                 f"{kind}: {way.optimizer}, learning rate {rate:g}, batches of {way.batch_size},"
                 f" {way.epochs} epochs."
             )
-    return (
+    settings = (
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
         f" {text.max_document_tokens}; the best epoch by validation MAP is kept; seeds {seeds}."
         f" {' '.join(ways.values())} What the paper leaves open, and what is taken here:"
         " papers/li2018/README.md."
     )
+    notes = [settings, _MEASURES, *notes]
+    return Written([ours, paper], notes=notes, csv=system_csv(study.name, rows))
 
 
-def _asked_of_table_2(name: str) -> list[tuple[str, str, int]]:
-    asked = [(MT, "-m", -1)] * (name not in (MON, MT))
-    return asked + [(XCNN, "-x", -1), (XCNN, "+x", 1)] * (name not in (MON, MT, XCNN))
+# Of a system, the others that it is tested against, with the marks of the sign of the difference.
+def _asked_of_table_2(name: str) -> dict[str, dict[int, str]]:
+    asked = {MT: {-1: "-m"}, XCNN: {-1: "-x", 1: "+x"}}
+    left_out = {MON: (MT, XCNN), MT: (MT, XCNN), XCNN: (XCNN,)}.get(name, ())
+    return {rival: of_sign for rival, of_sign in asked.items() if rival not in left_out}
 
 
-def _asked_of_table_3(name: str) -> list[tuple[str, str, int]]:
-    return [(OURS, "-", -1), (OURS, "+", 1)] * (name != OURS)
+def _asked_of_table_3(name: str) -> dict[str, dict[int, str]]:
+    return {} if name == OURS else {OURS: {-1: "-", 1: "+"}}
 
 
 def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
     """System -> marks: of tests in the asked direction, and in brackets after Holm."""
-    # `asked_of`: of a system, the others that it is tested against, the mark, and the sign that has
-    # it.
     by_name = {measured.system.name: measured for measured in systems if MAP in measured.per_query}
-    asked = [(name, *row) for name in by_name for row in asked_of(name) if row[0] in by_name]
-    pairs = list(dict.fromkeys((name, rival) for name, rival, _, _ in asked))
-    by_query = [differences(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
-    tests = (stats.ttest_1samp(values, 0).pvalue if values.any() else 1.0 for values in by_query)
-    p = [float(np.nan_to_num(value, nan=1.0)) for value in tests]  # NaN for a single query
-    marks_of: dict[str, tuple[list[str], list[str]]] = {}
-    for place, tested in enumerate((p, holm(p) if p else [])):
-        for name, rival, mark, sign in asked:
-            difference = by_name[name].mean(MAP) - by_name[rival].mean(MAP)
-            if tested[pairs.index((name, rival))] < ALPHA and np.sign(difference) == sign:
-                marks_of.setdefault(name, ([], []))[place].append(mark)
+    tests = [
+        (name, of_sign, differences(by_name[name].per_query[MAP], by_name[rival].per_query[MAP]))
+        for name in by_name
+        for rival, of_sign in asked_of(name).items()
+        if rival in by_name
+    ]
+    p = [stats.ttest_1samp(of, 0).pvalue if of.any() else 1.0 for *_, of in tests]
+    p = np.nan_to_num(p, nan=1.0)  # NaN for a single query
+    plain, left = {}, {}
+    for (name, of_sign, values), uncorrected, corrected in zip(tests, p, holm(p)):
+        if (mark := of_sign.get(np.sign(values.mean()))) and uncorrected < ALPHA:
+            plain.setdefault(name, []).append(mark)
+            left.setdefault(name, []).extend([mark] * (corrected < ALPHA))
     return {
-        name: " ".join(plain) + (f" [{' '.join(left)}]" if left else "")
-        for name, (plain, left) in marks_of.items()
+        name: " ".join(of) + f" [{' '.join(left[name])}]" * bool(left[name])
+        for name, of in plain.items()
     }
 
 
