@@ -9,23 +9,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
-from tf_smoothclir.data.word_places import occurrences
 from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import WordTables
 from tf_smoothclir.interaction.reranker import frequency_weights
 from tf_smoothclir.lexical.sparse_tables import kept_entries
-from tf_smoothclir.lexical.text_reader import TextReader
-from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
-from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.lexical.texts import LexicalTexts
+from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.papers.laboratory.translated import Collection, by_nearest, literal
-from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
-from tf_smoothclir.papers.yu2020.options import MAPPED, MOST_COMMON, PAIRS, MatchingOptions
+from tf_smoothclir.papers.yu2020.options import MOST_COMMON, MatchingOptions
+from tf_smoothclir.papers.yu2020.vectors import word_vectors
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 _WHOLE = 1 << 30
-_DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
-_LEAST_PAIRS = 2
 
 
 class MatchingData:
@@ -46,7 +42,7 @@ class MatchingData:
             )
             for role in ROLES
         }
-        self.vectors = _word_vectors(
+        self.vectors = word_vectors(
             options.word_vectors, settings, tokenized_set, self._texts(self.content)
         )
 
@@ -55,43 +51,40 @@ class MatchingData:
         return self._tokenized_set.vocabulary(role)
 
     @functools.cached_property
-    def spelling(self) -> sp.csr_array:
-        """`[document words, query words]`, of `same_spelling`."""
-        return same_spelling(*map(self.vocabulary, ROLES))
+    def _lexical(self) -> LexicalTexts:
+        """The set with all of its words."""
+        return LexicalTexts(self._tokenized_set, self._settings.text.max_query_tokens)
 
     @functools.cached_property
     def translation(self) -> sp.csr_array:
         """`[query words, document words]`: the nearest content word, else the same spelling."""
+        vectors, spelling = self.vectors, self._lexical.spelling
         occurring = (self.collection.occurrences > 0) & self.content["document"]
-        return by_nearest(self.vectors.queries, self.vectors.documents, occurring, self.spelling)
+        return by_nearest(vectors.queries, vectors.documents, occurring, spelling)
+
+    @property
+    def untranslated(self) -> sp.csr_array:
+        """`[query words, document words]`: every word stays as it is spelled."""
+        return literal(self._lexical.spelling)
 
     @functools.cached_property
     def collection(self) -> Collection:
         """The content words of the documents."""
-        words = document_words(self._tokenized_set)
+        words = self._lexical.documents
         kept = self.content["document"][words.ids]
         ends = np.append(0, np.cumsum(kept))
         return Collection.of(Words(words.ids[kept], ends[words.offsets], words.size))
 
-    @functools.cached_property
+    @property
     def queries(self) -> sp.csr_array:
         """`[queries, query words]`, counts of content words, those of documents alone too."""
-        text = self._settings.text
-        reader = TextReader(self._tokenized_set.vocabulary_dir, "query", text.max_query_tokens)
-        texts = (text.text for text in self.retrieval_set.source.queries())
-        counts = reader.words(texts).matrix()
-        content = np.concatenate([self.content[role] for role in ROLES])
+        content, counts = np.concatenate([*self.content.values()]), self._lexical.queries
         return kept_entries(counts, content[counts.indices])
 
     @property
     def frequency_weights(self) -> np.ndarray:
         """`[query words]` float32, how much words count by their rarity."""
         return frequency_weights(self._tokenized_set)
-
-    @property
-    def untranslated(self) -> sp.csr_array:
-        """`[query words, document words]`: every word stays as it is spelled."""
-        return literal(self.spelling)
 
     def tables(self, *, translates: bool) -> WordTables:
         """The vectors for networks."""
@@ -138,24 +131,3 @@ def content_words(
 def _is_word(text: str) -> bool:
     is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
     return not is_alone and any(character.isalnum() for character in text)
-
-
-def _word_vectors(
-    kind: str, settings: RunSettings, tokenized_set: TokenizedSet, texts: InteractionTexts
-) -> WordVectors:
-    """The vectors of both vocabularies, of what training may see; zeros for words without one."""
-    if kind == PAIRS:
-        return WordVectors(*(_of_pairs(settings, tokenized_set, role) for role in ROLES))
-    vectors = given_vectors(settings, tokenized_set)
-    if kind != MAPPED:
-        return vectors
-    sizes = len(vectors.queries), len(vectors.documents)
-    return aligned(vectors, mined_dictionary(tokenized_set.retrieval_set, texts, sizes))
-
-
-def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> np.ndarray:
-    """Random indexing of the training pairs; zeros for words that too few pairs have."""
-    # Two words that stand in one pair alone, and in the same, would be the same word.
-    size, seed = len(tokenized_set.vocabulary(role)), settings.training.seed
-    places = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
-    return np.where(places.counts[:, np.newaxis] >= _LEAST_PAIRS, places.vectors(), 0)

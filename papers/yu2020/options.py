@@ -19,7 +19,6 @@ WORD_VECTORS = {
 QUERY_WORDS, DOCUMENT_WORDS, PATIENCE = 20, 500, 5
 # Words that more than this share of the texts have are left out; no stop list is needed.
 MOST_COMMON = {"query": 0.08, "document": 0.15}
-
 _COSTLY = ("match_pyramid", "late_interaction")
 
 
@@ -36,14 +35,14 @@ class Matching:
     eta: float = 0.3  # cosine from which two words count as the same, for MP-Exact and MP-Hybrid
 
     @property
-    def learns(self) -> bool:
-        """Whether it is trained."""
-        return self.model in (*_COSTLY, "drmm", "knrm")
-
-    @property
     def costly(self) -> bool:
         """Whether each step of training reads the texts again, which costs more than all else."""
         return self.model in _COSTLY
+
+    @property
+    def learns(self) -> bool:
+        """Whether it is trained."""
+        return self.costly or self.model in ("drmm", "knrm")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,16 +12,12 @@ from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
 from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
 from tf_smoothclir.interaction.inputs import InteractionTexts
 from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
-from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables, unit_rows
 from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors
-from tf_smoothclir.papers.yu2020.networks.cosines import SumOfMaxima
-from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
-from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
-from tf_smoothclir.papers.yu2020.networks.match_pyramid import MatchPyramid
+from tf_smoothclir.papers.yu2020.networks import Drmm, Knrm, MatchPyramid, SumOfMaxima
 from tf_smoothclir.papers.yu2020.options import (
     DOCUMENT_WORDS,
     PATIENCE,
@@ -29,21 +25,67 @@ from tf_smoothclir.papers.yu2020.options import (
     Matching,
     MatchingOptions,
 )
+from tf_smoothclir.papers.yu2020.vectors import word_counts
 from tf_smoothclir.protocols.scorer import RowRetriever, Scorer
 
 SELECT = "MAP"
 _RANKERS = {"bm25": Bm25, "ql": QueryLikelihood}
+_PAIRS_AT_ONCE = 1 << 16
 
 
+@dataclasses.dataclass(frozen=True)
 class RandomOrder:
     """Scores drawn from a seed; a `Scorer`."""
 
-    def __init__(self, seed: int):
-        self._seed = seed
+    seed: int
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32 in [0, 1)."""
-        return np.random.default_rng(self._seed).random(len(lists.document_rows), np.float32)
+        return np.random.default_rng(self.seed).random(len(lists.document_rows), np.float32)
+
+
+class MeanVectors:
+    """BWE-Agg: the cosine of the mean word vectors of two texts; a `Scorer`.
+
+    Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual Data Only",
+    SIGIR 2018. BWE-Agg-IDF weighs the words of documents, and of documents alone, by ln(N / df).
+    """
+
+    def __init__(
+        self,
+        texts: InteractionTexts,
+        query_vectors: np.ndarray,
+        document_vectors: np.ndarray,
+        *,
+        by_rarity: bool,
+    ):
+        """Computes the vectors of all texts by `[words, dim]` vectors, zeros for none."""
+        queries = word_counts(texts.queries, len(query_vectors))
+        documents = word_counts(texts.documents, len(document_vectors))
+        if by_rarity:
+            frequency = np.bincount(documents.indices, minlength=documents.shape[1])
+            rarity = np.log(documents.shape[0] / np.maximum(frequency, 1)).astype(np.float32)
+            documents.data = documents.data * rarity[documents.indices]
+        # Means and sums have the same direction.
+        self._queries, self._documents = (
+            _directions(counts @ unit_rows(np.asarray(vectors, np.float32)))
+            for counts, vectors in ((queries, query_vectors), (documents, document_vectors))
+        )
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32; 0 where a text has no known word."""
+        queries, documents = lists.pair_query_rows, lists.document_rows
+        scores = np.zeros(len(documents), np.float32)
+        for begin in range(0, len(documents), _PAIRS_AT_ONCE):
+            part = slice(begin, begin + _PAIRS_AT_ONCE)
+            pairs = self._queries[queries[part]], self._documents[documents[part]]
+            scores[part] = np.einsum("pd,pd->p", *pairs)
+        return scores
+
+
+def _directions(vectors: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,40 +114,26 @@ def scorer_of(
         return RowRetriever(rows, data.retrieval_set.tie_order), None
     tables = data.tables(translates=system.translates)
     if system.model in ("add", "idf"):
-        vectors = tables.queries.numpy(), tables.documents.numpy()
-        by_rarity = system.model == "idf"
-        return MeanVectors(data.texts(tables), *vectors, by_rarity=by_rarity), None
+        vectors = (table.numpy() for table in tables.both)
+        return MeanVectors(data.texts(tables), *vectors, by_rarity=system.model == "idf"), None
     if system.model == "sum_of_maxima":
         return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
-    return _learned(system, data, tables, options, negatives, seed)
-
-
-def _learned(
-    system: Matching,
-    data: MatchingData,
-    tables: WordTables,
-    options: MatchingOptions,
-    negatives: int,
-    seed: int,
-) -> tuple[Scorer, Learned]:
-    lengths = QUERY_WORDS, DOCUMENT_WORDS
+    lengths, epochs = (QUERY_WORDS, DOCUMENT_WORDS), options.matching_epochs
     if system.costly:
         lengths = options.pyramid_query_words, options.pyramid_document_words
+        epochs = options.pyramid_epochs
     keras.utils.set_random_seed(seed)
     network, texts = build(system, data, tables), data.texts(tables, *lengths)
-    lists = candidate_lists(data.retrieval_set, "train", negatives=negatives, seed=seed)
-    unseen = candidate_lists(
-        data.retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED
-    )
+    retrieval_set = data.retrieval_set
+    lists = candidate_lists(retrieval_set, "train", negatives=negatives, seed=seed)
+    unseen = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
     scores = ListScores(network, texts, unseen)
 
     def validate() -> float:
-        return mean_metrics(list_metrics(data.retrieval_set, unseen, scores()))[SELECT]
+        return mean_metrics(list_metrics(retrieval_set, unseen, scores()))[SELECT]
 
-    epochs = options.pyramid_epochs if system.costly else options.matching_epochs
     how = LearningSettings(epochs=epochs, patience=PATIENCE)
-    learned = learn(network, texts, lists, validate, how, seed=seed)
-    return NetworkScorer(network, texts), learned
+    return NetworkScorer(network, texts), learn(network, texts, lists, validate, how, seed=seed)
 
 
 def build(system: Matching, data: MatchingData, tables: WordTables) -> InteractionNetwork:

@@ -28,9 +28,9 @@ from tf_smoothclir.papers.laboratory.tables import (
     system_csv,
     system_table,
 )
-from tf_smoothclir.papers.yu2020 import figure1, systems
+from tf_smoothclir.papers.yu2020 import figure1
+from tf_smoothclir.papers.yu2020.experiments import PAPER, PAPER_TABLES
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.numbers import paper_tables
 from tf_smoothclir.papers.yu2020.options import (
     DOCUMENT_WORDS,
     MOST_COMMON,
@@ -44,6 +44,7 @@ _METRICS = ("MAP", *(metric for metric in METRICS if metric != "MAP"))
 # Table 1 shows the first of these that the set knows; "telephone" is the paper's.
 _WORDS = ("telephone", "event", "string", "width", "color", "water", "king", "bread", "mountain")
 _MOST_WORDS, _NEIGHBOURS = 5, 5
+_NOT_COMPARABLE = "paper, CLEF 2000-2003, fastText's aligned vectors: not comparable"
 _SAMPLES = 10_000  # of the tests of claims
 _UNSUPERVISED = ("BWE-Agg-Add", "BWE-Agg-IDF", "TbT-QT-BM25", "TbT-QT-QL")
 _NEURAL = ("MP", "DRMM", "KNRM")
@@ -67,6 +68,12 @@ _PAIRS = (
         "Sum of maxima, untrained (ours)",
     ),
 )
+
+
+def _paper_table(experiment: Experiment) -> Table:
+    columns, *rows = PAPER_TABLES[experiment.name]
+    measure = "MAP, " * (experiment.name == "yu2020_table3")
+    return Table(measure + _NOT_COMPARABLE, columns, tuple(rows))
 
 
 def _data_of(study: Study) -> MatchingData:
@@ -93,7 +100,7 @@ def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
             rows.append((word, getattr(data.retrieval_set.source, language), nearest))
     columns = ("word", "language", "five nearest words, with their cosines")
     table = Table("Nearest words", columns, tuple(rows))
-    shown = [table, *paper_tables(experiment.name)]
+    shown = [table, _paper_table(experiment)]
     return Written(shown, notes=[_vectors_note(study)], csv=table.csv())
 
 
@@ -115,7 +122,7 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
         f"Listed: the judged documents and {negatives} sampled ones, in place of the paper's"
         " documents that people labeled; sampled ones are easier to tell apart."
     )
-    return Written([table, *paper_tables(experiment.name)], notes=[note], csv=table.csv())
+    return Written([table, _paper_table(experiment)], notes=[note], csv=table.csv())
 
 
 def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
@@ -123,7 +130,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
     finished = finished_systems(experiment, study)
     if len(finished) < 2:
         return Written([], notes=["Fewer than two systems have finished."])
-    names = {row.name for row in systems.PAPER}
+    names = {row.name for row in PAPER}
     of_paper = [system for system in finished if system.name in names] or finished
     best = max(of_paper, key=_map)
     significance = directory / f"{study.name}-significance"
@@ -138,7 +145,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
         "system", finished, _METRICS, marked, facts=_facts(finished), rivals=of_paper
     )
     claims = claims_table(means, {system.name: _map(system) for system in finished})
-    tables = [shown, claims, *paper_tables(experiment.name)]
+    tables = [shown, claims, _paper_table(experiment)]
     return Written(tables, notes=notes, csv=system_csv(study.name, finished, marked))
 
 
@@ -165,7 +172,7 @@ def _figure_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     plot, best = directory / f"{study.name}.png", max(map(_map, finished), default=0)
     figure1.draw(plot, f"{experiment.title}, {study.name}", kinds, measured)
     rows = []
-    for eta in systems.ETAS:
+    for eta in (row.eta for row in experiment.rows):
         share, of = f"{kinds[figure1.ACROSS].share_from(eta):.3%}", measured.get(eta)
         shown = "" if of is None else Value(of.mean(), of.min(), of.max(), of.mean() == best)
         rows.append((f"{eta:g}", share, shown))

@@ -17,7 +17,7 @@ from tf_smoothclir.papers import yu2020 as yu2020  # registers the networks
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import opened_set
 from tf_smoothclir.papers.laboratory.reproduce import WRITERS, opened
-from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.yu2020.experiments import OURS, PAPER, PRESET_SYSTEMS
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.presets import changed
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 OPTIONS = MatchingOptions(matching_epochs=2, pyramid_epochs=1, pyramid_document_words=8)
 COSTLY = ("MP-Hybrid", "MP-TbT-QT", "Late interaction (ours)")
-ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
+ROWS = {system.name: system for system in (*PAPER, *OURS)}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_in_rotations_every_judged_query_is_tested(study):
     rotating = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, matching_folds=3))
     cell = completed(rotating, "BWE-Agg-IDF")
     assert len(read_run(cell.trec_files("test")[0])) == 300
-    assert not [cell for row in systems.PRESET_SYSTEMS for cell in row.cells(rotating)]
+    assert not [cell for row in PRESET_SYSTEMS for cell in row.cells(rotating)]
 
 
 def test_what_can_change_the_figures_is_another_cell(study):
