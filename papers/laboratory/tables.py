@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tf_smoothclir.papers.laboratory.code_version import code_note
@@ -71,6 +71,14 @@ class Table:
     def csv(self) -> str:
         """A table of texts and numbers as CSV."""
         return csv_table(self.columns, self.rows)
+
+
+def figures_table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str | float]]
+) -> Table:
+    """A table of texts, and of figures with three decimals, such as a paper prints."""
+    texts = (tuple(of if isinstance(of, str) else f"{of:.3f}" for of in row) for row in rows)
+    return Table(caption, tuple(columns), tuple(texts))
 
 
 def latex_escape(text: object) -> str:

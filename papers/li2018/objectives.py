@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.papers.li2018.bae import BaeTask
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
-from tf_smoothclir.papers.li2018.pair_tasks import S2NetTask, XcnnTask
+from tf_smoothclir.papers.li2018.pair_tasks import BaeTask, S2NetTask, XcnnTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.task import AdversarialTask
 from tf_smoothclir.papers.li2018.translations import OpeningQueries, WordTranslations

@@ -19,6 +19,7 @@ from tf_smoothclir.papers.laboratory.systems import System
 from tf_smoothclir.papers.laboratory.tables import (
     Table,
     Written,
+    figures_table,
     finished_systems,
     system_csv,
     system_table,
@@ -81,7 +82,7 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
     shares = {
         system.system.name: f"{system.mean(shared) / upper.mean(shared):.1%}" for system in systems
     }
-    theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
+    theirs = ((pair, *of[:-1]) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
         f"{MON}: BM25 (k1 1.2, b 0.75) by queries {queries}. {MT}: a word-by-word translation by"
@@ -90,7 +91,7 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
         f"-m: below {MT}; -x: below {XCNN}; +x: above {XCNN}. {_MARKS}",
     ]
     facts = {"marks": marks(systems, _asked_of_table_2), f"{shared}, of MON": shares}
-    paper = Table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
+    paper = figures_table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
     return _written(experiment, study, systems, facts, paper, notes)
 
 
@@ -103,13 +104,13 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
         "marks": marks(systems, _asked_of_table_3),
         "discriminator": {system.name: _discriminator(system) for system in trained},
     }
-    theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
+    theirs = ((pair, *of[-2:]) for pair, of in PAPER_MAP.items())
     notes = [
         f"-, +: below, above {OURS}. {_MARKS}",
         "discriminator: the mean of its accuracies over the sources in the last epoch; chance is"
         " 0.333.",
     ]
-    paper = Table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
+    paper = figures_table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
     return _written(experiment, study, systems, facts, paper, notes)
 
 

@@ -21,6 +21,7 @@ from tf_smoothclir.papers.laboratory.systems import TUNED_ON
 from tf_smoothclir.papers.laboratory.tables import (
     Table,
     Written,
+    figures_table,
     finished_systems,
     system_csv,
     system_table,
@@ -85,13 +86,10 @@ def _densities(experiment: Experiment, study: Study, directory: Path) -> Written
     title = f"{experiment.title}, {study.name}, training pairs"
     plots.plot_score_densities(plot, title, systems)
     overlaps = [plots.grade_overlaps(system) for system in systems]
-    table = Table(
+    table = figures_table(
         "Overlap of the score distributions of two grades (training pairs)",
         (experiment.column, "θ", *overlaps[0]),
-        tuple(
-            (system.name, system.thresholds, *(f"{value:.3f}" for value in of.values()))
-            for system, of in zip(systems, overlaps)
-        ),
+        ((s.name, s.thresholds, *of.values()) for s, of in zip(systems, overlaps)),
     )
     return Written([table], [plot], _setting_notes(study), table.csv())
 

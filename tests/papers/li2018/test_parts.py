@@ -9,8 +9,13 @@ import tensorflow as tf
 
 from tests.towers.test_average_pooling import flat, padded
 from tf_smoothclir.papers.li2018 import task as module
-from tf_smoothclir.papers.li2018.bae import bae_loss, first_texts, merged_bags
-from tf_smoothclir.papers.li2018.pair_tasks import XcnnTask, s2net_loss
+from tf_smoothclir.papers.li2018.pair_tasks import (
+    XcnnTask,
+    bae_loss,
+    first_texts,
+    merged_bags,
+    s2net_loss,
+)
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.task import discriminator
 from tf_smoothclir.papers.li2018.towers import LinearTower, WordTanhTower
