@@ -15,7 +15,7 @@ from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cell_processes import run_cells
 from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.laboratory.experiment import Study
-from tf_smoothclir.papers.laboratory.tables import write_page
+from tf_smoothclir.papers.laboratory.tables import Page
 from tf_smoothclir.papers.li2018 import tables as li2018
 from tf_smoothclir.papers.liu2020 import tables as liu2020
 from tf_smoothclir.papers.liu2020.paper_numbers import is_published
@@ -61,8 +61,8 @@ def reproduce(names: Sequence[str], study: Study, *, processes: int, command: st
     failed += run_cells([cell for row in rows for cell in row.cells(study)], processes)
     for experiment in experiments:
         directory = make_directory(output_dir / experiment.name, "--output_dir")
-        shown = study if experiment.needs_set else None
-        write_page(WRITERS[experiment.name], experiment, shown, directory, command)
+        page = Page(experiment, study if experiment.needs_set else None, directory)
+        page.write(WRITERS[experiment.name](page), command)
     lines = ["# Experiments", ""]  # of all commands so far
     for name, experiment in EXPERIMENTS.items():
         pages = sorted((output_dir / name).glob("*.md"))

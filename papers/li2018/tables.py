@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import stats
@@ -13,14 +12,13 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.compare import differences, holm
 from tf_smoothclir.optimizers import learning_rate
-from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics
 from tf_smoothclir.papers.laboratory.systems import System
 from tf_smoothclir.papers.laboratory.tables import (
+    Page,
     Table,
     Written,
     figures_table,
-    finished_systems,
     system_csv,
     system_table,
 )
@@ -55,9 +53,9 @@ _MEASURES = (
 )
 
 
-def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_1(page: Page) -> Written:
     """Counts the set as the paper counts its own."""
-    del experiment, directory
+    study = page.study
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     row = (
         study.name,
@@ -73,11 +71,10 @@ def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     return Written([table, Table(_PAPER, columns, theirs)], [], notes, table.csv())
 
 
-def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_2(page: Page) -> Written:
     """Compares the systems with each other, and with queries in the language of the documents."""
-    del directory
-    upper, translated = monolingual(MON, study)
-    systems = [upper, *map(measured, finished_systems(experiment, study))]
+    upper, translated = monolingual(MON, page.study)
+    systems = [upper, *map(measured, page.systems)]
     shared = MAP if translated else GRADE_1
     shares = {
         system.system.name: f"{system.mean(shared) / upper.mean(shared):.1%}" for system in systems
@@ -92,17 +89,15 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
     ]
     facts = {"marks": marks(systems, _asked_of_table_2), f"{shared}, of MON": shares}
     paper = figures_table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
-    return _written(experiment, study, systems, facts, paper, notes)
+    return _written(page, systems, facts, paper, notes)
 
 
-def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_3(page: Page) -> Written:
     """Compares the whole model with parts of it."""
-    del directory
-    trained = finished_systems(experiment, study)
-    systems = list(map(measured, trained))
+    systems = list(map(measured, page.systems))
     facts = {
         "marks": marks(systems, _asked_of_table_3),
-        "discriminator": {system.name: _discriminator(system) for system in trained},
+        "discriminator": {system.name: _discriminator(system) for system in page.systems},
     }
     theirs = ((pair, *of[-2:]) for pair, of in PAPER_MAP.items())
     notes = [
@@ -111,12 +106,14 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
         " 0.333.",
     ]
     paper = figures_table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
-    return _written(experiment, study, systems, facts, paper, notes)
+    return _written(page, systems, facts, paper, notes)
 
 
-def _written(experiment, study, systems, facts, paper: Table, notes: list[str]) -> Written:
+def _written(
+    page: Page, systems: Sequence[Measured], facts: Mapping, paper: Table, notes: Sequence[str]
+) -> Written:
     """The systems beside the paper's, and how they were trained."""
-    rows = [system.system for system in systems]
+    rows, experiment, study = [system.system for system in systems], page.experiment, page.study
     ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
     text, seeds = study.settings.text, ", ".join(map(str, study.seeds))
     ways = {}  # kind of towers -> how they are trained, all of a kind alike

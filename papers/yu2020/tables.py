@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -16,15 +15,13 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
     ALPHA,
     TEST_SEED,
     SystemMetrics,
-    save_differences,
-    significant,
     test_note,
 )
 from tf_smoothclir.papers.laboratory.tables import (
+    Page,
     Table,
     Value,
     Written,
-    finished_systems,
     system_csv,
     system_table,
 )
@@ -82,9 +79,9 @@ def _data_of(study: Study) -> MatchingData:
     return MatchingData(opened_set(settings), settings, study.matching)
 
 
-def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_1(page: Page) -> Written:
     """Tabulates the words nearest to a few, in one language and across languages."""
-    data, rows = _data_of(study), []
+    data, rows = _data_of(page.study), []
     vectors = {role: of.numpy() for role, of in zip(ROLES, data.tables(translates=False).both)}
     places = {word: place for place, word in enumerate(data.vocabulary("query"))}
     known = [word for word in _WORDS if word in places and vectors["query"][places[word]].any()]
@@ -100,12 +97,13 @@ def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
             rows.append((word, getattr(data.retrieval_set.source, language), nearest))
     columns = ("word", "language", "five nearest words, with their cosines")
     table = Table("Nearest words", columns, tuple(rows))
-    shown = [table, _paper_table(experiment)]
-    return Written(shown, notes=[_vectors_note(study)], csv=table.csv())
+    shown = [table, _paper_table(page.experiment)]
+    return Written(shown, notes=[_vectors_note(page.study)], csv=table.csv())
 
 
-def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_2(page: Page) -> Written:
     """Tabulates how many queries and documents there are, and how many are judged."""
+    study = page.study
     retrieval_set = opened_set(study.settings).retrieval_set
     negatives = study.settings.training.negatives
     queries = len(np.unique(retrieval_set.query_rows))
@@ -122,20 +120,18 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
         f"Listed: the judged documents and {negatives} sampled ones, in place of the paper's"
         " documents that people labeled; sampled ones are easier to tell apart."
     )
-    return Written([table, _paper_table(experiment)], notes=[note], csv=table.csv())
+    return Written([table, _paper_table(page.experiment)], notes=[note], csv=table.csv())
 
 
-def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_3(page: Page) -> Written:
     """Tabulates all systems, tests them against the best one, and tests the paper's claims."""
-    finished = finished_systems(experiment, study)
+    study, finished = page.study, page.systems
     if len(finished) < 2:
         return Written([], notes=["Fewer than two systems have finished."])
     names = {row.name for row in PAPER}
     of_paper = [system for system in finished if system.name in names] or finished
     best = max(of_paper, key=_map)
-    significance = directory / f"{study.name}-significance"
-    differences, means = save_differences(finished, best.name, significance, study.seeds_note)
-    marked = significant(differences)
+    marked, means = page.tested(best.name)
     notes = [
         f"Best of the paper's systems by MAP: {best.name}. {test_note('it')} Bold: the best of the"
         " paper's systems in a column.",
@@ -145,7 +141,7 @@ def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
         "system", finished, _METRICS, marked, facts=_facts(finished), rivals=of_paper
     )
     claims = claims_table(means, {system.name: _map(system) for system in finished})
-    tables = [shown, claims, _paper_table(experiment)]
+    tables = [shown, claims, _paper_table(page.experiment)]
     return Written(tables, notes=notes, csv=system_csv(study.name, finished, marked))
 
 
@@ -164,17 +160,18 @@ def _facts(finished: Sequence[SystemMetrics]) -> dict[str, dict[str, str]]:
     return {"best epoch": epochs, "seconds": seconds}
 
 
-def _figure_1(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _figure_1(page: Page) -> Written:
     """Draws and tabulates the similarities of words, and MAP by the one that is a match."""
-    data, finished = _data_of(study), finished_systems(experiment, study)
+    study, finished = page.study, page.systems
+    data = _data_of(study)
     kinds = figure1.similarities_of(data)
     measured = {system.cells[0].system.eta: system.values["MAP"] for system in finished}
-    plot, best = directory / f"{study.name}.png", max(map(_map, finished), default=0)
-    figure1.draw(plot, f"{experiment.title}, {study.name}", kinds, measured)
+    best = max(map(_map, finished), default=0)
+    figure1.draw(page.plot, page.title, kinds, measured)
     rows = []
-    for eta in (row.eta for row in experiment.rows):
+    for eta in (row.eta for row in page.experiment.rows):
         share, of = f"{kinds[figure1.ACROSS].share_from(eta):.3%}", measured.get(eta)
-        shown = "" if of is None else Value(of.mean(), of.min(), of.max(), of.mean() == best)
+        shown = "" if of is None else Value(of, of.mean() == best)
         rows.append((f"{eta:g}", share, shown))
     columns = ("η", "pairs of words with a cosine of η or more", "MAP of MP-Exact")
     by_eta = Table("Pairs that count as exact matches, and MP-Exact (a, b)", columns, tuple(rows))
@@ -184,7 +181,7 @@ def _figure_1(experiment: Experiment, study: Study, directory: Path) -> Written:
         " nearest document word of each query word (TbT-QT) in place of the query word.",
         *(_notes(finished, study) if finished else [_vectors_note(study)]),
     ]
-    return Written([figure1.moments(kinds), by_eta], [plot], notes, figure1.counts_csv(kinds))
+    return Written([figure1.moments(kinds), by_eta], [page.plot], notes, figure1.counts_csv(kinds))
 
 
 def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:

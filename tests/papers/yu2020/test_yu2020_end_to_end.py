@@ -17,6 +17,7 @@ from tf_smoothclir.papers import yu2020 as yu2020  # registers the networks
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import opened_set
 from tf_smoothclir.papers.laboratory.reproduce import WRITERS, opened
+from tf_smoothclir.papers.laboratory.tables import Page
 from tf_smoothclir.papers.yu2020.experiments import OURS, PAPER, PRESET_SYSTEMS
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
@@ -106,7 +107,7 @@ def test_nothing_of_validation_and_test_queries_is_in_the_vectors(study):
 
 
 def written_by(name, study, directory):
-    return WRITERS[name](EXPERIMENTS[name], study, directory)
+    return WRITERS[name](Page(EXPERIMENTS[name], study, directory))
 
 
 def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study, tmp_path):
