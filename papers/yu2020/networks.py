@@ -21,7 +21,6 @@ INTERACTIONS = {
     "exact": ("exact",),
     "hybrid": ("cosine", "exact"),
 }
-_WIDTH, _NARROW_WIDTH = 0.1, 0.001  # of kernels
 _ROUNDING = 1e-5  # lifts the cosine of a word with itself, such as 0.9999999, into the last bin
 _NOTHING = -1e30  # after the end of a document: the maximum of no cell is 0 after ReLU
 _WINDOW = 8  # columns of a map that are pooled first
@@ -44,13 +43,8 @@ class Cosines(NamedTuple):
         """Cosines of the words of `[batch, n]` and `[batch, m]` ids, without columns of padding."""
         query_ids, document_ids = without_padding(query_ids), without_padding(document_ids)
         queries, documents = tables.query_vectors(query_ids), tables.document_vectors(document_ids)
-        values = tf.matmul(queries, documents, transpose_b=True)
-        return cls(values, known(queries), known(documents))
-
-
-def known(vectors: tf.Tensor) -> tf.Tensor:
-    """Mask of words that have a vector, bool, of `[..., dim]` frozen vectors."""
-    return tf.reduce_any(vectors != 0, axis=-1)
+        known = (tf.reduce_any(vectors != 0, axis=-1) for vectors in (queries, documents))
+        return cls(tf.matmul(queries, documents, transpose_b=True), *known)
 
 
 def without_padding(ids: tf.Tensor) -> tf.Tensor:
@@ -87,30 +81,12 @@ class SumOfMaxima(PaperNetwork):
         return features
 
 
-class Kernel(NamedTuple):
-    """A Gaussian kernel."""
-
-    mean: float  # the similarity that it counts, μ
-    width: float  # σ
-
-
-def kernels(number: int) -> tuple[Kernel, ...]:
-    """Evenly spaced kernels with σ = 0.1, and one at 1 with σ = 0.001 for the same word."""
+def kernels(number: int) -> tuple[tuple[float, float], ...]:
+    """Mean μ and width σ of kernels: evenly spaced ones, and a narrow one for the same word."""
     # For 20, means are -18/19, -16/19, ..., 18/19 and 1, as in MatchZoo.
     even = number - 1
     means = ((2 * place + 1) / even - 1 for place in range(even))
-    return (*(Kernel(mean, _WIDTH) for mean in means), Kernel(1.0, _NARROW_WIDTH))
-
-
-def kernel_features(cosines: Cosines, pooled: tuple[Kernel, ...]) -> tf.Tensor:
-    """Φ, `[batch, kernels]` float32; missing words add nothing."""
-    cells = tf.cast(cosines.cells, tf.float32)
-    features = []
-    for mean, width in pooled:  # one at a time, so that no array is larger than the similarities
-        counted = tf.exp(tf.square(cosines.values - mean) * (-0.5 / width**2)) * cells
-        of_words = tf.math.log1p(tf.reduce_sum(counted, axis=2))
-        features.append(tf.reduce_sum(of_words, axis=1))
-    return tf.stack(features, axis=1)
+    return (*((mean, 0.1) for mean in means), (1.0, 0.001))
 
 
 class Knrm(PaperNetwork):
@@ -133,9 +109,14 @@ class Knrm(PaperNetwork):
         self.bias = self._bias("bias")
 
     def features(self, query_ids: tf.Tensor, document_ids: tf.Tensor) -> tuple[tf.Tensor]:
-        """φ, `[batch, kernels]` float32."""
+        """φ, `[batch, kernels]` float32; missing words add nothing."""
         cosines = Cosines.of(self.tables, query_ids, document_ids)
-        return (kernel_features(cosines, self.kernels),)
+        known, features = tf.cast(cosines.cells, tf.float32), []
+        for mean, width in self.kernels:  # one at a time: no array is larger than the cosines
+            counted = tf.exp(tf.square(cosines.values - mean) * (-0.5 / width**2)) * known
+            of_words = tf.math.log1p(tf.reduce_sum(counted, axis=2))
+            features.append(tf.reduce_sum(of_words, axis=1))
+        return (tf.stack(features, axis=1),)
 
     def score(self, features: tuple[tf.Tensor], training: bool = False) -> tf.Tensor:
         return tf.matmul(features[0], self.weight)[:, 0] + self.bias
@@ -271,7 +252,9 @@ class MatchPyramid(PaperNetwork):
         query_ids, document_ids = without_padding(query_ids), without_padding(document_ids)
         cosines = Cosines.of(self.tables, query_ids, document_ids)
         maps = [interaction_map(cosines, kind, self._eta) for kind in self._kinds]
-        return tf.stack(maps, axis=-1), _lengths(query_ids), _lengths(document_ids)
+        both = query_ids, document_ids
+        lengths = (tf.reduce_sum(tf.cast(ids > 0, tf.int32), axis=1) for ids in both)
+        return tf.stack(maps, axis=-1), *lengths
 
     def score(self, features: tuple[tf.Tensor, ...], training: bool = False) -> tf.Tensor:
         maps, query_lengths, document_lengths = features
@@ -304,8 +287,3 @@ def _row_maxima(maps: tf.Tensor, after: tf.Tensor, weights: tf.Tensor) -> tf.Ten
     answers = tf.nn.conv2d(tf.concat([maps, after], axis=-1), both, 1, "SAME")
     window = [1, _WINDOW]
     return tf.reduce_max(tf.nn.max_pool2d(answers, window, window, "VALID"), axis=2)
-
-
-def _lengths(ids: tf.Tensor) -> tf.Tensor:
-    """`[batch]` int32, the words of each text."""
-    return tf.reduce_sum(tf.cast(ids > 0, tf.int32), axis=1)

@@ -155,7 +155,7 @@ def _facts(finished: Sequence[SystemMetrics]) -> dict[str, dict[str, str]]:
     for system in finished:
         facts = [cell.metrics()["training"] for cell in system.cells]
         best = {n for of in facts for n in of.get("best_epochs", [of.get("best_epoch", 0)])}
-        epochs[system.name] = _listed(sorted(best)) if any(best) else ""
+        epochs[system.name] = ", ".join(map(str, sorted(best))) if any(best) else ""
         seconds[system.name] = f"{np.mean([of['seconds'] for of in facts]):.0f}"
     return {"best epoch": epochs, "seconds": seconds}
 
@@ -188,6 +188,7 @@ def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
     """What every figure depends on, and the choices that the paper leaves open."""
     options, settings = study.matching, study.settings
     rules = finished[0].cells[0].metrics()["rules"]
+    queries = ", ".join(map(str, sorted({*finished[0].queries.values()})))
     protocol = "The set's own split 3:1:1"
     if options.matching_folds:
         protocol = (
@@ -196,8 +197,8 @@ def _notes(finished: Sequence[SystemMetrics], study: Study) -> list[str]:
             " towers and PSQ, which have one split, are left out"
         )
     return [
-        f"{protocol}. Test queries: {_listed(sorted(set(finished[0].queries.values())))}."
-        f" {study.seeds_note}. Weights of the epoch with the highest validation MAP.",
+        f"{protocol}. Test queries: {queries}. {study.seeds_note}. Weights of the epoch with the"
+        " highest validation MAP.",
         *(f"{name}: {rules[name]}." for name in ("lists", "ties", "relevance", "gain")),
         _vectors_note(study),
         "Words: those with a letter or digit and more than one character, without those in more"
@@ -223,10 +224,6 @@ def _vectors_note(study: Study) -> str:
     """Which word vectors a study has."""
     kind = study.matching.word_vectors
     return f"Word vectors: {WORD_VECTORS[kind]} (--word_vectors={kind})."
-
-
-def _listed(values: Sequence) -> str:
-    return ", ".join(map(str, values))
 
 
 def claims_table(systems: Mapping[str, RunMetrics], means: Mapping[str, float]) -> Table:

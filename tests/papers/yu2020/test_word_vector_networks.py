@@ -10,7 +10,7 @@ from tests.oracles import interaction as oracle
 from tests.papers.yu2020 import word_vector_world as world
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.interaction.networks.base import WordTables
-from tf_smoothclir.papers.yu2020 import networks, ranking
+from tf_smoothclir.papers.yu2020 import cells, networks
 from tf_smoothclir.papers.yu2020.experiments import EXACT
 from tf_smoothclir.papers.yu2020.networks import Cosines, Drmm, Knrm, MatchPyramid
 
@@ -23,7 +23,7 @@ NETWORKS = {
         for kind in networks.INTERACTIONS
     },
     **{  # of Figure 1
-        f"match_pyramid-exact-{row.eta:g}": lambda tables, row=row: ranking.build(row, None, tables)
+        f"match_pyramid-exact-{row.eta:g}": lambda tables, row=row: cells.build(row, None, tables)
         for row in (EXACT[0], EXACT[-2])
     },
 }
@@ -93,9 +93,9 @@ def test_bins_kernels_and_numbers_of_weights_by_hand():
     bins = networks.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
     assert bins.numpy().tolist() == [0, 14, 18, 29, 29]
     # MatchZoo's: 1/19 + 2i/19 - 1 = (2i - 18) / 19 for i = 0..18, then 1 with a narrow one.
-    found = networks.kernels(20)
-    assert [k.mean for k in found] == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
-    assert [k.width for k in found] == [*[0.1] * 19, 0.001]
+    means, widths = zip(*networks.kernels(20))
+    assert means == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
+    assert widths == (*[0.1] * 19, 0.001)
     sizes = {
         "knrm": 20 + 1,
         "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers
