@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
-from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.columns import TITLED_TEXTS
 from tf_smoothclir.data.sources.tables import read_table
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
@@ -73,8 +72,12 @@ def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
     # Else the queries are the mates, and there is nothing but `GRADE_1`.
     texts = LexicalTexts(opened_set(study.settings), study.settings.text.max_query_tokens)
     retrieval_set, collection = texts.retrieval_set, collection_of(texts)
-    translated = _translated_queries(texts)
-    bags = collection.counts[_mates(retrieval_set)] if translated is None else translated
+    if (translated := _translated_queries(texts)) is None:
+        # A document of the highest grade of each query; the first of all for one without.
+        mates = np.zeros(len(retrieval_set.query_ids), np.int64)
+        best = retrieval_set.grades == retrieval_set.num_grades - 1
+        mates[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
+    bags = collection.counts[mates] if translated is None else translated
     retriever = RowRetriever(Bm25()(collection).rows(bags), retrieval_set.tie_order)
     ranking = Ranking.joined(retriever.rank(retrieval_set.queries_in(SPLIT), DEPTH + 1))
     run, grades = run_and_qrels(retrieval_set, ranking)
@@ -108,14 +111,6 @@ def _without_mates(run: Mapping, qrels: Mapping) -> np.ndarray:
         for query, judged in qrels.items()
     }
     return run_metrics(kept, lower).per_query["MAP"]
-
-
-def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
-    """`[queries]`, a document of the highest grade of each query; the first without one."""
-    mates = np.zeros(len(retrieval_set.query_ids), np.int64)
-    best = retrieval_set.grades == retrieval_set.num_grades - 1
-    mates[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
-    return mates
 
 
 def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:

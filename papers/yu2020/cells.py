@@ -77,7 +77,9 @@ class MatchingCell(Cell):
         rotations, splits = [retrieval_set], ("test", "validation")
         if folds:
             rotations = rotated_sets(retrieval_set, folds, self.settings.data.split_seed)
-            retrieval_set, splits = _all_for_testing(retrieval_set), ("test",)
+            places = np.full_like(retrieval_set.splits, -1)
+            places[np.unique(retrieval_set.query_rows)] = SPLITS.index("test")
+            retrieval_set, splits = dataclasses.replace(retrieval_set, splits=places), ("test",)
         scores, learned = zip(*(self._rotation(of_rotation, splits) for of_rotation in rotations))
         training = {
             "seconds": round(sum(of_rotation["seconds"] for of_rotation in learned), 3),
@@ -228,9 +230,3 @@ class KnownScores:
 
 def _keys(lists: CandidateLists) -> list[int]:
     return pair_key(lists.pair_query_rows, lists.document_rows).tolist()
-
-
-def _all_for_testing(retrieval_set: RetrievalSet) -> RetrievalSet:
-    splits = np.full_like(retrieval_set.splits, -1)
-    splits[np.unique(retrieval_set.query_rows)] = SPLITS.index("test")
-    return dataclasses.replace(retrieval_set, splits=splits)

@@ -32,6 +32,7 @@ from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from tf_smoothclir.utils.errors import input_error
 
 _WHOLE = 1 << 30
+_FIRST_ALONE = 0x0E00  # Thai, and after it all that has no spaces: one character may be a word
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
 _LEAST_PAIRS = 2
 LEAST_COUNT = 5  # pairs that have both words of an entry
@@ -135,15 +136,16 @@ def content_words(
     counted = np.isin(owners, rows) & (values < len(vocabulary))
     pairs = np.unique(owners[counted] * np.int64(len(vocabulary)) + values[counted])
     frequency = np.bincount(pairs % len(vocabulary), minlength=len(vocabulary))
-    kept = np.array([_is_word(word) for word in vocabulary], bool)
+    kept = np.array(
+        [
+            any(map(str.isalnum, word)) and (len(word) > 1 or ord(word) >= _FIRST_ALONE)
+            for word in vocabulary
+        ],
+        bool,
+    )
     kept &= frequency <= most_common * max(1, len(rows))
     kept[PADDING_ID], kept[UNKNOWN_ID] = False, True
     return kept
-
-
-def _is_word(text: str) -> bool:
-    is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
-    return not is_alone and any(character.isalnum() for character in text)
 
 
 def word_vectors(
