@@ -1,4 +1,4 @@
-"""The base of tasks that train two towers together with weights that only training needs."""
+"""The base of the objectives: tasks that train two towers, and weights that only training needs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from tf_smoothclir._compat.keras_api import optimizer_variables
-from tf_smoothclir.data.tokenized_set import TokenizedSet
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.optimizers import learning_rate, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped, each_row_once
 from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
-from tf_smoothclir.papers.li2018.triplets import TripletBatch
-from tf_smoothclir.protocols.task import LOSS, PAIRS, Batches, Exchange
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.two_tower.model import TwoTower
+from tf_smoothclir.papers.li2018.translations import OpeningQueries, WordTranslations
+from tf_smoothclir.papers.li2018.triplets import TripletBatch, TripletBatches
+from tf_smoothclir.protocols.task import LOSS, PAIRS, Exchange
+from tf_smoothclir.training.tasks import ObjectiveInputs
 from tf_smoothclir.two_tower.scorer import TwoTowerTask
 
 _GRADIENT_NORM = "gradient_norm"
@@ -34,14 +34,29 @@ class HelpedTask(TwoTowerTask):
     # What the batches have: translations of the set's queries; documents of the highest grade alone
     translates, best_only = False, True
 
-    def __init__(
-        self, model: TwoTower, settings: RunSettings, batches: Batches, tokenized_set: TokenizedSet
-    ):
-        super().__init__(model, settings.training, batches, tokenized_set)
-        self._own = settings.of(AdversarialSettings)
+    def __init__(self, inputs: ObjectiveInputs):
+        """Translates texts, and makes queries of documents, as far as it needs them."""
+        # The seed determines what is made of the texts, so a run that goes on has the same.
+        training, tokenized_set = inputs.settings.training, inputs.tokenized_set
+        self._own = inputs.settings.of(AdversarialSettings)
+        translations = openings = None
+        if self.translates or self._own.opening_epochs:
+            texts = LexicalTexts(tokenized_set, inputs.settings.text.max_query_tokens)
+            words = WordTranslations.learn(texts, training.seed)
+            translations = words.queries(texts) if self.translates else None
+            if self._own.opening_epochs:
+                openings = OpeningQueries.of(tokenized_set, texts, words)
+        batches = TripletBatches(
+            tokenized_set,
+            translations,
+            training,
+            openings=openings,
+            opening_epochs=self._own.opening_epochs,
+            best_only=self.best_only,
+        )
+        super().__init__(inputs.model, training, batches, tokenized_set)
         self.losses = (LOSS, *self.parts)
         self._helpers, kept = self.made_helpers()
-        training = settings.training
         self._helper_optimizer = make_optimizer(training.optimizer, training.learning_rate)
         self._helper_optimizer.build(self._helpers)
         # 1 in the epochs of queries made of documents, and where there are none; else 0.

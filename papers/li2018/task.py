@@ -18,15 +18,14 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
-from tf_smoothclir.data.tokenized_set import ROLES, TokenizedSet
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
 from tf_smoothclir.papers.li2018.towers import matrices
 from tf_smoothclir.papers.li2018.triplets import TripletBatch
-from tf_smoothclir.protocols.task import Batches
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.towers.word_table import WordTableTower
+from tf_smoothclir.training.tasks import ObjectiveInputs
 from tf_smoothclir.two_tower.model import TwoTower
 from tf_smoothclir.two_tower.similarity import stable_norm
 
@@ -43,16 +42,14 @@ class AdversarialTask(HelpedTask):
     parts = ("translation_loss", "matching_loss", "monolingual_loss", "norms", "vector_length")
     translates, best_only = True, False
 
-    def __init__(
-        self, model: TwoTower, settings: RunSettings, batches: Batches, tokenized_set: TokenizedSet
-    ):
-        super().__init__(model, settings, batches, tokenized_set)
-        self._training_queries = len(tokenized_set.retrieval_set.queries_in("train"))
+    def __init__(self, inputs: ObjectiveInputs):
+        super().__init__(inputs)
+        self._training_queries = len(inputs.tokenized_set.retrieval_set.queries_in("train"))
         self.discriminator: keras.Model | None = None
         if self._own.discriminator_steps:
             self.losses += _GAME
-            seed = settings.training.seed + _SEED_OF_DISCRIMINATOR
-            self.discriminator = discriminator(model.query_tower.dim, seed)
+            seed = self._settings.seed + _SEED_OF_DISCRIMINATOR
+            self.discriminator = discriminator(self.model.query_tower.dim, seed)
             self._discriminator_optimizer = make_optimizer("adam", self._own.discriminator_rate)
             self._discriminator_optimizer.build(self.discriminator.trainable_variables)
             self._keep(self._discriminator_optimizer, tf_weights(self.discriminator))
