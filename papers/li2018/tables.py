@@ -47,6 +47,12 @@ _MARKS = (
     " without a correction, as in the paper; in brackets those that are left after Holm's"
     " correction over all tests of the table."
 )
+# What systems are tested against -> the marks by the sign of the difference, and who is not tested.
+_ASKED_OF_TABLE_2 = {
+    MT: ({-1: "-m"}, (MON, MT)),
+    XCNN: ({-1: "-x", 1: "+x"}, (MON, MT, XCNN)),
+}
+_ASKED_OF_TABLE_3 = {OURS: ({-1: "-", 1: "+"}, (OURS,))}
 _MEASURES = (
     "MAP counts grades 1 and 2; that of the collection is of the first 100 documents. grade 1: the"
     " mate is taken out of every ranking and grade 1 alone is relevant, MAP of the collection."
@@ -87,7 +93,7 @@ def _table_2(page: Page) -> Written:
         " system.",
         f"-m: below {MT}; -x: below {XCNN}; +x: above {XCNN}. {_MARKS}",
     ]
-    facts = {"marks": marks(systems, _asked_of_table_2), f"{shared}, of MON": shares}
+    facts = {"marks": marks(systems, _ASKED_OF_TABLE_2), f"{shared}, of MON": shares}
     paper = figures_table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
     return _written(page, systems, facts, paper, notes)
 
@@ -96,7 +102,7 @@ def _table_3(page: Page) -> Written:
     """Compares the whole model with parts of it."""
     systems = list(map(measured, page.systems))
     facts = {
-        "marks": marks(systems, _asked_of_table_3),
+        "marks": marks(systems, _ASKED_OF_TABLE_3),
         "discriminator": {system.name: _discriminator(system) for system in page.systems},
     }
     theirs = ((pair, *of[-2:]) for pair, of in PAPER_MAP.items())
@@ -136,25 +142,14 @@ def _written(
     return Written([ours, paper], notes=notes, csv=system_csv(study.name, rows))
 
 
-# Of a system, the others that it is tested against, with the marks of the sign of the difference.
-def _asked_of_table_2(name: str) -> dict[str, dict[int, str]]:
-    asked = {MT: {-1: "-m"}, XCNN: {-1: "-x", 1: "+x"}}
-    left_out = {MON: (MT, XCNN), MT: (MT, XCNN), XCNN: (XCNN,)}.get(name, ())
-    return {rival: of_sign for rival, of_sign in asked.items() if rival not in left_out}
-
-
-def _asked_of_table_3(name: str) -> dict[str, dict[int, str]]:
-    return {} if name == OURS else {OURS: {-1: "-", 1: "+"}}
-
-
-def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
+def marks(systems: Sequence[Measured], asked: Mapping) -> dict[str, str]:
     """System -> marks: of tests in the asked direction, and in brackets after Holm."""
     by_name = {measured.system.name: measured for measured in systems if MAP in measured.per_query}
     tests = [
         (name, of_sign, differences(by_name[name].per_query[MAP], by_name[rival].per_query[MAP]))
         for name in by_name
-        for rival, of_sign in asked_of(name).items()
-        if rival in by_name
+        for rival, (of_sign, untested) in asked.items()
+        if rival in by_name and name not in untested
     ]
     p = [stats.ttest_1samp(of, 0).pvalue if of.any() else 1.0 for *_, of in tests]
     p = np.nan_to_num(p, nan=1.0)  # NaN for a single query

@@ -8,11 +8,9 @@ import tensorflow as tf
 
 from tests.training.tiny_set import QUERIES, words_of
 from tf_smoothclir.data.candidate_lists import pair_key
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
+from tf_smoothclir.papers.laboratory.cells import opened_set
 from tf_smoothclir.papers.li2018 import translations as module
 from tf_smoothclir.papers.li2018.translations import (
     NONE_FOUND,
@@ -21,7 +19,6 @@ from tf_smoothclir.papers.li2018.translations import (
     WordTranslations,
 )
 from tf_smoothclir.papers.li2018.triplets import TripletBatches
-from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
 LONGEST = 20
@@ -30,8 +27,7 @@ LONGEST = 20
 @pytest.fixture(scope="module")
 def prepared(tiny):
     settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
-    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
+    tokenized_set = opened_set(settings)
     texts = LexicalTexts(tokenized_set, LONGEST)
     words = WordTranslations.learn(texts, seed=13)
     return settings.training, tokenized_set, texts, words
