@@ -1,4 +1,4 @@
-"""Reproduces tables and figures of three papers on your sets, with significance tests.
+"""Reproduces tables and figures of three papers on a set, with significance tests.
 
 They are those of Liu et al. 2020 and, by the beginnings of their names, of Yu and Allan 2020
 (yu2020) and of Li and Cheng 2018 (li2018).
@@ -11,13 +11,12 @@ OUTPUT_DIR/EXPERIMENT gets Markdown, CSV, LaTeX and PNG files; OUTPUT_DIR/report
 Without --data_dir, the experiments use the built-in toy world. They set loss, tower and seed
 themselves: --loss, --tower and --seed have no effect.
 
-Runs for each set: Table 2 has at least 44 short runs (9 pairs of thresholds as far as scores reach
-them, 8 triples of cut points, for 5 losses; more where the best lies at an edge) and 5 full runs
-per seed; Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed,
-Figure 5 adds 8 per seed, gradients 6, related 16, queries 5, fast 8, choices 6, gap 5, options
-16 per seed, and the ablation 15 per seed; yu2020_table3 18 small ones, two towers and a
-translation table, yu2020_figure1 10. The tables of Li and Cheng 2018, li2018_..., have 7, 6 and 11
-more runs per seed. The pages in papers/ have times and results.
+Runs: Table 2 has at least 44 short runs (9 pairs of thresholds as far as scores reach them, 8
+triples of cut points, for 5 losses; more where the best lies at an edge) and 5 full runs per seed;
+Table 3 adds 2 per seed, Figure 3 none, Figure 4 about 60 short runs and 8 per seed, Figure 5 adds
+8 per seed; yu2020_table3 18 small ones, two towers and a translation table, yu2020_figure1 10. The
+tables of Li and Cheng 2018, li2018_..., have 7, 6 and 11 more runs per seed. The pages in papers/
+have times and results.
 """
 
 from __future__ import annotations
@@ -29,17 +28,18 @@ from absl import logging
 
 from tf_smoothclir.command_line import command
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
-from tf_smoothclir.papers.laboratory.request import GROUPS, Request
+from tf_smoothclir.papers.laboratory.request import GROUPS, WORKERS, requested
 
 
 def main(argv) -> None:
     """Runs the experiments that the arguments name."""
-    request = Request.of(argv[1:])
+    names, study = requested(argv[1:])
     # This import takes seconds, so the flags are checked first.
-    from tf_smoothclir.papers.laboratory.reproduce import run_request
+    from tf_smoothclir.papers.laboratory.reproduce import reproduce
 
-    failures = run_request(request, shlex.join(["smoothclir-reproduce", *sys.argv[1:]]))
-    print(f"Report: {request.output_dir}/report.md")
+    command_line = shlex.join(["smoothclir-reproduce", *sys.argv[1:]])
+    failures = reproduce(names, study, processes=WORKERS.value, command=command_line)
+    print(f"Report: {study.output_dir}/report.md")
     if failures:
         logging.flush()
         sys.exit("error: these runs failed, all others are done:\n" + "\n".join(failures))

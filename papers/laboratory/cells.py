@@ -43,26 +43,17 @@ SCORE_BINS = 80
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cell:
-    """A run and its files; a subclass says what it is in `parts`, `values` and `compute`."""
+    """A run and its files.
+
+    A subclass says what it is: `parts` are what people should read in its name, `values` all that
+    its figures depend on besides the data, for JSON. `compute` writes metrics and TREC files, or
+    continues to.
+    """
 
     study: Study
     settings: RunSettings
 
     segments = ()  # thresholds, or the cut points of a loss that takes some
-
-    @property
-    def parts(self) -> Sequence[str]:
-        """What people should read in the name."""
-        raise NotImplementedError
-
-    @property
-    def values(self) -> Sequence:
-        """All that the figures depend on besides the data, for JSON."""
-        raise NotImplementedError
-
-    def compute(self) -> None:
-        """Writes metrics and TREC files, or continues to."""
-        raise NotImplementedError
 
     @functools.cached_property
     def name(self) -> str:

@@ -21,15 +21,14 @@ _BESIDE = ("export", "extras", "papers", "trainers")
 def sources_digest() -> str:
     """The first 12 hexadecimal digits of the SHA-256 of all sources of library and papers."""
     digest = hashlib.sha256()
-    for package in (tf_smoothclir, papers):
+    for package, beside in ((tf_smoothclir, _BESIDE), (papers, ())):
         root = Path(package.__file__).parent
-        beside = _BESIDE if package is tf_smoothclir else ()
-        names = {path.relative_to(root).as_posix(): path for path in root.rglob("*.*")}
-        for name in sorted(names):
-            is_source = names[name].suffix in (".py", ".toml")  # tables of words and characters too
-            if is_source and name.partition("/")[0] not in beside:
-                content = names[name].read_bytes()
-                digest.update(f"{package.__name__}/{name} {len(content)}\n".encode() + content)
+        tables = root.rglob("*.toml")  # of words and characters
+        for path in sorted((*root.rglob("*.py"), *tables)):
+            name, content = path.relative_to(root), path.read_bytes()
+            if name.parts[0] not in beside:
+                where = f"{package.__name__}/{name.as_posix()} {len(content)}\n"
+                digest.update(where.encode() + content)
     return digest.hexdigest()[:12]
 
 

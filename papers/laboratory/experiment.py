@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.presets import changed
@@ -14,11 +13,9 @@ from tf_smoothclir.settings.run import RunSettings
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """A set, and how experiments run on it."""
+    """A set, and how experiments run on it; `reproduce.opened` opens the set and names it."""
 
-    name: str  # of the set; unique in a command, used in file names
     settings: RunSettings  # the base settings, which systems change
-    fingerprint: str  # of the set's content
     output_dir: Path  # where all files go
     # each system is trained once with each seed; thresholds are tuned with the first
     seeds: tuple[int, ...]
@@ -27,7 +24,9 @@ class Study:
     tune_epochs: int = 0  # epochs of a tuning run
     # how the systems of Yu and Allan 2020 are trained and measured
     matching: MatchingOptions = dataclasses.field(default_factory=MatchingOptions)
-    published: str = ""  # document language, such as "fr", if the set is the paper's own; else ""
+    name: str = ""  # of the set, as file names have it
+    fingerprint: str = ""  # of the set's content
+    is_published: bool = False  # whether the set is that of Liu et al. 2020
 
     @property
     def seeds_note(self) -> str:
@@ -41,8 +40,8 @@ class Study:
         return changed(self.settings, {"seed": seed})
 
 
-class Row(Protocol):
-    """A row of a table, or one curve or point of a figure."""
+class Row:
+    """A row of a table, or one curve or point of a figure; here of settings that nothing tunes."""
 
     name: str  # as shown in the table
 
@@ -51,20 +50,11 @@ class Row(Protocol):
 
     def tuning_cells(self, study: Study) -> list:
         """The `Cell`s that choose its thresholds, as far as it is known by now."""
+        return []
 
     def cells(self, study: Study) -> list:
         """Its `Cell`s, one for each seed, once the tuning runs are finished."""
-
-
-class FixedRow:
-    """A row whose settings no experiment changes and no run tunes."""
-
-    def check(self, base: RunSettings, tune_epochs: int) -> None:
-        """Nothing: the settings of the command are checked already."""
-
-    def tuning_cells(self, study: Study) -> list:
-        """None."""
-        return []
+        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)

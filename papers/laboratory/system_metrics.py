@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from tf_smoothclir.evaluation.compare import SAMPLES, Difference, compare, read_systems
-from tf_smoothclir.evaluation.comparison_report import Comparison, legend
+from tf_smoothclir.evaluation.compare import SAMPLES, Difference, read_systems
 from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.laboratory.cells import Cell
 from tf_smoothclir.settings.training import METRICS
@@ -51,46 +49,19 @@ def read_system_metrics(name: str, cells: Sequence[Cell]) -> SystemMetrics | Non
 
 def per_query_means(systems: Sequence[SystemMetrics]) -> tuple[dict[str, RunMetrics], int]:
     """Name -> metrics of each query, averaged over seeds; and the highest grade."""
-    files = {
-        f"{system.name}, seed {cell.seed}": cell.trec_files(SPLIT)
-        for system in systems
-        for cell in system.cells
-    }
-    runs, best_grade = read_systems(files)
-    of_systems = {s.name: [runs[f"{s.name}, seed {seed}"] for seed in s.seeds] for s in systems}
-    means = {
-        name: dataclasses.replace(
-            of_seeds[0],
-            per_query={m: np.mean([r.per_query[m] for r in of_seeds], axis=0) for m in METRICS},
-        )
-        for name, of_seeds in of_systems.items()
-    }
+    named = {f"{of.name}, seed {cell.seed}": cell for of in systems for cell in of.cells}
+    runs, best_grade = read_systems({name: of.trec_files(SPLIT) for name, of in named.items()})
+    means = {}
+    for system in systems:
+        of_seeds = [runs[f"{system.name}, seed {seed}"] for seed in system.seeds]
+        mean = {m: np.mean([run.per_query[m] for run in of_seeds], axis=0) for m in METRICS}
+        means[system.name] = dataclasses.replace(of_seeds[0], per_query=mean)
     return means, best_grade
-
-
-def save_differences(
-    systems: Sequence[SystemMetrics], baseline: str, directory: Path, seeds_note: str
-) -> tuple[list[Difference], dict[str, RunMetrics]]:
-    """Tests systems against one of them and writes the outcome; also gives `per_query_means`."""
-    means, best_grade = per_query_means(systems)
-    differences = compare(means, baseline=baseline, seed=TEST_SEED, metrics=METRICS)
-    rules = legend(
-        differences,
-        means,
-        baseline=baseline,
-        best_grade=best_grade,
-        seed=TEST_SEED,
-        samples=SAMPLES,
-    )
-    rules["seeds"] = f"scores of a query: {seeds_note[0].lower()}{seeds_note[1:]}"
-    Comparison(differences, baseline, tuple(means), rules).save(directory)
-    return differences, means
 
 
 def significant(differences: Sequence[Difference]) -> set[tuple[str, str]]:
     """Each (system, metric) whose difference from the baseline is marked."""
-    marked = (difference for difference in differences if difference.holm_p < ALPHA)
-    return {(difference.system, difference.metric) for difference in marked}
+    return {(of.system, of.metric) for of in differences if of.holm_p < ALPHA}
 
 
 def test_note(baseline: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import operator
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tf_smoothclir.papers.laboratory.experiment import Study
+from tf_smoothclir.papers.laboratory.experiment import Row, Study
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.utils.errors import input_error
@@ -23,7 +24,7 @@ _FIRST_STEP = 0.2  # where all values of a grid are alike
 
 
 @dataclasses.dataclass(frozen=True)
-class System:
+class System(Row):
     """One row of a table, or one curve or point of a figure."""
 
     name: str  # as shown in the table
@@ -35,8 +36,7 @@ class System:
     # the setting with the scores between the grades: "thresholds" or "cut_points"
     tuned: str = "thresholds"
 
-    def check(self, base: RunSettings, tune_epochs: int) -> None:
-        """Checks what its runs will be trained with, before the first one is."""
+    def check(self, base, tune_epochs):
         self.settings(base)
         epochs = tune_epochs or base.training.epochs
         changed(base, {**(self.tuned_with or {}), "epochs": epochs})
@@ -46,7 +46,7 @@ class System:
         epochs = min(self.changes.get("epochs", base.training.epochs), base.training.epochs)
         return changed(base, {**self.changes, "epochs": epochs, **(more or {})})
 
-    def cells(self, study: Study) -> list[TrainingCell]:
+    def cells(self, study):
         """Its runs, one for each seed; none if it has no thresholds."""
         chosen = self.chosen(study)
         if chosen is None:
@@ -54,16 +54,15 @@ class System:
         of_seeds = ({self.tuned: chosen, "seed": seed} for seed in study.seeds)
         return [_cell(study, self.settings(study.settings, changes)) for changes in of_seeds]
 
-    def tuning_cells(self, study: Study) -> list[TrainingCell]:
-        """The runs to choose thresholds by, as far as known; later, those beyond an edge too."""
-        return list(self._candidates(study).values())
-
     def chosen(self, study: Study) -> tuple[float, ...] | None:
         """The thresholds, or cut points, that are best on validation; None if all runs failed."""
         if not study.grids or self.tuned_with is None:
             return getattr(study.settings.model, self.tuned)
-        candidates = self._candidates(study)
-        return _best(study, {t: cell for t, cell in candidates.items() if cell.finished})
+        return _best(study, self._candidates(study))
+
+    def tuning_cells(self, study):
+        """The runs to choose thresholds by, as far as known; later, those beyond an edge too."""
+        return list(self._candidates(study).values())
 
     def _candidates(self, study: Study) -> dict[tuple[float, ...], TrainingCell]:
         """Thresholds -> tuning run: the grid, and once it is finished what lies beyond."""
@@ -93,10 +92,11 @@ def _cell(study: Study, settings: RunSettings, *, tuning: bool = False) -> Train
 def _best(
     study: Study, cells: Mapping[tuple[float, ...], TrainingCell]
 ) -> tuple[float, ...] | None:
-    """The thresholds whose run is best on validation; None if there are no runs."""
+    """The thresholds whose run is best on validation; None if no run has finished."""
     select = study.settings.training.select_metric
-    values = {t: cell.metrics()[TUNED_ON][select] for t, cell in cells.items()}
-    return max(values, key=values.get, default=None)
+    finished = {values: cell for values, cell in cells.items() if cell.finished}
+    quality = {values: cell.metrics()[TUNED_ON][select] for values, cell in finished.items()}
+    return max(quality, key=quality.get, default=None)
 
 
 def threshold_grids(lower: Sequence[float], upper: Sequence[float]) -> dict:
@@ -144,7 +144,8 @@ def beyond_edge(
             candidates.append(tuple(round(value + step, 3) for value in best))
     # x + 0.0 takes the sign of -0, which would name another cell.
     unsigned = dict.fromkeys(tuple(value + 0.0 for value in values) for values in candidates)
-    return [t for t in unsigned if t not in tried and _rises(t, limit)]
+    rising = [t for t in unsigned if all(map(operator.lt, (-1.0, *t), (*t, limit)))]
+    return [t for t in rising if t not in tried]
 
 
 def _moved(value: float, values: Sequence[float], bound: float) -> float:
@@ -154,8 +155,3 @@ def _moved(value: float, values: Sequence[float], bound: float) -> float:
         target = (value + bound) / 2
     target = round(target, 3)
     return target if round(target - value, 3) >= _SMALLEST_STEP else value
-
-
-def _rises(thresholds: Sequence[float], limit: float) -> bool:
-    edges = (-1.0, *thresholds, limit)
-    return all(low < high for low, high in itertools.pairwise(edges))

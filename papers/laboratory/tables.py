@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from tf_smoothclir.evaluation.compare import SAMPLES, compare
+from tf_smoothclir.evaluation.comparison_report import Comparison, legend
+from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.papers.laboratory.code_version import code_note
 from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
-from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics, read_system_metrics
+from tf_smoothclir.papers.laboratory.system_metrics import (
+    TEST_SEED,
+    SystemMetrics,
+    per_query_means,
+    read_system_metrics,
+    significant,
+)
+from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import write_text
 from tf_smoothclir.utils.printing import csv_table, markdown_table
 
@@ -28,20 +41,16 @@ _CSV_COLUMNS += ("seeds", "queries", "marked")
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A metric in a table."""
+    """A metric in a table, over the seeds."""
 
-    mean: float  # mean over the seeds
-    low: float  # value of the lowest seed
-    high: float  # value of the highest seed
+    of_seeds: np.ndarray
     best: bool = False  # whether the mean is the best of its column
     differs: bool = False  # whether the difference from the baseline is significant
 
     def __str__(self) -> str:
         """A text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
-        text = f"{self.mean:.3f}"
-        if self.low != self.high:
-            text += f" ({self.low:.3f} to {self.high:.3f})"
-        return text + " †" * self.differs
+        low, high, text = self.of_seeds.min(), self.of_seeds.max(), f"{self.of_seeds.mean():.3f}"
+        return text + f" ({low:.3f} to {high:.3f})" * (low != high) + " †" * self.differs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +82,14 @@ class Table:
         return csv_table(self.columns, self.rows)
 
 
+def figures_table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str | float]]
+) -> Table:
+    """A table of texts, and of figures with three decimals, such as a paper prints."""
+    texts = (tuple(of if isinstance(of, str) else f"{of:.3f}" for of in row) for row in rows)
+    return Table(caption, tuple(columns), tuple(texts))
+
+
 def latex_escape(text: object) -> str:
     """Escapes a text so that LaTeX shows it literally."""
     return re.sub(r"[\\~^&%$#_{}θε†]", lambda match: _LATEX[match[0]], str(text))
@@ -99,16 +116,18 @@ def system_table(
     best = {
         m: max((s.values[m].mean() for s in rivals if m in s.values), default=0) for m in metrics
     }
-    rows = []
-    for system in systems:
-        values = [""] * len(metrics)
-        for place, metric in enumerate(metrics):
-            if (of := system.values.get(metric)) is not None:
-                is_best = system in rivals and of.mean() == best[metric]
-                differs = (system.name, metric) in marked
-                values[place] = Value(of.mean(), of.min(), of.max(), is_best, differs)
-        rows.append((system.name, *values, *(of.get(system.name, "") for of in facts.values())))
-    return Table("Test queries", (column, *metrics, *facts), tuple(rows))
+
+    def value(system: SystemMetrics, metric: str) -> Value | str:
+        if metric not in system.values:
+            return ""
+        is_best = system in rivals and system.values[metric].mean() == best[metric]
+        return Value(system.values[metric], is_best, (system.name, metric) in marked)
+
+    def row(system: SystemMetrics) -> tuple[object, ...]:
+        values = (value(system, metric) for metric in metrics)
+        return (system.name, *values, *(of.get(system.name, "") for of in facts.values()))
+
+    return Table("Test queries", (column, *metrics, *facts), tuple(map(row, systems)))
 
 
 def system_csv(
@@ -137,33 +156,59 @@ class Written:
     csv: str = ""  # the unrounded values
 
 
-# From an experiment, a set (None for one that needs none) and a directory for plots.
-Writer = Callable[[Experiment, Study | None, Path], Written]
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """The page of an experiment; a function of each makes what is `Written` on it."""
 
+    experiment: Experiment
+    study: Study | None  # None for an experiment that needs no set
+    directory: Path
 
-def finished_systems(experiment: Experiment, study: Study) -> list[SystemMetrics]:
-    """The figures of the systems that have finished with some seed, in their order."""
-    read = (read_system_metrics(row.name, row.cells(study)) for row in experiment.rows)
-    return [system for system in read if system is not None]
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        return self.experiment.name if self.study is None else self.study.name
 
+    @property
+    def title(self) -> str:
+        """The experiment and the set."""
+        return self.experiment.title + (f", {self.study.name}" if self.study else "")
 
-def write_page(
-    write: Writer, experiment: Experiment, study: Study | None, directory: Path, command: str
-) -> None:
-    """Writes `<set>.md`, `.csv` and `.png`, and the tables as `.tex`."""
-    written = write(experiment, study, directory)
-    notes, heading, name = [*written.notes], experiment.title, experiment.name
-    if study is not None:
-        rows = experiment.rows
-        unfinished = [row.name for row in rows if not all(c.finished for c in row.cells(study))]
-        notes += [f"Not finished with all seeds: {'; '.join(unfinished)}."] * bool(unfinished)
-        heading, name = f"{heading}, {study.name}", study.name
-    parts = [f"# {heading}\n", f"{experiment.claim}\n"]
-    parts += [table.markdown() for table in written.tables]
-    parts += [f"![{experiment.title}]({plot.name})\n" for plot in written.plots]
-    parts += ["".join(f"* {note}\n" for note in (*notes, code_note()))]
-    texts = {"md": "\n".join([*parts, f"```\n{command}\n```\n"]), "csv": written.csv}
-    if written.tables:
-        texts["tex"] = "\n".join(table.latex() for table in written.tables)
-    for kind, text in texts.items():
-        write_text(directory / f"{name}.{kind}", text)
+    @property
+    def plot(self) -> Path:
+        """The file of its plot."""
+        return self.directory / f"{self.name}.png"
+
+    @functools.cached_property
+    def systems(self) -> list[SystemMetrics]:
+        """The figures of the systems that have finished with some seed, in their order."""
+        rows = self.experiment.rows
+        read = (read_system_metrics(row.name, row.cells(self.study)) for row in rows)
+        return [system for system in read if system is not None]
+
+    def tested(self, baseline: str) -> tuple[set[tuple[str, str]], dict[str, RunMetrics]]:
+        """Each (system, metric) with a mark after tests against a system, and `per_query_means`."""
+        means, best_grade = per_query_means(self.systems)
+        found = compare(means, baseline=baseline, seed=TEST_SEED, metrics=METRICS)
+        options = {"best_grade": best_grade, "seed": TEST_SEED, "samples": SAMPLES}
+        rules = legend(found, means, baseline=baseline, **options)
+        seeds = self.study.seeds_note
+        rules["seeds"] = f"scores of a query: {seeds[0].lower()}{seeds[1:]}"
+        directory = self.directory / f"{self.name}-significance"
+        Comparison(found, baseline, tuple(means), rules).save(directory)
+        return significant(found), means
+
+    def write(self, written: Written, command: str) -> None:
+        """Writes `<set>.md` and `.csv`, and the tables as `.tex`."""
+        notes, rows = [*written.notes], self.experiment.rows if self.study else ()
+        if unfinished := [r.name for r in rows if not all(c.finished for c in r.cells(self.study))]:
+            notes.append(f"Not finished with all seeds: {'; '.join(unfinished)}.")
+        parts = [f"# {self.title}\n", f"{self.experiment.claim}\n"]
+        parts += [table.markdown() for table in written.tables]
+        parts += [f"![{self.experiment.title}]({plot.name})\n" for plot in written.plots]
+        parts += ["".join(f"* {note}\n" for note in (*notes, code_note()))]
+        texts = {"md": "\n".join([*parts, f"```\n{command}\n```\n"]), "csv": written.csv}
+        if written.tables:
+            texts["tex"] = "\n".join(table.latex() for table in written.tables)
+        for kind, text in texts.items():
+            write_text(self.directory / f"{self.name}.{kind}", text)

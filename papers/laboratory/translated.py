@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tf_smoothclir.lexical.postings import lexical_rows
-from tf_smoothclir.lexical.sparse_tables import entry_rows, kept_entries, rows_of_1
+from tf_smoothclir.lexical.sparse_tables import largest_of_rows, rows_of_1
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.protocols.scorer import ScoreRows
@@ -49,10 +49,7 @@ def literal(spelling: sp.csr_array) -> sp.csr_array:
 
 def by_table(table: sp.csr_array, spelling: sp.csr_array, most: int) -> sp.csr_array:
     """The best translations of each word by P(t | w), `[query words, document words]`."""
-    order = np.lexsort((-table.data, entry_rows(table)))
-    places = np.argsort(order)
-    kept = places - table.indptr[entry_rows(table)] < most
-    return or_literal(rows_of_1(kept_entries(table, kept)), spelling)
+    return or_literal(rows_of_1(largest_of_rows(table, most)), spelling)
 
 
 def by_nearest(
@@ -67,12 +64,16 @@ def by_nearest(
     # words.
     candidates = np.flatnonzero(occurring & document_vectors.any(axis=1))
     asked = np.flatnonzero(query_vectors.any(axis=1)) if len(candidates) else candidates
-    units = _units(document_vectors[candidates]).T
+
+    def units_of(vectors: np.ndarray) -> np.ndarray:
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    units = units_of(document_vectors[candidates]).T
     step = max(1, _SIMILARITIES_AT_ONCE // max(1, len(candidates)))
     nearest = np.zeros(len(asked), np.int64)
     for begin in range(0, len(asked), step):
         part = slice(begin, begin + step)
-        nearest[part] = candidates[(_units(query_vectors[asked[part]]) @ units).argmax(axis=1)]
+        nearest[part] = candidates[(units_of(query_vectors[asked[part]]) @ units).argmax(axis=1)]
     shape = spelling.shape[1], spelling.shape[0]
     table = sp.csr_array((np.ones(len(asked), np.float32), (asked, nearest)), shape=shape)
     return or_literal(table, spelling)
@@ -82,10 +83,6 @@ def or_literal(translation: sp.csr_array, spelling: sp.csr_array) -> sp.csr_arra
     """A translation where words that it does not have stay as they are spelled."""
     missing = np.diff(translation.indptr) == 0
     return sp.csr_array(translation + sp.diags_array(missing.astype(np.float32)) @ spelling.T)
-
-
-def _units(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 @dataclasses.dataclass(frozen=True)

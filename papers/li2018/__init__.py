@@ -9,22 +9,29 @@ from __future__ import annotations
 from tf_smoothclir.papers.li2018.settings import OBJECTIVE_RULES, AdversarialSettings
 from tf_smoothclir.plugins import register
 
-_HERE = "tf_smoothclir.papers.li2018"
-for _name, _make, _help in (
+for _name, _task, _help in (
     (
         "adversarial",
-        "adversarial_task",
+        "task:AdversarialTask",
         "queries, translations of them and documents are encoded so that documents rank right for"
         " both and a discriminator cannot tell the three apart (Li and Cheng 2018).",
     ),
-    ("s2net", "s2net_task", "a projection of terms, learned from pairs (Yih et al. 2011)."),
-    ("bae", "bae_task", "a bilingual autoencoder (Chandar et al. 2014); needs --tower=linear."),
-    ("xcnn", "xcnn_task", "sums of tanh, in two stages (Gupta et al. 2017)."),
+    (
+        "s2net",
+        "pair_tasks:S2NetTask",
+        "a projection of terms, learned from pairs (Yih et al. 2011).",
+    ),
+    (
+        "bae",
+        "pair_tasks:BaeTask",
+        "a bilingual autoencoder (Chandar et al. 2014); needs --tower=linear.",
+    ),
+    ("xcnn", "pair_tasks:XcnnTask", "sums of tanh, in two stages (Gupta et al. 2017)."),
 ):
     register(
         "objective",
         _name,
-        f"{_HERE}.objectives:{_make}",
+        f"{__name__}.{_task}",
         help=_help,
         settings=AdversarialSettings,
         rules=OBJECTIVE_RULES,
@@ -32,7 +39,7 @@ for _name, _make, _help in (
 register(
     "tower",
     "max_lstm",
-    f"{_HERE}.towers:MaxLSTMTower",
+    f"{__name__}.towers:MaxLSTMTower",
     help="the largest states of an LSTM (Li and Cheng 2018).",
     facts={"is_recurrent": True},
 )
@@ -41,14 +48,14 @@ _BAGS = {"accepted_token_weights": ("none", "idf"), "is_searched": False}
 register(
     "tower",
     "linear",
-    f"{_HERE}.towers:LinearTower",
+    f"{__name__}.towers:LinearTower",
     help="the sum of word vectors, for --objective=s2net and bae.",
     facts={**_BAGS, "trains_words_alone": True},
 )
 register(
     "tower",
     "word_tanh",
-    f"{_HERE}.towers:WordTanhTower",
+    f"{__name__}.towers:WordTanhTower",
     help="the sum of tanh over words, for --objective=xcnn.",
     facts=_BAGS,
 )

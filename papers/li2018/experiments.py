@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from tf_smoothclir.papers.laboratory.experiment import Experiment, FixedRow, Study
+from tf_smoothclir.papers.laboratory.experiment import Experiment, Row
 from tf_smoothclir.papers.laboratory.systems import System
-
-if TYPE_CHECKING:
-    from tf_smoothclir.papers.laboratory.cells import Cell
 
 MON, MT, S2NET, BAE, XCNN, OURS = "MON", "MT", "S2Net", "BAE", "XCNN", "OURS"
 NO_ADVERSARY = "M_adv"
@@ -49,12 +45,12 @@ def _variants(base: Mapping[str, object], variants: Mapping[str, Mapping]) -> tu
 
 
 @dataclasses.dataclass(frozen=True)
-class MachineTranslation(FixedRow):
+class MachineTranslation(Row):
     """The row of MT."""
 
     name: str
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study):
         """One for each seed, which the learning of the table depends on."""
         from tf_smoothclir.papers.li2018.machine_translation import TranslatedCell  # TensorFlow
 

@@ -20,6 +20,7 @@ from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
 from tf_smoothclir.papers.laboratory.translated import Bm25, by_table, collection_of
 from tf_smoothclir.protocols.scorer import RowRetriever, ScoreRows
+from tf_smoothclir.settings.run import RunSettings
 
 TRANSLATIONS = (1, 2, 3, 5, 10)
 PARAMETERS = {"k1": (0.3, 0.6, 0.9, 1.2, 2.0), "b": (0.0, 0.25, 0.5, 0.75, 1.0)}
@@ -34,9 +35,8 @@ class TranslatedCell(Cell):
 
     @property
     def values(self):
-        settings = self.settings
-        text = dataclasses.asdict(settings.text)
-        return [text, settings.training.negatives, settings.data.max_queries]
+        read = RunSettings(self.settings.data, self.settings.text)
+        return [read.values_with_effect(), self.settings.training.negatives]
 
     def compute(self):
         begin, tokenized_set = time.monotonic(), opened_set(self.settings)

@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from absl import logging
 
-from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.columns import TITLED_TEXTS
 from tf_smoothclir.data.sources.tables import read_table
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
@@ -47,7 +46,15 @@ class Measured:
 
 def measured(system: SystemMetrics) -> Measured:
     """The measures of a system; MAP over the collection is that of the first 100 documents."""
-    return _measured(system.name, system.cells, [_of_files(c.trec_files) for c in system.cells])
+    of_seeds = []
+    for cell in system.cells:
+        lists, full = (
+            (read_run(run), read_qrels(qrels))
+            for run, qrels in (cell.trec_files(SPLIT), cell.trec_files(SPLIT, full=True))
+        )
+        of_lists = {LIST_MAP: run_metrics(*lists).per_query["MAP"]}
+        of_seeds.append({**of_lists, GRADE_1: _without_mates(*full), **_of_collection(*full)})
+    return _measured(system.name, system.cells, of_seeds)
 
 
 def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Measured:
@@ -63,34 +70,22 @@ def _measured(name: str, cells, of_seeds: Sequence[dict[str, np.ndarray]]) -> Me
 def monolingual(name: str, study: Study) -> tuple[Measured, bool]:
     """BM25 (k1 = 1.2, b = 0.75) in the documents' language, and whether people translated."""
     # Else the queries are the mates, and there is nothing but `GRADE_1`.
-    settings, tokenized_set = study.settings, opened_set(study.settings)
-    retrieval_set = tokenized_set.retrieval_set
-    texts = LexicalTexts(tokenized_set, settings.text.max_query_tokens)
-    rows = retrieval_set.queries_in(SPLIT)
-    translated = _translated_queries(texts)
-    bags = (
-        translated if translated is not None else collection_of(texts).counts[_mates(retrieval_set)]
-    )
-    scores = Bm25()(collection_of(texts)).rows(bags)
-    ranking = Ranking.joined(RowRetriever(scores, retrieval_set.tie_order).rank(rows, DEPTH + 1))
+    texts = LexicalTexts(opened_set(study.settings), study.settings.text.max_query_tokens)
+    retrieval_set, collection = texts.retrieval_set, collection_of(texts)
+    if (translated := _translated_queries(texts)) is None:
+        # A document of the highest grade of each query; the first of all for one without.
+        mates = np.zeros(len(retrieval_set.query_ids), np.int64)
+        best = retrieval_set.grades == retrieval_set.num_grades - 1
+        mates[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
+    bags = collection.counts[mates] if translated is None else translated
+    retriever = RowRetriever(Bm25()(collection).rows(bags), retrieval_set.tie_order)
+    ranking = Ranking.joined(retriever.rank(retrieval_set.queries_in(SPLIT), DEPTH + 1))
     run, grades = run_and_qrels(retrieval_set, ranking)
     measured = {GRADE_1: _without_mates(run, grades)}
     if translated is not None:
         cut = {query: dict(list(of.items())[:DEPTH]) for query, of in run.items()}
         measured |= _of_collection(cut, grades)
     return _measured(name, (), [measured]), translated is not None
-
-
-def _of_files(trec_files) -> dict[str, np.ndarray]:
-    run, qrels = (reader(path) for reader, path in zip((read_run, read_qrels), trec_files(SPLIT)))
-    full, full_qrels = (
-        reader(path) for reader, path in zip((read_run, read_qrels), trec_files(SPLIT, full=True))
-    )
-    return {
-        LIST_MAP: run_metrics(run, qrels).per_query["MAP"],
-        GRADE_1: _without_mates(full, full_qrels),
-        **_of_collection(full, full_qrels),
-    }
 
 
 def _of_collection(run: Mapping, qrels: Mapping) -> dict[str, np.ndarray]:
@@ -116,14 +111,6 @@ def _without_mates(run: Mapping, qrels: Mapping) -> np.ndarray:
         for query, judged in qrels.items()
     }
     return run_metrics(kept, lower).per_query["MAP"]
-
-
-def _mates(retrieval_set: RetrievalSet) -> np.ndarray:
-    """`[queries]`, a document of the highest grade of each query; the first without one."""
-    mates = np.zeros(len(retrieval_set.query_ids), np.int64)
-    best = retrieval_set.grades == retrieval_set.num_grades - 1
-    mates[retrieval_set.query_rows[best]] = retrieval_set.document_rows[best]
-    return mates
 
 
 def _translated_queries(texts: LexicalTexts) -> sp.csr_array | None:

@@ -1,10 +1,8 @@
-"""S2Net and XCNN.
+"""The models that learn from pairs which say the same, of a query and its best document.
 
-S2Net: a projection of vectors of terms, learned from pairs that say the same.
-
-Yih, Toutanova, Platt and Meek, "Learning Discriminative Projections for Text Similarity Measures",
-CoNLL 2011. One linear layer for either language (--tower=linear --token_weights=idf) and the cosine
-of the projected vectors:
+S2Net: a projection of vectors of terms. Yih, Toutanova, Platt and Meek, "Learning Discriminative
+Projections for Text Similarity Measures", CoNLL 2011. One linear layer for either language
+(--tower=linear --token_weights=idf) and the cosine of the projected vectors:
 
     L = mean of log(1 + exp(-β (cos(q, d) - cos(q, d')))) over pairs (q, d) and the partners d' of
         the other pairs of a batch, and the same with the sides exchanged.
@@ -23,14 +21,36 @@ tanh(w_t + b) over its words t (--tower=word_tanh). Both stages take the same lo
 First, in the language of the documents alone: A is the opening of a document, B what BM25 finds for
 it, N another document (--opening_epochs). Then A is a query, B the vector of its document of the
 highest grade, which stays as it is, N that of another document.
+
+BAE: a bilingual autoencoder with correlated codes.
+
+Chandar, Lauly, Larochelle, Khapra, Ravindran, Raykar and Saha, "An Autoencoder Approach to Learning
+Bilingual Word Representations", NIPS 2014, in the variant that rebuilds bags of words; details as
+in its first author's program. x and y are the binary bags of a query and its document, several
+pairs merged into one ("merged bags"), W_x and W_y the tables of the towers (--tower=linear):
+
+    a(x) = c + W_xᵀ x,  φ = σ(a),  rebuilt bags σ(W φ + b)
+    L = l(x, y | a(x)) + l(x, y | a(y)) + l(x, y | a(x) + a(y)) - λ Σ_k cor(a(x)_k, a(y)_k)
+
+with l the binary cross-entropy of both bags, summed over words, averaged over bags; the shared c
+enters a sum of codes once. A text is ranked by the sum of the rows of its words, weighted by
+--token_weights=idf.
 """
 
 from __future__ import annotations
 
 import tensorflow as tf
+from tensorflow import keras
 
+from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.papers.li2018.helped_task import HelpedTask
+from tf_smoothclir.text.tokens import Tokens
+from tf_smoothclir.text.vocabulary import UNKNOWN_ID
 from tf_smoothclir.two_tower.similarity import smooth_normalize
+
+MERGED = 5  # pairs in a bag of the autoencoder
+CORRELATION = 4.0  # λ of its program
+_SMALLEST = 1e-8
 
 
 def s2net_loss(similarities: tf.Tensor, beta: float) -> tf.Tensor:
@@ -69,12 +89,76 @@ class XcnnTask(HelpedTask):
         queries = self.model.query_tower(batch.query, training=True)
         openings = self.model.document_tower(batch.translation, training=True)
         documents = self.model.document_tower(batch.documents, training=True)
-        monolingual = self._loss(openings, documents)
-        transfer = self._loss(queries, tf.stop_gradient(documents))
+        monolingual = -tf.reduce_mean(self.margins(openings, documents))
+        transfer = -tf.reduce_mean(self.margins(queries, tf.stop_gradient(documents)))
         return self._first_stage * monolingual + (1 - self._first_stage) * transfer, {}
 
-    def _loss(self, texts: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        relevant, others = (
-            self.model.similarity([texts, of]) for of in tf.split(documents, 2, axis=0)
-        )
-        return -tf.reduce_mean(relevant - others)
+
+class BaeTask(HelpedTask):
+    """The `Task` of the bilingual autoencoder."""
+
+    remedy = "Lower --learning_rate"
+    parts = ("rebuilding_loss", "correlation")
+
+    def made_helpers(self):
+        query, document = self.model.query_tower, self.model.document_tower
+        biases = keras.layers.Layer(name="biases")  # c and both b
+        for size in (query.dim, query.vocabulary_size, document.vocabulary_size):
+            biases.add_weight(name="bias", shape=(size,), initializer="zeros")
+        self._biases = tf_weights(biases)
+        return biases.trainable_weights, self._biases
+
+    def batch_losses(self, batch):
+        """Rebuilds both bags from either and from both."""
+        towers = self.model.query_tower, self.model.document_tower
+        tables = [tf.convert_to_tensor(tf_variable(tower.embeddings)) for tower in towers]
+        relevant = first_texts(batch.documents, tf.shape(batch.grades)[0])
+        bags = [
+            merged_bags(tokens, tower.vocabulary_size)
+            for tokens, tower in zip((batch.query, relevant), towers)
+        ]
+        code, *biases = map(tf.convert_to_tensor, self._biases)
+        return bae_loss(bags, tables, code, biases)
+
+
+def merged_bags(tokens, vocabulary_size: int, merged: int = MERGED) -> tf.Tensor:
+    """`[bags, vocabulary_size]` float32, 1 for each known word that some texts have, else 0."""
+    known = (tokens.ids > UNKNOWN_ID) & (tokens.ids < vocabulary_size)
+    ids, texts = tf.boolean_mask(tokens.ids, known), tf.boolean_mask(tokens.texts, known)
+    bags = (tf.size(tokens.lengths) + merged - 1) // merged
+    places = tf.stack([texts // merged, ids], axis=1)
+    ones = tf.ones([tf.size(ids)])
+    return tf.minimum(tf.scatter_nd(places, ones, tf.stack([bags, vocabulary_size])), 1.0)
+
+
+def first_texts(tokens, count: tf.Tensor):
+    """The first texts of tokens, as `merged_bags` reads them."""
+    end = tf.reduce_sum(tokens.lengths[:count])
+    return Tokens(tokens.ids[:end], tokens.lengths[:count], tokens.texts[:end])
+
+
+def bae_loss(bags, tables, code: tf.Tensor, biases) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    """L, and its parts by name; both sides' bags `[bags, words]`, tables W, biases b, and c."""
+    sums = [tf.matmul(bag, table) for bag, table in zip(bags, tables)]
+    codes = [sums[0] + code, sums[1] + code, sums[0] + sums[1] + code]
+    rebuilding = tf.add_n([_rebuilt(of_bags, bags, tables, biases) for of_bags in codes])
+    correlated = correlation(codes[0], codes[1])
+    parts = {"rebuilding_loss": rebuilding, "correlation": correlated}
+    return rebuilding - CORRELATION * correlated, parts
+
+
+def correlation(query: tf.Tensor, document: tf.Tensor) -> tf.Tensor:
+    """The sum over columns of the correlation of two `[bags, dim]`."""
+    query, document = (of - tf.reduce_mean(of, axis=0) for of in (query, document))
+    products = tf.reduce_sum(query * document, axis=0)
+    squares = [tf.reduce_sum(of**2, axis=0) for of in (query, document)]
+    return tf.reduce_sum(products / tf.sqrt(squares[0] * squares[1] + _SMALLEST))
+
+
+def _rebuilt(code: tf.Tensor, bags, tables, biases) -> tf.Tensor:
+    loss = tf.zeros([])
+    for bag, table, bias in zip(bags, tables, biases):
+        logits = tf.matmul(tf.sigmoid(code), table, transpose_b=True) + bias
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(bag, logits)
+        loss += tf.reduce_mean(tf.reduce_sum(losses, axis=1))
+    return loss

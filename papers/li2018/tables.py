@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import stats
@@ -13,13 +12,13 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.compare import differences, holm
 from tf_smoothclir.optimizers import learning_rate
-from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
 from tf_smoothclir.papers.laboratory.system_metrics import ALPHA, SystemMetrics
 from tf_smoothclir.papers.laboratory.systems import System
 from tf_smoothclir.papers.laboratory.tables import (
+    Page,
     Table,
     Written,
-    finished_systems,
+    figures_table,
     system_csv,
     system_table,
 )
@@ -48,15 +47,21 @@ _MARKS = (
     " without a correction, as in the paper; in brackets those that are left after Holm's"
     " correction over all tests of the table."
 )
+# What systems are tested against -> the marks by the sign of the difference, and who is not tested.
+_ASKED_OF_TABLE_2 = {
+    MT: ({-1: "-m"}, (MON, MT)),
+    XCNN: ({-1: "-x", 1: "+x"}, (MON, MT, XCNN)),
+}
+_ASKED_OF_TABLE_3 = {OURS: ({-1: "-", 1: "+"}, (OURS,))}
 _MEASURES = (
     "MAP counts grades 1 and 2; that of the collection is of the first 100 documents. grade 1: the"
     " mate is taken out of every ranking and grade 1 alone is relevant, MAP of the collection."
 )
 
 
-def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_1(page: Page) -> Written:
     """Counts the set as the paper counts its own."""
-    del experiment, directory
+    study = page.study
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     row = (
         study.name,
@@ -72,16 +77,15 @@ def _table_1(experiment: Experiment, study: Study, directory: Path) -> Written:
     return Written([table, Table(_PAPER, columns, theirs)], [], notes, table.csv())
 
 
-def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_2(page: Page) -> Written:
     """Compares the systems with each other, and with queries in the language of the documents."""
-    del directory
-    upper, translated = monolingual(MON, study)
-    systems = [upper, *map(measured, finished_systems(experiment, study))]
+    upper, translated = monolingual(MON, page.study)
+    systems = [upper, *map(measured, page.systems)]
     shared = MAP if translated else GRADE_1
     shares = {
         system.system.name: f"{system.mean(shared) / upper.mean(shared):.1%}" for system in systems
     }
-    theirs = tuple((pair, *(f"{v:.3f}" for v in of[:-1])) for pair, of in PAPER_MAP.items())
+    theirs = ((pair, *of[:-1]) for pair, of in PAPER_MAP.items())
     queries = "that people translated" if translated else "made of the mates"
     notes = [
         f"{MON}: BM25 (k1 1.2, b 0.75) by queries {queries}. {MT}: a word-by-word translation by"
@@ -89,38 +93,34 @@ def _table_2(experiment: Experiment, study: Study, directory: Path) -> Written:
         " system.",
         f"-m: below {MT}; -x: below {XCNN}; +x: above {XCNN}. {_MARKS}",
     ]
-    facts = {"marks": marks(systems, _asked_of_table_2), f"{shared}, of MON": shares}
-    paper = Table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
-    return _written(experiment, study, systems, facts, paper, notes)
+    facts = {"marks": marks(systems, _ASKED_OF_TABLE_2), f"{shared}, of MON": shares}
+    paper = figures_table(_PAPER, ("data, pair", MON, MT, S2NET, BAE, XCNN, OURS), theirs)
+    return _written(page, systems, facts, paper, notes)
 
 
-def _table_3(experiment: Experiment, study: Study, directory: Path) -> Written:
+def _table_3(page: Page) -> Written:
     """Compares the whole model with parts of it."""
-    del directory
-    trained = finished_systems(experiment, study)
-    systems = list(map(measured, trained))
+    systems = list(map(measured, page.systems))
     facts = {
-        "marks": marks(systems, _asked_of_table_3),
-        "discriminator": {system.name: _discriminator(system) for system in trained},
+        "marks": marks(systems, _ASKED_OF_TABLE_3),
+        "discriminator": {system.name: _discriminator(system) for system in page.systems},
     }
-    theirs = tuple((pair, f"{of[-2]:.3f}", f"{of[-1]:.3f}") for pair, of in PAPER_MAP.items())
+    theirs = ((pair, *of[-2:]) for pair, of in PAPER_MAP.items())
     notes = [
         f"-, +: below, above {OURS}. {_MARKS}",
         "discriminator: the mean of its accuracies over the sources in the last epoch; chance is"
         " 0.333.",
     ]
-    paper = Table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
-    return _written(experiment, study, systems, facts, paper, notes)
+    paper = figures_table(_PAPER, ("data, pair", "M", "M_adv"), theirs)
+    return _written(page, systems, facts, paper, notes)
 
 
-def _written(experiment, study, systems, facts, paper: Table, notes: list[str]) -> Written:
-    rows = [system.system for system in systems]
+def _written(
+    page: Page, systems: Sequence[Measured], facts: Mapping, paper: Table, notes: Sequence[str]
+) -> Written:
+    """The systems beside the paper's, and how they were trained."""
+    rows, experiment, study = [system.system for system in systems], page.experiment, page.study
     ours = system_table(experiment.column, rows, COLUMNS, facts=facts)
-    settings = [_settings_note(experiment, study), _MEASURES]
-    return Written([ours, paper], [], [*settings, *notes], system_csv(study.name, rows))
-
-
-def _settings_note(experiment: Experiment, study: Study) -> str:
     text, seeds = study.settings.text, ", ".join(map(str, study.seeds))
     ways = {}  # kind of towers -> how they are trained, all of a kind alike
     for row in experiment.rows:
@@ -132,42 +132,35 @@ def _settings_note(experiment: Experiment, study: Study) -> str:
                 f"{kind}: {way.optimizer}, learning rate {rate:g}, batches of {way.batch_size},"
                 f" {way.epochs} epochs."
             )
-    return (
+    settings = (
         f"All rows: queries cut at {text.max_query_tokens} words, documents at"
         f" {text.max_document_tokens}; the best epoch by validation MAP is kept; seeds {seeds}."
         f" {' '.join(ways.values())} What the paper leaves open, and what is taken here:"
         " papers/li2018/README.md."
     )
+    notes = [settings, _MEASURES, *notes]
+    return Written([ours, paper], notes=notes, csv=system_csv(study.name, rows))
 
 
-def _asked_of_table_2(name: str) -> list[tuple[str, str, int]]:
-    asked = [(MT, "-m", -1)] * (name not in (MON, MT))
-    return asked + [(XCNN, "-x", -1), (XCNN, "+x", 1)] * (name not in (MON, MT, XCNN))
-
-
-def _asked_of_table_3(name: str) -> list[tuple[str, str, int]]:
-    return [(OURS, "-", -1), (OURS, "+", 1)] * (name != OURS)
-
-
-def marks(systems: Sequence[Measured], asked_of) -> dict[str, str]:
+def marks(systems: Sequence[Measured], asked: Mapping) -> dict[str, str]:
     """System -> marks: of tests in the asked direction, and in brackets after Holm."""
-    # `asked_of`: of a system, the others that it is tested against, the mark, and the sign that has
-    # it.
     by_name = {measured.system.name: measured for measured in systems if MAP in measured.per_query}
-    asked = [(name, *row) for name in by_name for row in asked_of(name) if row[0] in by_name]
-    pairs = list(dict.fromkeys((name, rival) for name, rival, _, _ in asked))
-    by_query = [differences(*(by_name[name].per_query[MAP] for name in pair)) for pair in pairs]
-    tests = (stats.ttest_1samp(values, 0).pvalue if values.any() else 1.0 for values in by_query)
-    p = [float(np.nan_to_num(value, nan=1.0)) for value in tests]  # NaN for a single query
-    marks_of: dict[str, tuple[list[str], list[str]]] = {}
-    for place, tested in enumerate((p, holm(p) if p else [])):
-        for name, rival, mark, sign in asked:
-            difference = by_name[name].mean(MAP) - by_name[rival].mean(MAP)
-            if tested[pairs.index((name, rival))] < ALPHA and np.sign(difference) == sign:
-                marks_of.setdefault(name, ([], []))[place].append(mark)
+    tests = [
+        (name, of_sign, differences(by_name[name].per_query[MAP], by_name[rival].per_query[MAP]))
+        for name in by_name
+        for rival, (of_sign, untested) in asked.items()
+        if rival in by_name and name not in untested
+    ]
+    p = [stats.ttest_1samp(of, 0).pvalue if of.any() else 1.0 for *_, of in tests]
+    p = np.nan_to_num(p, nan=1.0)  # NaN for a single query
+    plain, left = {}, {}
+    for (name, of_sign, values), uncorrected, corrected in zip(tests, p, holm(p)):
+        if (mark := of_sign.get(np.sign(values.mean()))) and uncorrected < ALPHA:
+            plain.setdefault(name, []).append(mark)
+            left.setdefault(name, []).extend([mark] * (corrected < ALPHA))
     return {
-        name: " ".join(plain) + (f" [{' '.join(left)}]" if left else "")
-        for name, (plain, left) in marks_of.items()
+        name: " ".join(of) + f" [{' '.join(left[name])}]" * bool(left[name])
+        for name, of in plain.items()
     }
 
 

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.statistics import collection_statistics
 from tf_smoothclir.evaluation.report import RULE_NAMES
-from tf_smoothclir.papers.laboratory.experiment import Experiment, Study
-from tf_smoothclir.papers.laboratory.system_metrics import (
-    SystemMetrics,
-    save_differences,
-    significant,
-    test_note,
-)
+from tf_smoothclir.papers.laboratory.experiment import Study
+from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics, test_note
 from tf_smoothclir.papers.laboratory.systems import TUNED_ON
 from tf_smoothclir.papers.laboratory.tables import (
+    Page,
     Table,
     Written,
-    finished_systems,
+    figures_table,
     system_csv,
     system_table,
 )
-from tf_smoothclir.papers.liu2020 import loss_figures, plots
+from tf_smoothclir.papers.liu2020 import figures
 from tf_smoothclir.papers.liu2020.paper_numbers import (
     FIGURE_5,
     differences_from_paper,
@@ -33,67 +28,54 @@ from tf_smoothclir.papers.liu2020.paper_numbers import (
 )
 from tf_smoothclir.settings.training import METRICS
 
+_FAILED = Written([], notes=["Every run has failed."])
 
-def _statistics(experiment: Experiment, study: Study, directory: Path) -> Written:
-    del directory
+
+def _statistics(page: Page) -> Written:
+    study = page.study
     counted = collection_statistics(RetrievalSet.load(source_of(study.settings.data)))
     counts = zip(("queries", "SR/Q", "documents"), counted.table_1("")[1:])
     table = Table("Statistics", ("", study.name), (*counts, *map(tuple, counted.details())))
-    return Written([table, *paper_tables(experiment.name, bool(study.published))], csv=table.csv())
+    return Written([table, *paper_tables("table1", study.is_published)], csv=table.csv())
 
 
 def _trained(
-    experiment: Experiment,
-    study: Study,
-    directory: Path,
-    *,
-    baseline: str = "",
-    metrics: Sequence[str] = METRICS,
-    plot: Callable[[Path, str, Sequence[SystemMetrics]], None] | None = None,
+    page: Page, *, baseline: str = "", metrics: Sequence[str] = METRICS, plotted: str = ""
 ) -> Written:
     """A table of systems, tested against one of them, and a plot of their metrics."""
-    systems = finished_systems(experiment, study)
+    experiment, study, systems = page.experiment, page.study, page.systems
     if not systems:
-        return Written([], notes=["Every run has failed."])
-    written = Written([], notes=[*_metric_notes(systems, study), *_setting_notes(study)])
-    marked = set()
+        return _FAILED
+    notes, marked = [*_metric_notes(systems, study), *_setting_notes(study)], set()
     # Without the baseline, the next system must not take its place.
     if baseline in {system.name for system in systems} and len(systems) > 1:
-        significance = directory / f"{study.name}-significance"
-        differences, _ = save_differences(systems, baseline, significance, study.seeds_note)
-        marked = significant(differences)
-        written.notes.append(test_note(f"{experiment.column} {baseline}"))
+        marked, _ = page.tested(baseline)
+        notes.append(test_note(f"{experiment.column} {baseline}"))
     thresholds = {"θ": {system.name: system.thresholds for system in systems}}
-    comparable = bool(study.published) and not differences_from_paper(study.settings)
-    written.tables = [
-        system_table(experiment.column, systems, metrics, marked, facts=thresholds),
-        *paper_tables(experiment.name, comparable),
-    ]
-    if plot is not None:
-        written.plots = [directory / f"{study.name}.png"]
-        plot(written.plots[0], f"{experiment.title}, {study.name}", systems)
-    written.csv = system_csv(study.name, systems, marked)
-    return written
-
-
-def _densities(experiment: Experiment, study: Study, directory: Path) -> Written:
-    """Draws Figure 3, and tabulates how far the grades overlap in it."""
-    systems = finished_systems(experiment, study)
-    if not systems:
-        return Written([], notes=["Every run has failed."])
-    plot = directory / f"{study.name}.png"
-    title = f"{experiment.title}, {study.name}, training pairs"
-    plots.plot_score_densities(plot, title, systems)
-    overlaps = [plots.grade_overlaps(system) for system in systems]
-    table = Table(
-        "Overlap of the score distributions of two grades (training pairs)",
-        (experiment.column, "θ", *overlaps[0]),
-        tuple(
-            (system.name, system.thresholds, *(f"{value:.3f}" for value in of.values()))
-            for system, of in zip(systems, overlaps)
-        ),
+    table = system_table(experiment.column, systems, metrics, marked, facts=thresholds)
+    comparable = study.is_published and not differences_from_paper(study.settings)
+    if plotted:
+        figures.plot_metric_curves(page.plot, page.title, systems, label=plotted)
+    return Written(
+        [table, *paper_tables(experiment.name, comparable)],
+        [page.plot] * bool(plotted),
+        notes,
+        system_csv(study.name, systems, marked),
     )
-    return Written([table], [plot], _setting_notes(study), table.csv())
+
+
+def _densities(page: Page) -> Written:
+    """Draws Figure 3, and tabulates how far the grades overlap in it."""
+    if not page.systems:
+        return _FAILED
+    figures.plot_score_densities(page.plot, f"{page.title}, training pairs", page.systems)
+    overlaps = [figures.grade_overlaps(system) for system in page.systems]
+    table = figures_table(
+        "Overlap of the score distributions of two grades (training pairs)",
+        (page.experiment.column, "θ", *overlaps[0]),
+        ((s.name, s.thresholds, *of.values()) for s, of in zip(page.systems, overlaps)),
+    )
+    return Written([table], [page.plot], _setting_notes(page.study), table.csv())
 
 
 def _metric_notes(systems: Sequence[SystemMetrics], study: Study) -> list[str]:
@@ -123,7 +105,7 @@ def _setting_notes(study: Study) -> list[str]:
             " those beyond while the best lay at an edge; epochs:"
             f" {study.tune_epochs}, seed: {study.seeds[0]}."
         )
-    unlike = ["another set"] * (not study.published) + differences_from_paper(settings)
+    unlike = ["another set"] * (not study.is_published) + differences_from_paper(settings)
     return [
         f"{training.optimizer}, batches of {training.batch_size}, epochs: {training.epochs}, of"
         f" which the best by {TUNED_ON} {select} is kept; dimension {settings.model.dim},"
@@ -134,15 +116,15 @@ def _setting_notes(study: Study) -> list[str]:
     ]
 
 
-_EPSILONS = functools.partial(plots.plot_metric_curves, label="smoothness ε")
-_NEGATIVES = functools.partial(plots.plot_metric_curves, label="sampled negatives per query")
 WRITERS = {
     "table1": _statistics,
     "table2": functools.partial(_trained, baseline="SOSL"),
     "table3": functools.partial(_trained, baseline="Average pooling"),
-    "figure1": loss_figures.figure1,
-    "figure2": loss_figures.figure2,
+    "figure1": figures.figure1,
+    "figure2": figures.figure2,
     "figure3": _densities,
-    "figure4": functools.partial(_trained, baseline="0", plot=_EPSILONS),
-    "figure5": functools.partial(_trained, metrics=tuple(FIGURE_5), plot=_NEGATIVES),
+    "figure4": functools.partial(_trained, baseline="0", plotted="smoothness ε"),
+    "figure5": functools.partial(
+        _trained, metrics=tuple(FIGURE_5), plotted="sampled negatives per query"
+    ),
 }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tf_smoothclir.plugins import register
 
-_NETWORKS = "tf_smoothclir.papers.yu2020.networks"
 for _name, _class, _help in (
     ("knrm", "Knrm", "K-NRM, kernels over similarities of words (Xiong et al. 2017)."),
     ("drmm", "Drmm", "DRMM, histograms of similarities of words (Guo et al. 2016)."),
@@ -17,4 +16,4 @@ for _name, _class, _help in (
         "MatchPyramid, a convolution over similarities of words (Pang et al. 2016).",
     ),
 ):
-    register("reranker", _name, f"{_NETWORKS}.{_name}:{_class}", help=_help)
+    register("reranker", _name, f"{__name__}.networks:{_class}", help=_help)

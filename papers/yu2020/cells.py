@@ -1,4 +1,7 @@
-"""Cells of Yu and Allan 2020: one system on one set with one seed, over all of its rotations."""
+"""Cells of Yu and Allan 2020: one system on one set with one seed, over all of its rotations.
+
+What ranks needs no training, or is a network.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import dataclasses
 import time
 
 import numpy as np
+from tensorflow import keras
 
 from tf_smoothclir.data.candidate_lists import CandidateLists, candidate_lists, pair_key
 from tf_smoothclir.data.folds import rotated_sets
@@ -13,10 +17,31 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.evaluation.evaluate import NEGATIVES_SEED
+from tf_smoothclir.evaluation.metrics import list_metrics, mean_metrics
+from tf_smoothclir.interaction.inputs import InteractionTexts
+from tf_smoothclir.interaction.learning import Learned, LearningSettings, learn
+from tf_smoothclir.interaction.networks.base import InteractionNetwork, WordTables, unit_rows
+from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
+from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.papers.laboratory.cells import Cell, opened_set
-from tf_smoothclir.papers.yu2020.matching_data import MatchingData
-from tf_smoothclir.papers.yu2020.options import PAIRS, Matching, MatchingOptions
-from tf_smoothclir.papers.yu2020.ranking import scorer_of
+from tf_smoothclir.papers.laboratory.translated import Bm25, QueryLikelihood
+from tf_smoothclir.papers.yu2020.matching_data import MatchingData, word_counts
+from tf_smoothclir.papers.yu2020.networks import Drmm, Knrm, MatchPyramid, SumOfMaxima
+from tf_smoothclir.papers.yu2020.options import (
+    DOCUMENT_WORDS,
+    PAIRS,
+    PATIENCE,
+    QUERY_WORDS,
+    Matching,
+    MatchingOptions,
+)
+from tf_smoothclir.protocols.scorer import RowRetriever, Scorer
+from tf_smoothclir.settings.model import ModelSettings
+from tf_smoothclir.settings.run import RunSettings
+
+SELECT = "MAP"
+_RANKERS = {"bm25": Bm25, "ql": QueryLikelihood}
+_PAIRS_AT_ONCE = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,11 +54,10 @@ class MatchingCell(Cell):
     def options(self) -> MatchingOptions:
         """Those that have an effect on the system, and defaults for the rest."""
         options, system = self.study.matching, self.system
-        if not system.learns:
-            return MatchingOptions(options.word_vectors, options.folds)
         if system.costly:
-            return dataclasses.replace(options, epochs=MatchingOptions.epochs)
-        return MatchingOptions(options.word_vectors, options.folds, options.epochs)
+            return dataclasses.replace(options, matching_epochs=MatchingOptions.matching_epochs)
+        epochs = options.matching_epochs if system.learns else MatchingOptions.matching_epochs
+        return MatchingOptions(options.word_vectors, options.matching_folds, epochs)
 
     @property
     def parts(self):
@@ -41,18 +65,21 @@ class MatchingCell(Cell):
 
     @property
     def values(self):
-        settings, groups = self.settings, [self.system, self.options, self.settings.text]
-        groups += [settings.model] * (self.options.word_vectors != PAIRS)
-        values = [dataclasses.asdict(group) for group in groups]
-        return [*values, settings.training.negatives, settings.data.max_queries]
+        settings = self.settings
+        model = ModelSettings() if self.options.word_vectors == PAIRS else settings.model
+        read = RunSettings(settings.data, settings.text, model).values_with_effect()
+        own = dataclasses.asdict(self.system), self.options.values()
+        return [read, *own, settings.training.negatives]
 
     def compute(self):
-        retrieval_set, folds = opened_set(self.settings).retrieval_set, self.options.folds
+        retrieval_set, folds = opened_set(self.settings).retrieval_set, self.options.matching_folds
         # In rotations, every query is a test query once, and there is no validation in common.
         rotations, splits = [retrieval_set], ("test", "validation")
         if folds:
             rotations = rotated_sets(retrieval_set, folds, self.settings.data.split_seed)
-            retrieval_set, splits = _all_for_testing(retrieval_set), ("test",)
+            places = np.full_like(retrieval_set.splits, -1)
+            places[np.unique(retrieval_set.query_rows)] = SPLITS.index("test")
+            retrieval_set, splits = dataclasses.replace(retrieval_set, splits=places), ("test",)
         scores, learned = zip(*(self._rotation(of_rotation, splits) for of_rotation in rotations))
         training = {
             "seconds": round(sum(of_rotation["seconds"] for of_rotation in learned), 3),
@@ -78,22 +105,128 @@ class MatchingCell(Cell):
         return scores, {**facts, "seconds": time.monotonic() - begin}
 
 
-class KnownScores:
-    """Scores of pairs that were computed before; a `Scorer`."""
+def scorer_of(
+    system: Matching, data: MatchingData, options: MatchingOptions, *, negatives: int, seed: int
+) -> tuple[Scorer, Learned | None]:
+    """What ranks, trained if it has anything to learn, and how learning went."""
+    if system.model == "random":
+        return RandomOrder(seed), None
+    if system.model in _RANKERS:
+        # Over whole collections, with the paper's parameters.
+        translation = data.translation if system.translates else data.untranslated
+        ranker = _RANKERS[system.model]()
+        rows = ranker(data.collection).rows((data.queries @ translation).tocsr())
+        return RowRetriever(rows, data.retrieval_set.tie_order), None
+    tables = data.tables(translates=system.translates)
+    if system.model in ("add", "idf"):
+        vectors = (table.numpy() for table in tables.both)
+        return MeanVectors(data.texts(tables), *vectors, by_rarity=system.model == "idf"), None
+    if system.model == "sum_of_maxima":
+        return NetworkScorer(SumOfMaxima(tables), data.texts(tables)), None
+    lengths, epochs = (QUERY_WORDS, DOCUMENT_WORDS), options.matching_epochs
+    if system.costly:
+        lengths = options.pyramid_query_words, options.pyramid_document_words
+        epochs = options.pyramid_epochs
+    keras.utils.set_random_seed(seed)
+    network, texts = build(system, data, tables), data.texts(tables, *lengths)
+    retrieval_set = data.retrieval_set
+    lists = candidate_lists(retrieval_set, "train", negatives=negatives, seed=seed)
+    unseen = candidate_lists(retrieval_set, "validation", negatives=negatives, seed=NEGATIVES_SEED)
+    scores = ListScores(network, texts, unseen)
 
-    def __init__(self, scores: dict[int, float]):
-        self._scores = scores
+    def validate() -> float:
+        return mean_metrics(list_metrics(retrieval_set, unseen, scores()))[SELECT]
+
+    how = LearningSettings(epochs=epochs, patience=PATIENCE)
+    return NetworkScorer(network, texts), learn(network, texts, lists, validate, how, seed=seed)
+
+
+def build(system: Matching, data: MatchingData, tables: WordTables) -> InteractionNetwork:
+    """An untrained network."""
+    if system.model == "late_interaction":
+        return LateInteraction(tables, data.frequency_weights)
+    if system.model == "match_pyramid":
+        return MatchPyramid(tables, system.interaction, system.eta)
+    return {"drmm": Drmm, "knrm": Knrm}[system.model](tables)
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomOrder:
+    """Scores drawn from a seed; a `Scorer`."""
+
+    seed: int
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32 in [0, 1)."""
+        return np.random.default_rng(self.seed).random(len(lists.document_rows), np.float32)
+
+
+class MeanVectors:
+    """BWE-Agg: the cosine of the mean word vectors of two texts; a `Scorer`.
+
+    Litschko et al., "Unsupervised Cross-Lingual Information Retrieval using Monolingual Data Only",
+    SIGIR 2018. BWE-Agg-IDF weighs the words of documents, and of documents alone, by ln(N / df).
+    """
+
+    def __init__(
+        self,
+        texts: InteractionTexts,
+        query_vectors: np.ndarray,
+        document_vectors: np.ndarray,
+        *,
+        by_rarity: bool,
+    ):
+        """Computes the vectors of all texts by `[words, dim]` vectors, zeros for none."""
+        queries = word_counts(texts.queries, len(query_vectors))
+        documents = word_counts(texts.documents, len(document_vectors))
+        if by_rarity:
+            frequency = np.bincount(documents.indices, minlength=documents.shape[1])
+            rarity = np.log(documents.shape[0] / np.maximum(frequency, 1)).astype(np.float32)
+            documents.data = documents.data * rarity[documents.indices]
+        # Means and sums have the same direction.
+        self._queries, self._documents = (
+            _directions(counts @ unit_rows(np.asarray(vectors, np.float32)))
+            for counts, vectors in ((queries, query_vectors), (documents, document_vectors))
+        )
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32; 0 where a text has no known word."""
+        queries, documents = lists.pair_query_rows, lists.document_rows
+        scores = np.zeros(len(documents), np.float32)
+        for begin in range(0, len(documents), _PAIRS_AT_ONCE):
+            part = slice(begin, begin + _PAIRS_AT_ONCE)
+            pairs = self._queries[queries[part]], self._documents[documents[part]]
+            scores[part] = np.einsum("pd,pd->p", *pairs)
+        return scores
+
+
+def _directions(vectors: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkScorer:
+    """Scores candidate lists by a network; a `Scorer`."""
+
+    network: InteractionNetwork
+    texts: InteractionTexts
+
+    def score(self, lists: CandidateLists) -> np.ndarray:
+        """`[pairs]` float32, the score of each pair of the lists."""
+        return ListScores(self.network, self.texts, lists)()
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownScores:
+    """Scores of pairs that were computed before, by their keys; a `Scorer`."""
+
+    scores: dict[int, float]
 
     def score(self, lists: CandidateLists) -> np.ndarray:
         """`[pairs]` float32; raises `KeyError` for a pair without a score."""
-        return np.array([self._scores[key] for key in _keys(lists)], np.float32)
+        return np.array([self.scores[key] for key in _keys(lists)], np.float32)
 
 
 def _keys(lists: CandidateLists) -> list[int]:
     return pair_key(lists.pair_query_rows, lists.document_rows).tolist()
-
-
-def _all_for_testing(retrieval_set: RetrievalSet) -> RetrievalSet:
-    splits = np.full_like(retrieval_set.splits, -1)
-    splits[np.unique(retrieval_set.query_rows)] = SPLITS.index("test")
-    return dataclasses.replace(retrieval_set, splits=splits)

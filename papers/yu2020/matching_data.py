@@ -1,4 +1,10 @@
-"""A set as the systems of Yu and Allan 2020 read it: content words and their vectors."""
+"""A set as the systems of Yu and Allan 2020 read it: content words and their vectors.
+
+Vectors of two languages in one space are made of training pairs, given, or rotated into it. A
+rotation needs a dictionary, which is mined from pairs. Schönemann, "A Generalized Solution of the
+Orthogonal Procrustes Problem", 1966; as in Smith et al., "Offline Bilingual Word Vectors,
+Orthogonal Transformations and the Inverted Softmax", ICLR 2017.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +14,28 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from tf_smoothclir.data.candidate_lists import candidate_lists
+from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.tokenized_set import ROLES, RaggedStore, TokenizedSet
 from tf_smoothclir.data.word_places import occurrences
 from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
-from tf_smoothclir.interaction.networks.base import WordTables
+from tf_smoothclir.interaction.networks.base import WordTables, unit_rows
 from tf_smoothclir.interaction.reranker import frequency_weights
 from tf_smoothclir.lexical.sparse_tables import kept_entries
-from tf_smoothclir.lexical.text_reader import TextReader
+from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.word_vectors import WordVectors, given_vectors
-from tf_smoothclir.lexical.words import Words, document_words, same_spelling
+from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.papers.laboratory.translated import Collection, by_nearest, literal
-from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
 from tf_smoothclir.papers.yu2020.options import MAPPED, MOST_COMMON, PAIRS, MatchingOptions
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from tf_smoothclir.utils.errors import input_error
 
 _WHOLE = 1 << 30
+_FIRST_ALONE = 0x0E00  # Thai, and after it all that has no spaces: one character may be a word
 _DIM = 300  # as in the paper: unrelated words have a cosine of 1 / √300 = 0.06 or so
 _LEAST_PAIRS = 2
+LEAST_COUNT = 5  # pairs that have both words of an entry
 
 
 class MatchingData:
@@ -46,7 +56,7 @@ class MatchingData:
             )
             for role in ROLES
         }
-        self.vectors = _word_vectors(
+        self.vectors = word_vectors(
             options.word_vectors, settings, tokenized_set, self._texts(self.content)
         )
 
@@ -55,43 +65,40 @@ class MatchingData:
         return self._tokenized_set.vocabulary(role)
 
     @functools.cached_property
-    def spelling(self) -> sp.csr_array:
-        """`[document words, query words]`, of `same_spelling`."""
-        return same_spelling(*map(self.vocabulary, ROLES))
+    def _lexical(self) -> LexicalTexts:
+        """The set with all of its words."""
+        return LexicalTexts(self._tokenized_set, self._settings.text.max_query_tokens)
 
     @functools.cached_property
     def translation(self) -> sp.csr_array:
         """`[query words, document words]`: the nearest content word, else the same spelling."""
+        vectors, spelling = self.vectors, self._lexical.spelling
         occurring = (self.collection.occurrences > 0) & self.content["document"]
-        return by_nearest(self.vectors.queries, self.vectors.documents, occurring, self.spelling)
+        return by_nearest(vectors.queries, vectors.documents, occurring, spelling)
+
+    @property
+    def untranslated(self) -> sp.csr_array:
+        """`[query words, document words]`: every word stays as it is spelled."""
+        return literal(self._lexical.spelling)
 
     @functools.cached_property
     def collection(self) -> Collection:
         """The content words of the documents."""
-        words = document_words(self._tokenized_set)
+        words = self._lexical.documents
         kept = self.content["document"][words.ids]
         ends = np.append(0, np.cumsum(kept))
         return Collection.of(Words(words.ids[kept], ends[words.offsets], words.size))
 
-    @functools.cached_property
+    @property
     def queries(self) -> sp.csr_array:
         """`[queries, query words]`, counts of content words, those of documents alone too."""
-        text = self._settings.text
-        reader = TextReader(self._tokenized_set.vocabulary_dir, "query", text.max_query_tokens)
-        texts = (text.text for text in self.retrieval_set.source.queries())
-        counts = reader.words(texts).matrix()
-        content = np.concatenate([self.content[role] for role in ROLES])
+        content, counts = np.concatenate([*self.content.values()]), self._lexical.queries
         return kept_entries(counts, content[counts.indices])
 
     @property
     def frequency_weights(self) -> np.ndarray:
         """`[query words]` float32, how much words count by their rarity."""
         return frequency_weights(self._tokenized_set)
-
-    @property
-    def untranslated(self) -> sp.csr_array:
-        """`[query words, document words]`: every word stays as it is spelled."""
-        return literal(self.spelling)
 
     def tables(self, *, translates: bool) -> WordTables:
         """The vectors for networks."""
@@ -129,18 +136,19 @@ def content_words(
     counted = np.isin(owners, rows) & (values < len(vocabulary))
     pairs = np.unique(owners[counted] * np.int64(len(vocabulary)) + values[counted])
     frequency = np.bincount(pairs % len(vocabulary), minlength=len(vocabulary))
-    kept = np.array([_is_word(word) for word in vocabulary], bool)
+    kept = np.array(
+        [
+            any(map(str.isalnum, word)) and (len(word) > 1 or ord(word) >= _FIRST_ALONE)
+            for word in vocabulary
+        ],
+        bool,
+    )
     kept &= frequency <= most_common * max(1, len(rows))
     kept[PADDING_ID], kept[UNKNOWN_ID] = False, True
     return kept
 
 
-def _is_word(text: str) -> bool:
-    is_alone = len(text) == 1 and ord(text) < 0x0E00  # before Thai and all that has no spaces
-    return not is_alone and any(character.isalnum() for character in text)
-
-
-def _word_vectors(
+def word_vectors(
     kind: str, settings: RunSettings, tokenized_set: TokenizedSet, texts: InteractionTexts
 ) -> WordVectors:
     """The vectors of both vocabularies, of what training may see; zeros for words without one."""
@@ -159,3 +167,73 @@ def _of_pairs(settings: RunSettings, tokenized_set: TokenizedSet, role: str) -> 
     size, seed = len(tokenized_set.vocabulary(role)), settings.training.seed
     places = occurrences(tokenized_set, (role,), size=size, dim=_DIM, seed=seed)
     return np.where(places.counts[:, np.newaxis] >= _LEAST_PAIRS, places.vectors(), 0)
+
+
+def word_counts(ids: np.ndarray, size: int) -> sp.csr_array:
+    """`[texts, size]` float32 counts of known words of `[texts, longest]` ids."""
+    texts, places = np.nonzero((ids > UNKNOWN_ID) & (ids < size))
+    ones = np.ones(len(texts), np.float32)
+    counts = sp.csr_array((ones, (texts, ids[texts, places])), shape=(len(ids), size))
+    counts.sum_duplicates()
+    return counts
+
+
+def mined_dictionary(
+    retrieval_set: RetrievalSet, texts: InteractionTexts, sizes: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """`[entries]` query and document ids of words that translate each other, by training pairs."""
+    # Two words are an entry if they occur together in at least `LEAST_COUNT` pairs of the highest
+    # grade, and each is the other's best by the correlation (φ) of occurring in the same pairs.
+    lists = candidate_lists(retrieval_set, "train", negatives=0, seed=0)
+    best = lists.grades == retrieval_set.num_grades - 1
+    pairs = (
+        (lists.pair_query_rows[best], texts.queries),
+        (lists.document_rows[best], texts.documents),
+    )
+    queries, documents = (
+        word_counts(ids[rows], size).sign() for (rows, ids), size in zip(pairs, sizes)
+    )
+    both = sp.coo_array(queries.T @ documents)
+    enough = both.data >= LEAST_COUNT
+    rows, columns = both.row[enough], both.col[enough]
+    joint, pairs_in_all = both.data[enough].astype(np.float64), queries.shape[0]
+    of_query, of_document = (np.asarray(m.sum(axis=0), np.float64) for m in (queries, documents))
+    of_row, of_column = of_query[rows], of_document[columns]
+    spread = np.sqrt(of_row * (pairs_in_all - of_row) * of_column * (pairs_in_all - of_column))
+    phi = np.divide(
+        joint * pairs_in_all - of_row * of_column, spread, out=np.zeros(len(rows)), where=spread > 0
+    )
+    mutual = (phi > 0) & (phi == _best(phi, rows, sizes[0]))
+    mutual &= phi == _best(phi, columns, sizes[1])
+    return rows[mutual], columns[mutual]
+
+
+def aligned(vectors: WordVectors, dictionary: tuple[np.ndarray, np.ndarray]) -> WordVectors:
+    """Maps the vectors of query words into the space of document words, by a rotation."""
+    # Both are brought to length 1, centred and brought to length 1 again. With X and Y for the
+    # vectors of the dictionary, the rotation is U Vᵀ for U S Vᵀ = XᵀY.
+    queries, documents = _centred(vectors.queries), _centred(vectors.documents)
+    rows, columns = dictionary
+    usable = queries[rows].any(axis=1) & documents[columns].any(axis=1)
+    if not usable.any():
+        raise input_error(
+            "--word_vectors=mapped",
+            f"none of the {len(rows)} words of the mined dictionary has a vector in both languages",
+            "Give vectors of these languages, lower-cased, or use --word_vectors=pairs",
+        )
+    left, _, right = np.linalg.svd(queries[rows[usable]].T @ documents[columns[usable]])
+    return WordVectors(queries @ (left @ right), documents)
+
+
+def _best(values: np.ndarray, owners: np.ndarray, size: int) -> np.ndarray:
+    """The largest value of each value's owner."""
+    best = np.full(size, -np.inf)
+    np.maximum.at(best, owners, values)
+    return best[owners]
+
+
+def _centred(vectors: np.ndarray) -> np.ndarray:
+    units = unit_rows(np.asarray(vectors, np.float32))
+    known = units.any(axis=1)
+    units[known] -= units[known].sum(axis=0) / max(1, known.sum())
+    return unit_rows(units)

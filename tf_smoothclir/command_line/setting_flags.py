@@ -45,13 +45,9 @@ def flag(name: str, default, help_text: str, **accepted) -> flags.FlagHolder:
     return _define(COMMAND, name, base.setting(default, help_text, **accepted))
 
 
-def define_path(
-    name: str, default: str | None, help_text: str, *, many: bool = False, **more
-) -> flags.FlagHolder:
-    """Defines a flag of a command's own that is a path, or with `many` a list of them."""
-    define = flags.DEFINE_multi if many else flags.DEFINE
-    serializer = (flags.ArgumentSerializer(),) if many else ()
-    return define(_PathParser(), *serializer, name, default, help_text, module_name=COMMAND, **more)
+def define_path(name: str, default: str | None, help_text: str, **more) -> flags.FlagHolder:
+    """Defines a flag of a command's own that is a path."""
+    return flags.DEFINE(_PathParser(), name, default, help_text, module_name=COMMAND, **more)
 
 
 def define_run_settings() -> None:

@@ -2,22 +2,20 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
 from tf_smoothclir.papers.laboratory.cells import TrainingCell
 from tf_smoothclir.papers.laboratory.experiment import Study
 from tf_smoothclir.papers.laboratory.system_metrics import SystemMetrics
-from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 
 
-def study_in(directory, settings=None, fingerprint="fingerprint", **options):
-    options = {"seeds": (13,), **options}
-    return Study("tiny", settings or RunSettings(), fingerprint, Path(directory), **options)
+def study_in(directory, settings=None, **options):
+    options = {"seeds": (13,), "name": "tiny", "fingerprint": "fingerprint", **options}
+    return Study(settings or RunSettings(), Path(directory), **options)
 
 
 class FakeCell(TrainingCell):
@@ -38,10 +36,3 @@ def finish(cell, **splits):
     content = {split: dict.fromkeys(METRICS, value) for split, value in splits.items()}
     (cell.path / "metrics.json").write_text(json.dumps({**content, "counts": content}))
     (cell.path / "cell.json").write_text("{}")
-
-
-def request_of(base, output_dir, **options):
-    """What a command asks for, without its flags."""
-    names = ("directories", "tfds_names", "languages", "thetas")
-    options = {**dict.fromkeys(names, ()), "matching": MatchingOptions(), **options}
-    return SimpleNamespace(base=base, output_dir=output_dir, seeds=(13,), tune_epochs=0, **options)

@@ -6,10 +6,9 @@ import shutil
 
 import pytest
 
-from tests.papers.laboratory.fakes import request_of
+from tests.papers.laboratory.fakes import study_in
 from tf_smoothclir.papers.laboratory import reproduce as module
 from tf_smoothclir.papers.laboratory.code_version import code_note
-from tf_smoothclir.papers.laboratory.sets import studies_of
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
@@ -45,10 +44,10 @@ def reproduce(work_dir):
 
     def do(names=NAMES, command="again", run_cells=complete_here):
         ran, out = [], work_dir / "out"
-        studies = studies_of(request_of(settings, out))
+        study = study_in(out, settings)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "run_cells", lambda cells, _: run_cells(cells, ran))
-            return ran, module.reproduce(names, studies, out, processes=2, command=command)
+            return ran, module.reproduce(names, study, processes=2, command=command)
 
     return do
 

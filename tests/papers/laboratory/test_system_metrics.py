@@ -14,7 +14,7 @@ from tf_smoothclir.papers.laboratory.system_metrics import (
     significant,
 )
 from tf_smoothclir.papers.laboratory.tables import latex_escape, system_csv, system_table
-from tf_smoothclir.papers.liu2020 import plots
+from tf_smoothclir.papers.liu2020 import figures
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
 
@@ -102,13 +102,19 @@ def test_csv_has_every_value():
 
 def test_overlap_is_the_share_of_scores_common_to_two_grades():
     # Shares 0.8 0.2, 0.5 0.5, 0 1, of the pairs of all seeds.
-    found = plots.grade_overlaps(fake_system("", (0.1, 0.2)))
+    found = figures.grade_overlaps(fake_system("", (0.1, 0.2)))
     assert [*found.values()] == pytest.approx([0.5 + 0.2, 0 + 0.5, 0 + 0.2])
 
 
-def test_plots_are_drawn(tmp_path):
+def test_plots_are_drawn_with_a_line_at_each_threshold(tmp_path, monkeypatch):
     losses = [fake_system(loss, (0.1,), loss=loss) for loss in ("sosl", "three_part_l2", "mse")]
     epsilons = [fake_system(name, (0.1, 0.2)) for name in ("0", "0.5", "2")]
-    plots.plot_score_densities(tmp_path / "densities", "title", losses)
-    plots.plot_metric_curves(tmp_path / "curves", "title", epsilons, label="ε")
+    drawn, save_png = [], figures.save_png
+    monkeypatch.setattr(
+        figures, "save_png", lambda f, *a, **k: drawn.append(f) or save_png(f, *a, **k)
+    )
+    figures.plot_score_densities(tmp_path / "densities", "title", losses)
+    figures.plot_metric_curves(tmp_path / "curves", "title", epsilons, label="ε")
     assert [path.read_bytes()[:4] for path in tmp_path.iterdir()] == [b"\x89PNG"] * 2
+    lines = [[line.get_xdata()[0] for line in panel.lines] for panel in drawn[0].axes[:3]]
+    assert lines == [[0.2, 0.7], [0.2, 0.55, 0.9], [0.2, 0.7]]

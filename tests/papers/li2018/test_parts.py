@@ -8,11 +8,16 @@ import pytest
 import tensorflow as tf
 
 from tests.towers.test_average_pooling import flat, padded
-from tf_smoothclir.papers.li2018 import constraints
-from tf_smoothclir.papers.li2018.bae import bae_loss, first_texts, merged_bags
-from tf_smoothclir.papers.li2018.constraints import discriminator
-from tf_smoothclir.papers.li2018.pair_tasks import XcnnTask, s2net_loss
+from tf_smoothclir.papers.li2018 import task as module
+from tf_smoothclir.papers.li2018.pair_tasks import (
+    XcnnTask,
+    bae_loss,
+    first_texts,
+    merged_bags,
+    s2net_loss,
+)
 from tf_smoothclir.papers.li2018.settings import AdversarialSettings
+from tf_smoothclir.papers.li2018.task import discriminator
 from tf_smoothclir.papers.li2018.towers import LinearTower, WordTanhTower
 from tf_smoothclir.text.tokens import Tokens
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
@@ -26,21 +31,21 @@ RANDOM = np.random.default_rng(3)
 @pytest.mark.parametrize(("margin", "beta"), [(0.3, 1.0), (-0.2, 10.0)])
 def test_matching_by_hand(margin, beta):
     """The loss of DSSM with one negative and of S2Net, -log σ(β Δ)."""
-    loss = constraints.matching_loss(tf.constant([margin]), beta)
+    loss = module.matching_loss(tf.constant([margin]), beta)
     assert float(loss) == pytest.approx(math.log1p(math.exp(-beta * margin)), rel=1e-5)
 
 
 def test_translation_likelihood_and_accuracies_by_hand():
     queries, translations = tf.constant([[1.0, 2.0], [0.0, 0.0]]), tf.constant([[0.0, 0.0]] * 2)
-    assert constraints.translation_loss(queries, translations) == (1 + 4) / 2
+    assert module.translation_loss(queries, translations) == (1 + 4) / 2
     # Each source counts alike, however many texts it has.
     logits = [tf.constant([[math.log(2), 0.0, 0.0]] * n) for n in (1, 1, 7)]
     shares = (2 / 4, 1 / 4, 1 / 4)  # of the source that each list is from
     expected = sum(map(math.log, shares)) / 3
-    assert float(constraints.source_log_likelihood(logits)) == pytest.approx(expected)
+    assert float(module.source_log_likelihood(logits)) == pytest.approx(expected)
     first, last = [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]
     logits = [tf.constant(rows) for rows in ([first, last], [first], [last, last, first, first])]
-    found = [float(share) for share in constraints.source_accuracies(logits)]
+    found = [float(share) for share in module.source_accuracies(logits)]
     assert found == [0.5, 0.0, 0.5]
 
 
@@ -50,7 +55,7 @@ def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
     texts = [tf.constant(random.normal(size=(n, 4)), tf.float32) for n in (3, 3, 6)]
     with tf.GradientTape() as tape:
         tape.watch(texts)
-        found = constraints.source_log_likelihood([layer(of) for of in texts])
+        found = module.source_log_likelihood([layer(of) for of in texts])
     assert float(found) == pytest.approx(-math.log(3))
     for gradient in tape.gradient(found, texts):
         np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
@@ -59,12 +64,12 @@ def test_a_new_discriminator_is_at_minus_log_3_and_moves_no_vector():
 def test_norms_have_slopes_of_length_1_and_none_at_0():
     matrices = [tf.Variable([[3.0, 0.0], [0.0, 4.0]]), tf.Variable(tf.zeros([2, 2]))]
     with tf.GradientTape() as tape:
-        value = constraints.norms(matrices)
+        value = module.norms(matrices)
     assert value == 5
     first, second = tape.gradient(value, matrices)
     np.testing.assert_allclose(first, [[0.6, 0], [0, 0.8]], rtol=1e-6)
     np.testing.assert_array_equal(second, np.zeros([2, 2]))
-    assert constraints.norms([]) == 0
+    assert module.norms([]) == 0
 
 
 def test_the_loss_of_encoders_by_hand():
@@ -73,7 +78,7 @@ def test_the_loss_of_encoders_by_hand():
     parts = dict(zip(names, (2.0, 3.0, 5.0, 24.0)))
     own = AdversarialSettings(gamma1=0.1, gamma2=10.0, gamma3=0.5, regularization=4.0)
     for stage, expected in ((1.0, 10 * 3 + 4 * 2 + 0.1 * 2 + 0.5 * 5), (0.0, 10 * 3 + 4 * 2)):
-        assert constraints.encoder_loss(parts, own, 12, stage) == pytest.approx(expected)
+        assert module.encoder_loss(parts, own, 12, stage) == pytest.approx(expected)
 
 
 def test_xcnn_by_hand():

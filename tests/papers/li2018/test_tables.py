@@ -57,7 +57,7 @@ def marked(means, noise, asked_of):
 def test_marks_are_those_of_the_paper():
     means = {MON: 0.9, MT: 0.5, S2NET: 0.3, XCNN: 0.4, OURS: 0.5}
     noise = np.random.default_rng(0).normal(0, 0.1, size=(len(means), 400))
-    found = marked(means, noise, tables._asked_of_table_2)
+    found = marked(means, noise, tables._ASKED_OF_TABLE_2)
     assert found == {S2NET: "-m -x [-m -x]", XCNN: "-m [-m]", OURS: "+x [+x]"}
     # Holm takes back what many tests find by chance: one p of 0.03 among twelve.
     base, noise = np.random.default_rng(5).normal(size=(2, 50))
@@ -65,7 +65,7 @@ def test_marks_are_those_of_the_paper():
     just = noise / noise.std(ddof=1) + 2.24 / np.sqrt(50)  # t = 2.24, p = 0.03
     means = {OURS: base, "just": base, **{f"same {n}": base for n in range(1, 11)}}
     noise = [0, just, *(noise * n for n in range(1, 11))]
-    assert marked(means, noise, tables._asked_of_table_3) == {"just": "+"}
+    assert marked(means, noise, tables._ASKED_OF_TABLE_3) == {"just": "+"}
 
 
 def test_validation_chooses_translations_and_parameters(monkeypatch):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained, weights
 from tf_smoothclir.optimizers.gradients import each_row_once
-from tf_smoothclir.papers.li2018.constraints import source_log_likelihood
+from tf_smoothclir.papers.li2018.task import source_log_likelihood
 from tf_smoothclir.papers.li2018.towers import matrices
 from tf_smoothclir.training.checkpoints import BestWeights
 from tf_smoothclir.utils.errors import InputError

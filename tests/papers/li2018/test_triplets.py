@@ -4,21 +4,21 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.training.tiny_set import QUERIES, words_of
 from tf_smoothclir.data.candidate_lists import pair_key
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.lexical.words import Words
-from tf_smoothclir.papers.li2018 import opening_queries
-from tf_smoothclir.papers.li2018.opening_queries import NONE_FOUND, POSITIVES, OpeningQueries
-from tf_smoothclir.papers.li2018.translations import TokenRows, WordTranslations
-from tf_smoothclir.papers.li2018.translations import translated_by_table as translated
+from tf_smoothclir.papers.laboratory.cells import opened_set
+from tf_smoothclir.papers.li2018 import translations as module
+from tf_smoothclir.papers.li2018.translations import (
+    NONE_FOUND,
+    POSITIVES,
+    OpeningQueries,
+    WordTranslations,
+)
 from tf_smoothclir.papers.li2018.triplets import TripletBatches
-from tf_smoothclir.training.run_data import retrieval_set_of
 from tf_smoothclir.utils.errors import InputError
 
 LONGEST = 20
@@ -27,8 +27,7 @@ LONGEST = 20
 @pytest.fixture(scope="module")
 def prepared(tiny):
     settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
-    tokenized_set = tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
+    tokenized_set = opened_set(settings)
     texts = LexicalTexts(tokenized_set, LONGEST)
     words = WordTranslations.learn(texts, seed=13)
     return settings.training, tokenized_set, texts, words
@@ -36,14 +35,14 @@ def prepared(tiny):
 
 @pytest.fixture(scope="module")
 def translations(prepared):
-    _, tokenized_set, texts, words = prepared
-    return translated(words, texts, TextReader(tokenized_set.vocabulary_dir, "query", LONGEST))
+    _, _, texts, words = prepared
+    return words.queries(texts)
 
 
 def test_queries_are_translated_word_by_word_in_their_order(prepared, translations):
     """In the tiny set, "mot3" stands for "word3"; a table of 12 pairs knows most of them."""
     vocabulary = np.array(prepared[1].vocabulary("document"))
-    found = [vocabulary[part] for part in np.split(translations.values, translations.offsets[1:-1])]
+    found = [vocabulary[words].tolist() for words in translations]
     expected = [[f"mot{w}" for w in words_of(n)[:2]] for n in range(QUERIES)]
     same = [one == other for one, other in zip(found, expected, strict=True) if len(one) == 2]
     assert np.mean(same) > 0.6
@@ -69,12 +68,11 @@ def test_batches_hold_the_texts_of_their_triplets(prepared, translations):
     batches = TripletBatches(tokenized_set, translations, training)
     triplets, epoch = batches.triplets(0), batches.epoch(0)
     batch = next(iter(epoch.batches(1)))  # the second one
-    rows = triplets[training.batch_size : 2 * training.batch_size]
-    own = np.split(translations.values, translations.offsets[1:-1])
+    rows = triplets.some(slice(training.batch_size, 2 * training.batch_size))
     for found, store, expected in (
         (batch.query, tokenized_set.tokens("query"), rows.queries),
         (batch.documents, tokenized_set.tokens("document"), [*rows.relevant, *rows.others]),
-        (batch.translation, own, rows.queries),
+        (batch.translation, [*translations], rows.queries),
     ):
         np.testing.assert_array_equal(found.ids, np.concatenate([store[row] for row in expected]))
     np.testing.assert_array_equal(batch.grades, rows.grades)
@@ -86,20 +84,18 @@ def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts
     """BM25 gives it 0; with fewer than `POSITIVES` others, there is none to fill up with."""
     offsets = np.append(0, np.cumsum([len(text) for text in texts]))
     documents = Words(np.concatenate(texts).astype(np.int32), offsets, 6)
-    queries = TokenRows(documents.ids[:3], offsets[:2])  # the first document
     read = type("Texts", (), {"documents": documents})()
-    found = opening_queries._found_by_bm25(read, queries, np.array([0]))
+    found = module._found_by_bm25(read, documents.of(np.array([0])), [0])
     assert found.tolist() == [[1, NONE_FOUND, NONE_FOUND]]
 
 
 def test_documents_of_held_out_queries_make_no_queries(prepared):
     _, tokenized_set, texts, words = prepared
     found = tokenized_set.retrieval_set
-    pseudo = OpeningQueries.of(tokenized_set, texts, words, LONGEST)
+    pseudo = OpeningQueries.of(tokenized_set, texts, words)
     held_out = set(found.document_rows[found.splits[found.query_rows] != 0])
     store = tokenized_set.tokens("document")
-    openings = pseudo.translations
-    used = [tuple(part) for part in np.split(openings.values, openings.offsets[1:-1])]
+    used = [tuple(opening.numpy()) for opening in pseudo.translations]
     assert set(used) <= {tuple(store[row]) for row in range(len(store)) if row not in held_out}
     assert pseudo.relevant.shape == (len(used), POSITIVES)
     for own, relevant in zip(used, pseudo.relevant):
@@ -108,7 +104,7 @@ def test_documents_of_held_out_queries_make_no_queries(prepared):
 
 
 def made_of_documents(relevant):
-    one = TokenRows(np.array([2], np.int32), np.array([0, 1]))
+    one = tf.ragged.constant([[2]], tf.int32)
     openings = OpeningQueries(one, one, np.array([relevant], np.int32))
     return {"openings": openings, "opening_epochs": 1}
 

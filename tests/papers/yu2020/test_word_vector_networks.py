@@ -10,28 +10,21 @@ from tests.oracles import interaction as oracle
 from tests.papers.yu2020 import word_vector_world as world
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.interaction.networks.base import WordTables
-from tf_smoothclir.papers.yu2020 import ranking, systems
-from tf_smoothclir.papers.yu2020.networks import drmm, knrm
-from tf_smoothclir.papers.yu2020.networks import match_pyramid as pyramid
-from tf_smoothclir.papers.yu2020.networks.cosines import Cosines
-from tf_smoothclir.papers.yu2020.networks.drmm import Drmm
-from tf_smoothclir.papers.yu2020.networks.knrm import Knrm
+from tf_smoothclir.papers.yu2020 import cells, networks
+from tf_smoothclir.papers.yu2020.experiments import EXACT
+from tf_smoothclir.papers.yu2020.networks import Cosines, Drmm, Knrm, MatchPyramid
 
 QUERY, DOCUMENT = [2, 3, 6, 7], [4, 6, 2, 9, 10, 14, 2]
 NETWORKS = {
     "knrm": Knrm,
     "drmm": Drmm,
     **{
-        f"match_pyramid-{kind}": lambda tables, kind=kind: pyramid.MatchPyramid(
-            tables, kind, kernels=4
-        )
-        for kind in pyramid.INTERACTIONS
+        f"match_pyramid-{kind}": lambda tables, kind=kind: MatchPyramid(tables, kind, kernels=4)
+        for kind in networks.INTERACTIONS
     },
-    **{  # as Figure 1 makes them
-        f"match_pyramid-exact-{eta:g}": lambda tables, eta=eta: ranking.build(
-            systems.exact_at(eta), None, tables
-        )
-        for eta in (0.1, 0.65)
+    **{  # of Figure 1
+        f"match_pyramid-exact-{row.eta:g}": lambda tables, row=row: cells.build(row, None, tables)
+        for row in (EXACT[0], EXACT[-2])
     },
 }
 KNOWN = tf.constant([[True] * 3])
@@ -65,7 +58,7 @@ def similarities(query=QUERY, document=DOCUMENT):
 @given(texts, texts)
 def test_knrm_and_drmm_are_loops_over_words(query, document):
     network = build("knrm")
-    phi = oracle.knrm_features(similarities(query, document), knrm.kernels(20))
+    phi = oracle.knrm_features(similarities(query, document), networks.kernels(20))
     expected = np.array(phi) @ np.asarray(network.weight)[:, 0] + np.asarray(network.bias)[0]
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-3)
     network = build("drmm")
@@ -82,7 +75,7 @@ def test_match_pyramid_is_a_loop_over_cells(name, query):
     found = similarities(query)
     maps = [
         oracle.interaction_map(found, one, float(*eta or [0.3]))
-        for one in pyramid.INTERACTIONS[kind]
+        for one in networks.INTERACTIONS[kind]
     ]
     parts = [list(map(np.asarray, some)) for some in (network.convolutions, network.biases)]
     expected = oracle.match_pyramid_score(maps, *parts, weights_of(network))
@@ -91,18 +84,18 @@ def test_match_pyramid_is_a_loop_over_cells(name, query):
 
 def test_a_cosine_of_eta_counts_as_an_exact_match():
     cosines = Cosines(tf.constant([[[0.25, 0.5, 0.75]]]), tf.constant([[True]]), KNOWN)
-    found = pyramid.interaction_map(cosines, "exact", 0.5)
+    found = networks.interaction_map(cosines, "exact", 0.5)
     assert found.numpy().tolist() == [[[0, 1, 1]]]
 
 
 def test_bins_kernels_and_numbers_of_weights_by_hand():
     # (0.3 + 1) / 2 · 29 = 18.85; only the same word is in 29.
-    bins = drmm.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
+    bins = networks.bins_of(tf.constant([-1, 0, 0.3, 0.9999999, 1.0000001], tf.float32), 30)
     assert bins.numpy().tolist() == [0, 14, 18, 29, 29]
     # MatchZoo's: 1/19 + 2i/19 - 1 = (2i - 18) / 19 for i = 0..18, then 1 with a narrow one.
-    found = knrm.kernels(20)
-    assert [k.mean for k in found] == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
-    assert [k.width for k in found] == [*[0.1] * 19, 0.001]
+    means, widths = zip(*networks.kernels(20))
+    assert means == pytest.approx([*((2 * i - 18) / 19 for i in range(19)), 1])
+    assert widths == (*[0.1] * 19, 0.001)
     sizes = {
         "knrm": 20 + 1,
         "drmm": 6 + 30 * 10 + 10 + 10 + 1,  # vectors of 6 numbers

@@ -11,9 +11,13 @@ from tf_smoothclir.data.tokenized_set import RaggedStore, RaggedWriter
 from tf_smoothclir.interaction.inputs import InteractionTexts, padded_ids
 from tf_smoothclir.interaction.networks.base import unit_rows
 from tf_smoothclir.lexical.word_vectors import WordVectors
-from tf_smoothclir.papers.yu2020.alignment import aligned, mined_dictionary
-from tf_smoothclir.papers.yu2020.matching_data import content_words
-from tf_smoothclir.papers.yu2020.mean_vectors import MeanVectors, word_counts
+from tf_smoothclir.papers.yu2020.cells import MeanVectors
+from tf_smoothclir.papers.yu2020.matching_data import (
+    aligned,
+    content_words,
+    mined_dictionary,
+    word_counts,
+)
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.papers.laboratory.fakes import request_of
+from tests.papers.laboratory.fakes import study_in
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
@@ -16,9 +16,9 @@ from tf_smoothclir.interaction.reranker_learning import learn_reranker
 from tf_smoothclir.papers import yu2020 as yu2020  # registers the networks
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 from tf_smoothclir.papers.laboratory.cells import opened_set
-from tf_smoothclir.papers.laboratory.reproduce import WRITERS
-from tf_smoothclir.papers.laboratory.sets import studies_of
-from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.laboratory.reproduce import WRITERS, opened
+from tf_smoothclir.papers.laboratory.tables import Page
+from tf_smoothclir.papers.yu2020.experiments import OURS, PAPER, PRESET_SYSTEMS
 from tf_smoothclir.papers.yu2020.matching_data import MatchingData
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.settings.presets import changed
@@ -29,9 +29,9 @@ from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = MatchingOptions(epochs=2, pyramid_epochs=1, pyramid_document_words=8)
+OPTIONS = MatchingOptions(matching_epochs=2, pyramid_epochs=1, pyramid_document_words=8)
 COSTLY = ("MP-Hybrid", "MP-TbT-QT", "Late interaction (ours)")
-ROWS = {system.name: system for system in (*systems.PAPER, *systems.OURS)}
+ROWS = {system.name: system for system in (*PAPER, *OURS)}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def study(tmp_path_factory):
     cache = str(tmp_path_factory.mktemp("cache"))
     changes = {"toy_entities": 300, "negatives": 6, "cache_dir": cache}
     settings, out = changed(RunSettings(), changes), tmp_path_factory.mktemp("study")
-    return studies_of(request_of(settings, out, matching=OPTIONS))[0]
+    return opened(study_in(out, settings, matching=OPTIONS))
 
 
 def completed(study, name):
@@ -60,17 +60,17 @@ def test_every_row_without_training_beats_chance_on_the_toy_world(study):
 def test_networks_learn(study, name):
     history = completed(study, name).metrics()["history"][0]
     assert np.isfinite(history["losses"]).all()
-    assert len(history["losses"]) == (1 if name in COSTLY else OPTIONS.epochs)
+    assert len(history["losses"]) == (1 if name in COSTLY else OPTIONS.matching_epochs)
     if name not in COSTLY:
         assert max(history["history"][1:]) > history["history"][0]
         assert history["losses"][-1] < history["losses"][0]
 
 
 def test_in_rotations_every_judged_query_is_tested(study):
-    rotating = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, folds=3))
+    rotating = dataclasses.replace(study, matching=dataclasses.replace(OPTIONS, matching_folds=3))
     cell = completed(rotating, "BWE-Agg-IDF")
     assert len(read_run(cell.trec_files("test")[0])) == 300
-    assert not [cell for row in systems.PRESET_SYSTEMS for cell in row.cells(rotating)]
+    assert not [cell for row in PRESET_SYSTEMS for cell in row.cells(rotating)]
 
 
 def test_what_can_change_the_figures_is_another_cell(study):
@@ -80,7 +80,9 @@ def test_what_can_change_the_figures_is_another_cell(study):
         other = dataclasses.replace(study, settings=changed(study.settings, changes))
         return ROWS["BWE-Agg-Add"].cells(other)[0].name
 
-    assert name_with(epochs=99) == name_with() != name_with(max_queries=100)
+    names = name_with(), name_with(max_queries=100), name_with(split_seed=14)
+    assert name_with(epochs=99) == names[0]
+    assert len({*names}) == 3
 
 
 def test_nothing_of_validation_and_test_queries_is_in_the_vectors(study):
@@ -105,7 +107,7 @@ def test_nothing_of_validation_and_test_queries_is_in_the_vectors(study):
 
 
 def written_by(name, study, directory):
-    return WRITERS[name](EXPERIMENTS[name], study, directory)
+    return WRITERS[name](Page(EXPERIMENTS[name], study, directory))
 
 
 def test_table_3_shows_what_is_finished_and_tests_it_against_the_best(study, tmp_path):

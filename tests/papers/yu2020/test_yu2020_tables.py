@@ -7,25 +7,24 @@ from tests.data.test_folds import ids
 from tests.papers.laboratory.fakes import study_in
 from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.evaluation.trec import RunMetrics
-from tf_smoothclir.papers.yu2020 import systems
+from tf_smoothclir.papers.yu2020 import experiments
 from tf_smoothclir.papers.yu2020.figure1 import similarities
-from tf_smoothclir.papers.yu2020.numbers import TABLE_3, paper_tables
 from tf_smoothclir.papers.yu2020.options import MatchingOptions
 from tf_smoothclir.papers.yu2020.tables import claims_table
 from tf_smoothclir.utils.errors import InputError
 
 
 def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
-    assert [system.name for system in systems.PAPER] == list(TABLE_3)
-    assert len(TABLE_3) == 13
-    assert {system.eta for system in systems.PAPER} == {0.3}  # the paper's best
-    ours = [*systems.OURS, *systems.PRESET_SYSTEMS]
+    _, *table_3 = experiments.PAPER_TABLES["yu2020_table3"]
+    assert [system.name for system in experiments.PAPER] == [name for name, *_ in table_3]
+    assert len(table_3) == 13
+    assert {system.eta for system in experiments.PAPER} == {0.3}  # the paper's best
+    ours = [*experiments.OURS, *experiments.PRESET_SYSTEMS]
     assert all(system.name.endswith("(ours)") for system in ours)
-    for name in ("yu2020_table1", "yu2020_table2", "yu2020_table3"):
-        (table,) = paper_tables(name)
-        assert {len(row) for row in table.rows} == {len(table.columns)}
+    for table in experiments.PAPER_TABLES.values():
+        assert len({len(row) for row in table}) == 1
     # Against slips in copying: what the paper says of its figures holds in them.
-    ours = {name: np.array(values) for name, values in TABLE_3.items()}
+    ours = {name: np.array(values, float) for name, *values in table_3}
     for model in ("MP", "DRMM", "KNRM"):
         assert (ours[f"{model}-Cosine"] > ours[f"{model}-TbT-QT"]).all()
     assert all((ours["DRMM-Cosine"] >= values).all() for values in ours.values())
@@ -37,7 +36,7 @@ def test_the_thirteen_systems_are_those_of_the_paper_and_ours_say_so():
 
 def test_options_without_effect_do_not_change_what_is_computed():
     study = study_in(".", matching=MatchingOptions("given", 5, 9, 3, 6, 60))
-    options = {row.name: row.cells(study)[0].options for row in systems.PAPER}
+    options = {row.name: row.cells(study)[0].options for row in experiments.PAPER}
     assert options["BWE-Agg-Add"] == MatchingOptions("given", 5)
     assert options["KNRM-Cosine"] == MatchingOptions("given", 5, 9)
     assert options["MP-Hybrid"] == MatchingOptions("given", 5, 50, 3, 6, 60)
@@ -52,7 +51,7 @@ def test_claims_hold_are_reversed_or_are_beyond_what_the_queries_can_tell():
     rows["BWE-Agg-Add"] = noise
     queries = tuple(map(str, range(200)))
     found = {name: RunMetrics(queries, {"MAP": of}, 0, 0, 0) for name, of in rows.items()}
-    table = claims_table(found, {name: values.mean() for name, values in rows.items()}, 13)
+    table = claims_table(found, {name: values.mean() for name, values in rows.items()})
     verdicts = {row[1]: row[4] for row in table.rows}
     assert verdicts["MP-Cosine - MP-TbT-QT"] == "holds"
     assert verdicts["KNRM-Cosine - KNRM-TbT-QT"] == "the reverse"
