@@ -58,7 +58,7 @@ CORE = {  # modules -> their tests
     "data/retrieval_set.py": "tests/data tests/lexical/test_learning.py",
     "data/sources/splits.py": "tests/data",
     "training/batches.py training/checkpoints.py": "tests/training/test_mining.py"
-    " tests/training/test_monitor.py tests/training/test_checkpoints.py"
+    " tests/training/test_steps.py tests/training/test_checkpoints.py"
     " tests/training/test_trainer.py",
 }
 SWAPPED = {

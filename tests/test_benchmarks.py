@@ -26,7 +26,7 @@ from benchmarks import (
     translation_table,
 )
 from benchmarks.workload import Workload
-from tests.engines.lite import needs_milvus
+from tests.engines.test_milvus import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.lexical.positions import FLAT
 from tf_smoothclir.optimizers import OPTIMIZERS

@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from tf_smoothclir.api.given import (
-    columns_in,
-    judgments_of,
-    splits_of,
-    strings,
-    texts_and_others,
-    texts_of,
-    whole_number,
-)
+from tf_smoothclir.api import given as module
+from tf_smoothclir.api.given import judgments_of, strings, texts_of
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.utils.errors import InputError
 
@@ -33,23 +26,23 @@ class Frame:
 @pytest.mark.parametrize("form", [list, tuple, iter])
 def test_other_columns_of_texts_are_kept_in_every_form(form):
     rows = [{"id": "7", "text": "a", "year": 1}, {"id": "d8", "text": "b"}]
-    texts, others = texts_and_others(form(rows), "documents")
+    texts, others = module.texts_and_others(form(rows), "documents")
     assert [text.id for text in texts] == ["7", "d8"]
     assert others == [{"year": 1}, {}]
-    assert texts_and_others(form([("7", "a")]), "documents")[1] == [{}]
+    assert module.texts_and_others(form([("7", "a")]), "documents")[1] == [{}]
 
 
 @pytest.mark.parametrize(
     "given", [{1: "test"}, [("1", "test")], Frame(query_id=[1], split=["test"])]
 )
 def test_splits_are_taken_in_every_form(given):
-    assert splits_of(given) == {"1": "test"}
+    assert module.splits_of(given) == {"1": "test"}
 
 
 def test_a_query_has_one_split_and_a_column_one_name():
     for given in ([("1", "test"), (1, "train")], {1: "test", "1": "test"}):
         with pytest.raises(InputError, match=r"splits\[1\]: query '1' already has a split at spl"):
-            splits_of(given)
+            module.splits_of(given)
     frame = Frame(id=["1", "2", "3"], text=["a", "b", "c"], year=[1, 2, 3])
     frame.columns.append("year")  # as pandas has it, where frame["year"] is a frame
     with pytest.raises(InputError, match=r"documents: 2 columns have the name 'year'\. Rename"):
@@ -93,7 +86,7 @@ def test_frames_of_pandas():
     assert texts_of(frame, "documents") == TEXTS
     assert texts_of(frame.set_index("id")["text"], "documents") == TEXTS
     assert texts_of(frame.set_index("id"), "documents") == TEXTS
-    assert "id" in set(columns_in(frame.set_index("id")))
+    assert "id" in set(module.columns_in(frame.set_index("id")))
     assert judgments_of(pandas.DataFrame(JUDGMENTS)) == JUDGMENTS
     by_pair = pandas.DataFrame(JUDGMENTS).set_index(["query_id", "document_id"])
     assert judgments_of(by_pair) == JUDGMENTS
@@ -151,4 +144,4 @@ def test_a_list_of_strings_and_a_whole_number_are_nothing_else():
             strings(given, "texts")
     for given in (0, True, 2.0):
         with pytest.raises(InputError, match="Give a whole number from 1 on"):
-            whole_number(given, "k")
+            module.whole_number(given, "k")

@@ -16,6 +16,7 @@ from tf_smoothclir.towers.given import GivenTower
 from tf_smoothclir.utils.errors import InputError
 
 QUERY = ["word1 word4"]
+UNEQUAL = {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)}
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,7 @@ def trained(places):
     return sc.train(**own_objects(), callbacks=[recorder], **places), recorder
 
 
-def test_callbacks_can_stop_a_run_that_keeps_the_objects_and_is_refused_with_others(
-    trained, places
-):
+def test_callbacks_can_stop_a_run_that_keeps_objects_and_refuses_others(trained, places):
     model, recorder = trained
     assert recorder.calls == ["begin", (0, True, True), (1, True, True), "end"]
     assert model.details["training"]["epochs"] == 2
@@ -79,10 +78,7 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
     [
         ({"query_tower": "cnn"}, r"^train: query_tower: it is a str\. Give a Keras layer"),
         ({"query_tower": SumTower(dim=4), "tower": "cnn"}, "towers are given as objects too"),
-        (
-            {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)},
-            r"different lengths \(query_tower: 4, document_tower: 8\)",
-        ),
+        (UNEQUAL, r"different lengths \(query_tower: 4, document_tower: 8\)"),
         ({"query_tower": SumTower(dim=4), "tune": ["dim"]}, "--tune=dim --objects.* has its own"),
         ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
         ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),

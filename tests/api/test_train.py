@@ -61,9 +61,7 @@ def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monke
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()} == written
 
 
-def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(
-    source, parts, tiny_dir, table
-):
+def test_folds_measure_every_judged_query_and_leave_the_run_as_is(source, parts, tiny_dir, table):
     drawn = {**parts, "splits": None}
     alone = sc.train(**drawn, **table, folds=0)
     model = sc.train(**drawn, **table)  # few queries: by themselves
@@ -118,9 +116,8 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
     found = served(text=tf.constant([asked, query]))
     assert [id_.decode() for id_ in found["ids"][0].numpy()[: len(hits)]] == [h.id for h in hits]
     assert found["evidence"].numpy().tolist() == [b"words", b"nothing"]
-    assert model.evaluate(
-        **{name: part for name, part in parts.items() if name != "splits"}
-    ).counts["MAP"]
+    without_splits = {name: parts[name] for name in parts if name != "splits"}
+    assert model.evaluate(**without_splits).counts["MAP"]
     with pytest.raises(InputError, match="tokenizer: it gives no words of"):
         sc.train(**parts, **own, tokenizer=str.upper)
 

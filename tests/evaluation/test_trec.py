@@ -35,11 +35,9 @@ def list_measures(best=2):
     }
 
 
-@pytest.fixture(
-    scope="module", params=["small set", "random", "two grades", "four grades", "no ties"]
-)
+@pytest.fixture(scope="module", params=["small", "random", "two grades", "four grades", "no ties"])
 def case(request, small_set):
-    if request.param == "small set":
+    if request.param == "small":
         return small_set, vectors_with_ties(small_set, seed=1), "train"
     grades = {"two grades": 2, "four grades": 4}.get(request.param, 3)
     retrieval_set = random_set(60, 150, seed=2, grades=grades)

@@ -151,9 +151,8 @@ def test_a_file_has_vectors_by_id(tmp_path):
     arrays |= {"document_ids": ["d1"], "documents": stand_in.encode(["abc"])}
     np.savez(path, **arrays)
     encoder = encoder_of(EncoderSettings(encoder=str(path)))
-    np.testing.assert_allclose(
-        encoder.queries(["q2", "q1"]), unit(stand_in.encode(["c", "ab"])), atol=1e-6
-    )
+    expected = unit(stand_in.encode(["c", "ab"]))
+    np.testing.assert_allclose(encoder.queries(["q2", "q1"]), expected, atol=1e-6)
     with pytest.raises(InputError, match="no vector for 1 of 2 documents, such as 'd2'"):
         encoder.documents(["d1", "d2"])
     np.savez(path, **{**arrays, "query_ids": ["q1"]})

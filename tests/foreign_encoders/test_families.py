@@ -33,13 +33,8 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 ENCODER = "tests.foreign_encoders.stand_in:encode"
-
-
-PARTS = {
-    "encoder": [],
-    "lexical": ["lexical", "encoder"],
-    "hybrid": ["dense", "lexical", "encoder"],
-}
+PARTS = {"encoder": [], "lexical": ["lexical", "encoder"]}
+PARTS["hybrid"] = ["dense", *PARTS["lexical"]]
 
 
 def a_head(*_):
@@ -73,9 +68,9 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
     export = model.export(tmp_path / "export")
     query, text = "word1 word4", "mot1 mot4"
-    is_distilled = "dense" in PARTS[model.retriever.removesuffix("+encoder")]
     hits = model.search([query], k=3)[0]
     parts = PARTS[model.retriever.removesuffix("+encoder")]
+    is_distilled = "dense" in parts
     assert [*read_json(run / "metrics.json").get("components", [])] == parts
     assert model.evaluate(negatives=40).metrics == pytest.approx(model.metrics)
     sc.load(export).build_index(export / "index")
@@ -107,10 +102,7 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
     of_hits = [explanation.score for explanation in explanations]
     assert of_hits == pytest.approx([hit.score for hit in found], rel=1e-4)
     explained = model.explain(query, text)
-    for one in (
-        *explanations,
-        explained,
-    ):  # which part found a hit; towers know no text without words
+    for one in (*explanations, explained):  # by part; towers know no text without words
         assert (one.encoder != 0) == ("encoder" in parts)
         assert (one.towers != 0) == ("dense" in parts and bool(one.words))
         others = one.towers + one.encoder + one.feedback

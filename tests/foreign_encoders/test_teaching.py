@@ -93,9 +93,7 @@ def test_what_people_judged_stays_and_alone_is_tested(world):
 
 
 def test_a_query_that_stands_in_a_log_again_trains_or_validates():
-    texts = [
-        Text(str(row), "", f"{'Word' if row % 2 else 'word'} {row // 5}") for row in range(500)
-    ]
+    texts = [Text(str(row), "", f"{'wW'[row % 2]}ord {row // 5}") for row in range(500)]
     log = MemorySource(texts, [Text("d", "", "mot"), Text("e", "", "mots")], [])
     vectors = np.ones((500, DIM), np.float32), np.ones((2, DIM), np.float32)
     found, _ = taught(log, EncodedSet("teacher", *vectors), 13)
@@ -117,9 +115,8 @@ def test_a_label_weighs_more_the_further_its_first_hit_is_ahead():
     assert [judgment.weight for judgment in found] == [0.5 + 3.5 / 4, *[0.5 + 1.5 / 4] * 3]
     one_document = EncodedSet("teacher", np.ones((4, 1), np.float32), np.ones((1, 1), np.float32))
     judged, _ = taught(MemorySource(queries, documents[:1], []), one_document, SEED)
-    assert [judgment.weight for judgment in judged.judgments()] == [
-        1.0
-    ] * 4  # there is no second hit
+    weights = [judgment.weight for judgment in judged.judgments()]
+    assert weights == [1.0] * 4  # there is no second hit
 
 
 def test_a_taught_set_keeps_what_documents_have_besides_text(tmp_path):
@@ -190,9 +187,8 @@ def test_a_fault_in_documents_is_found_before_queries_are_encoded(tmp_path):
 
 
 def test_python_teaches_and_trains(world):
-    queries, documents = (
-        {text.id: text.text for text in texts} for texts in (world.queries(), world.documents())
-    )
+    both = world.queries(), world.documents()
+    queries, documents = ({text.id: text.text for text in texts} for texts in both)
     judged = [j for j in world.judgments() if int(j.query_id[1:]) % 10 == 0]
     found = sc.teach(queries, documents, judgments=judged, encoder=stand_in.encode)
     model = sc.train(**found, preset="lexical")
@@ -201,13 +197,9 @@ def test_python_teaches_and_trains(world):
 
 
 def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
-    done = commands.run(
-        "trainers.evaluate",
-        "--encoder=tests.foreign_encoders.stand_in:encode",
-        "--toy_entities=300",
-        f"--cache_dir={tmp_path}/cache",
-        f"--output_dir={tmp_path}/rival",
-    )
+    given = ["--encoder=tests.foreign_encoders.stand_in:encode", "--toy_entities=300"]
+    given += [f"--cache_dir={tmp_path}/cache", f"--output_dir={tmp_path}/rival"]
+    done = commands.run("trainers.evaluate", *given)
     assert done.returncode == 0, done.stderr
     metrics = json.loads((tmp_path / "rival" / "metrics.json").read_text())
     assert 0 < metrics["test"]["NDCG@5"] < 1

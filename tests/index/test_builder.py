@@ -154,10 +154,8 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     expected = Recall(pytest.approx(1.0, abs=0.05), 10, 30, "queries of the training run")
     assert dense_note(manifest.halves["dense"]).recall == expected
     assert IndexManifest.read(path) == manifest
-    described = (
-        rf"{len(TEXTS)} documents; hnsw, recall@10 \d\.\d{{4}} \(queries of the training run\)"
-    )
-    assert re.fullmatch(described, str(manifest))
+    measured = r"recall@10 \d\.\d{4} \(queries of the training run\)"
+    assert re.fullmatch(rf"{len(TEXTS)} documents; hnsw, {measured}", str(manifest))
     folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "documents": 1.5})
     with pytest.raises(InputError, match="documents must be an integer"):
         IndexManifest.read(path)
@@ -174,9 +172,8 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
 def test_ids_and_texts_in_any_script_come_back(path):
     texts = [document(n)._replace(id=f"ид-{n}", title="", text=t) for n, t in enumerate("日ñ\0🍎")]
     build(path, texts)
-    assert {result.id: result.text for result in all_of(path)} == {
-        text.id: text.text for text in texts
-    }
+    expected = {text.id: text.text for text in texts}
+    assert {result.id: result.text for result in all_of(path)} == expected
 
 
 def test_open_index_keeps_working_while_another_one_replaces_it(path):

@@ -18,31 +18,11 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import learning, training_pairs
+from tf_smoothclir.lexical import learning, positions, pseudo_queries, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
-from tf_smoothclir.lexical.learning import (
-    DICTIONARY_SHARES,
-    FEEDBACK_WEIGHTS,
-    LENGTH_POWERS,
-    LexicalTexts,
-    _Learner,
-    feedback_variants,
-    learn_lexical_model,
-)
-from tf_smoothclir.lexical.positions import (
-    DECAYS,
-    FLAT,
-    HEIGHTS,
-    TITLE_WEIGHTS,
-    PositionProfile,
-)
-from tf_smoothclir.lexical.pseudo_queries import (
-    _NO_TOKEN,
-    _translated,
-    with_pseudo_queries,
-    write_pseudo_queries,
-)
+from tf_smoothclir.lexical.learning import LexicalTexts, _Learner, learn_lexical_model
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.protocols import scorer
@@ -100,20 +80,18 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     ("gains", "chosen"),
     [
         ((0.004, 0, 0, 0, 0), FLAT),
-        ((0.006, 0, 0, 0, 0), PositionProfile(HEIGHTS[0], DECAYS[0])),
-        ((0.006, 0.007, 0, 0, 0.008), PositionProfile(HEIGHTS[1], DECAYS[2])),
-        ((0, 0, 0, 0.006, 0), PositionProfile(HEIGHTS[0], DECAYS[1])),
+        ((0.006, 0, 0, 0, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[0])),
+        ((0.006, 0.007, 0, 0, 0.008), PositionProfile(positions.HEIGHTS[1], positions.DECAYS[2])),
+        ((0, 0, 0, 0.006, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[1])),
     ],
 )
 def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
-    pairs = training_pairs.TrainingPairs
-    table, asked = pairs.whole_table_and_evidence, []
-    monkeypatch.setattr(
-        pairs, "whole_table_and_evidence", lambda *key: asked.append(key[1:]) or table(*key)
-    )
+    pairs, name, asked = training_pairs.TrainingPairs, "whole_table_and_evidence", []
+    table = getattr(pairs, name)
+    monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
     model = learn_lexical_model(texts, seed=13)
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
     assert asked[0] == (FLAT, 0)  # all are measured by one table
@@ -143,9 +121,7 @@ FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within c
 )
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-    monkeypatch.setattr(
-        _Learner, "_measured", lambda *key: 0.5 + np.broadcast_to(found[key[-1]], (4, 3))
-    )
+    monkeypatch.setattr(_Learner, "_measured", lambda *key: np.full((4, 3), 0.5) + found[key[-1]])
     model = _Learner(texts, 13, None).model()
     assert model.lower_grades == chosen
     assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
@@ -163,7 +139,7 @@ def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains
     ],
 )
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
-    found = {profile_weight: gains.get(n, 0.0) for n, profile_weight in enumerate(TITLE_WEIGHTS)}
+    found = {weight: gains.get(n, 0.0) for n, weight in enumerate(positions.TITLE_WEIGHTS)}
 
     def measured(self, profile, lower_grades):
         assert not lower_grades
@@ -173,7 +149,7 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
     learner = _Learner(texts, 13, None)
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
-    assert learner._best_title_weight(FLAT).title == (FLAT.title, *TITLE_WEIGHTS)[chosen]
+    assert learner._best_title_weight(FLAT).title == (FLAT.title, *positions.TITLE_WEIGHTS)[chosen]
     # Nor is there a choice without titles, or by sentences.
     sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
     for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
@@ -185,11 +161,11 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
 def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
     learner, table = _Learner.__new__(_Learner), table_of(np.eye(2))
     learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
-    qualities = iter([0.5 + 0.1 * (place == best) for place in range(len(DICTIONARY_SHARES))])
+    qualities = iter(0.5 + 0.1 * (np.arange(len(learning.DICTIONARY_SHARES)) == best))
     learner._validation = lambda rows: next(qualities)
     monkeypatch.setattr(_Learner, "_learned", lambda self, profile: (table, None))
     monkeypatch.setattr(_Learner, "_scored_by", lambda *_: None)
-    assert learner._best_dictionary_share(FLAT) == DICTIONARY_SHARES[best]
+    assert learner._best_dictionary_share(FLAT) == learning.DICTIONARY_SHARES[best]
 
 
 @pytest.mark.parametrize(
@@ -254,18 +230,18 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
-@pytest.mark.parametrize("best_feedback", range(len(FEEDBACK_WEIGHTS)))
+@pytest.mark.parametrize("best_feedback", range(len(learning.FEEDBACK_WEIGHTS)))
 @pytest.mark.parametrize("power", [0.0, -0.075, -0.15])
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
-    best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
+    best, places = learning.LENGTH_POWERS.index(power), range(len(learning.LENGTH_POWERS))
     measured = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
-    qualities = [0.5 + 0.1 * (place == best_feedback) for place in range(len(FEEDBACK_WEIGHTS))]
+    qualities = [*(0.5 + 0.1 * (np.arange(len(learning.FEEDBACK_WEIGHTS)) == best_feedback))]
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
     found = _Learner(texts, 13, None).with_best_factors_and_feedback(model)
     assert (found.length_power, found.on_documents) == (power, True)
-    assert found.feedback == FEEDBACK_WEIGHTS[best_feedback]
+    assert found.feedback == learning.FEEDBACK_WEIGHTS[best_feedback]
     assert found.mean_length == np.diff(texts.documents.offsets).mean()
 
 
@@ -330,8 +306,8 @@ def test_the_variants_of_feedback_are_what_it_adds():
     random = np.random.default_rng(2)
     vectors = tf_idf(sp.csr_array(random.integers(0, 3, (20, 7)).astype(np.float32)))
     scores = random.random((3, 20)).astype(np.float32)
-    found = list(feedback_variants(Feedback.of(vectors, 1.0), scores))
-    for weight, variant in zip(FEEDBACK_WEIGHTS, found):
+    found = list(learning.feedback_variants(Feedback.of(vectors, 1.0), scores))
+    for weight, variant in zip(learning.FEEDBACK_WEIGHTS, found):
         np.testing.assert_array_equal(variant, Feedback.of(vectors, weight).added_to(scores))
 
 
@@ -451,8 +427,8 @@ def test_each_word_is_drawn_by_its_probability():
     table = np.zeros((5, 5))
     table[2, [3, 4]] = 0.6, 0.2  # pruned: the row sums to 0.8
     table[3, 4] = 0.9
-    tokens = np.repeat([2, 3], 4000)
-    found = _translated(tokens, (ENGLISH, WORDS), table_of(table), np.random.default_rng(1))
+    tokens, random = np.repeat([2, 3], 4000), np.random.default_rng(1)
+    found = pseudo_queries._translated(tokens, (ENGLISH, WORDS), table_of(table), random)
     assert (found[4000:] == 4).all()
     # 3 with probability 0.6 / 0.8; the standard error of 4,000 draws is 0.007.
     assert np.mean(found[:4000] == 3) == pytest.approx(0.75, abs=0.03)
@@ -460,9 +436,10 @@ def test_each_word_is_drawn_by_its_probability():
     # A word without translation stays or is left out.
     table, random = table_of(np.zeros((5, 5))), np.random.default_rng(1)
     tokens = np.array([2, 4, 7])
-    found = _translated(tokens, (ENGLISH, WORDS), table, random)
-    assert found.tolist() == [_NO_TOKEN, 2, _NO_TOKEN]  # spelled alike
-    found = _translated(tokens, (WORDS, WORDS), table, random)
+    found = pseudo_queries._translated(tokens, (ENGLISH, WORDS), table, random)
+    none = pseudo_queries._NO_TOKEN
+    assert found.tolist() == [none, 2, none]  # spelled alike
+    found = pseudo_queries._translated(tokens, (WORDS, WORDS), table, random)
     assert found.tolist() == [2, 4, 7]  # shared, with a word behind the vocabulary
 
 
@@ -477,8 +454,8 @@ def made(tiny_set, directory, profile=FALLING, number=1000, seed=13):
     size = len(tiny_set.vocabulary("document"))
     table = np.eye(size, max(size, len(tiny_set.vocabulary("query"))))
     model = SimpleNamespace(table=table_of(table), fields=(profile,))
-    write_pseudo_queries(directory, tiny_set, model, number=number, seed=seed)
-    return with_pseudo_queries(tiny_set, directory)
+    pseudo_queries.write_pseudo_queries(directory, tiny_set, model, number=number, seed=seed)
+    return pseudo_queries.with_pseudo_queries(tiny_set, directory)
 
 
 def test_documents_that_are_no_training_querys_mate_have_one(tiny_set, tmp_path):

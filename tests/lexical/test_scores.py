@@ -105,20 +105,15 @@ def test_by_hand(readers):
     found, (reading,) = plain.queries(["red\ud800house"])
     assert found.ids.tolist() == [2, 0, 4]
     for reader in readers["query", True]:  # what stands between white space, as it is
-        assert texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"])) == [
-            [NO_WORD, 12],
-            [2, 12, 6],
-            [NO_WORD],
-        ]
+        found = texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"]))
+        assert found == [[NO_WORD, 12], [2, 12, 6], [NO_WORD]]
     assert reading == QueryReading("words")
 
 
 @both
 def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
-    reader, texts = (
-        readers[name, False][0],
-        (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000),
-    )
+    reader, _ = readers[name, False]
+    texts = (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000)
     assert texts_of(reader.batch(texts)) == texts_of(reader.words(iter(texts)))
     found = reader.words([])
     assert (found.ids.size, found.offsets.tolist()) == (0, [0])
@@ -176,11 +171,10 @@ MODEL = LexicalModel(
 
 
 def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
-    model = MODEL
-    model.save(tmp_path / "lexical")
-    found = type(model).load(tmp_path / "lexical")
-    for name in (field.name for field in dataclasses.fields(model)):
-        value, expected = getattr(found, name), getattr(model, name)
+    MODEL.save(tmp_path / "lexical")
+    found = LexicalModel.load(tmp_path / "lexical")
+    for name in (field.name for field in dataclasses.fields(MODEL)):
+        value, expected = getattr(found, name), getattr(MODEL, name)
         if sp.issparse(expected):
             value, expected = value.toarray(), expected.toarray()
         if isinstance(expected, np.ndarray):
@@ -188,7 +182,7 @@ def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
             np.testing.assert_array_equal(value, expected)
         else:
             assert value == expected
-    assert found.choices() == model.choices() == json.loads(json.dumps(model.choices()))
+    assert found.choices() == MODEL.choices() == json.loads(json.dumps(MODEL.choices()))
 
 
 def test_a_pickle_is_not_opened(tmp_path):
@@ -286,11 +280,9 @@ def test_the_best_by_bounds_are_the_best_with_all_ties(number, seed):
     for allowed in (None, mask) if mask.any() else (None,):
         expected = np.where(True if allowed is None else allowed, scores, -1)
         for depth in (1, np.count_nonzero(expected >= 0)):
-            first, looked_at = random.integers(0, 2, 2)
-            likely = np.flatnonzero(expected >= 0)[:first]
-            found, _ = may_be_best(
-                bounds, scores.__getitem__, depth, allowed, likely, looked_at=looked_at
-            )
+            first, seen = random.integers(0, 2, 2)
+            some, score = np.flatnonzero(expected >= 0)[:first], scores.__getitem__
+            found, _ = may_be_best(bounds, score, depth, allowed, some, looked_at=seen)
             assert set(found) >= set(np.flatnonzero(expected >= np.sort(expected)[-depth]))
             assert (expected[found] >= 0).all()
 
@@ -429,10 +421,8 @@ def test_some_documents_get_the_numbers_of_all_and_few_terms_bound_them():
     others = np.linalg.norm(np.sort(similarity.weights)[:-8])  # of all but the heaviest terms
     assert (bounds <= expected + others + 1e-4).all()
     # A document of nothing else has all that others may add.
-    vectors = np.float32([[0.8, 0.48, 0.36], [0, 0.8, 0.6]])
-    similarity = Feedback.of(sp.csr_array(vectors), 1.0, depth=1).similarity(
-        np.array([0]), np.ones(1)
-    )
+    vectors = sp.csr_array(np.float32([[0.8, 0.48, 0.36], [0, 0.8, 0.6]]))
+    similarity = Feedback.of(vectors, 1.0, depth=1).similarity(np.array([0]), np.ones(1))
     assert 0.6 < similarity.at_most(1)[1] == pytest.approx(np.hypot(0.48, 0.36), abs=1e-4)
 
 

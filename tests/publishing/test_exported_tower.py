@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests import published
 from tests.graphs import operations_in
-from tests.published import (
-    DIM,
-    EPSILON,
-    HOSTILE,
-    WORDS,
-    described,
-    encode,
-    small_tower,
-    undesired_operations,
-)
+from tests.published import DIM, EPSILON, HOSTILE, WORDS, encode, small_tower
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
@@ -35,7 +27,7 @@ def loaded(tmp_path_factory):
     tower.save(str(path / "saved"))
     (path / "query.txt").unlink()
     model = tf.saved_model.load(str((path / "saved").rename(path / "moved")))
-    assert undesired_operations(model) == set()
+    assert published.undesired_operations(model) == set()
     return tower, model
 
 
@@ -48,7 +40,7 @@ def by_hand(tower, rows):
 def test_signatures_are_frozen(loaded):
     text, ints = (tf.string, [None]), (tf.int32, [None])
     vector = {"vector": (tf.float32, [None, DIM])}
-    assert described(loaded[1]) == {
+    assert published.described(loaded[1]) == {
         "serving_default": ({"text": text}, vector),
         "tokens": ({"ids": ints, "lengths": ints}, vector),
         "pair_id": ({"text": text}, {"pair_id": text}),
@@ -179,7 +171,7 @@ def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_
     found = encode(model.signatures["serving_default"], TEXTS)
     np.testing.assert_allclose(found, serving.serve(tf.constant(TEXTS))["vector"], atol=1e-6)
     assert np.abs(found).max() > 0.01
-    assert undesired_operations(model) == set()
+    assert published.undesired_operations(model) == set()
 
 
 @pytest.mark.parametrize("options", [{"ngram_buckets": 40}, {"position_weights": "learned"}])

@@ -9,15 +9,8 @@ import pytest
 import scipy.sparse as sp
 import tensorflow as tf
 
-from tests.published import (
-    CUT_POINTS,
-    DIM,
-    HOSTILE,
-    described,
-    grades_of_hits,
-    small_tower,
-    undesired_operations,
-)
+from tests import published
+from tests.published import CUT_POINTS, DIM
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -99,7 +92,9 @@ def vocabulary_dir(tmp_path_factory):
 def towers(vocabulary_dir):
     words = {"query": QUERY_WORDS, "document": DOCUMENT_WORDS}
     return {
-        role: small_tower(vocabulary_dir, role, words=words[role], max_tokens=TEXT.max_tokens(role))
+        role: published.small_tower(
+            vocabulary_dir, role, words=words[role], max_tokens=TEXT.max_tokens(role)
+        )
         for role in ROLES
     }
 
@@ -209,7 +204,7 @@ def check_search(found, expected):
         equal += same.tolist()
         if number:
             cut_points = CUT_POINTS.scores, CUT_POINTS.shares
-            assert grades[:number].tolist() == grades_of_hits(scores[:number], cut_points)
+            assert grades[:number].tolist() == published.grades_of_hits(scores[:number], cut_points)
     return np.mean(equal)
 
 
@@ -239,7 +234,7 @@ def loaded(built, tmp_path_factory):
 def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towers):
     found = loaded.signatures["serving_default"](text=tf.constant(QUERIES, tf.string))
     check_search(found, house_scores(parts("hybrid with feedback"), towers))
-    assert undesired_operations(loaded) == set()
+    assert published.undesired_operations(loaded) == set()
     graph = loaded.signatures["serving_default"].graph.as_graph_def()
     nodes = [graph.node, *(function.node_def for function in graph.library.function)]
     # Queries are split into words once.
@@ -247,7 +242,7 @@ def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towe
     ids, floats = (tf.string, [None, len(DOCUMENTS)]), (tf.float32, [None, len(DOCUMENTS)])
     texts, grades = (tf.string, [None]), (tf.int32, [None, len(DOCUMENTS)])
     hits = {"ids": ids, "scores": floats, "grades": grades, "evidence": texts}
-    assert described(loaded) == {"serving_default": ({"text": texts}, hits)}
+    assert published.described(loaded) == {"serving_default": ({"text": texts}, hits)}
 
 
 def test_a_query_alone_is_answered_as_in_a_batch(loaded):
@@ -260,7 +255,7 @@ def test_a_query_alone_is_answered_as_in_a_batch(loaded):
 
 
 def test_any_bytes_have_finite_scores(loaded):
-    found = loaded.signatures["serving_default"](text=tf.constant(HOSTILE))
+    found = loaded.signatures["serving_default"](text=tf.constant(published.HOSTILE))
     nothing, empty = (found["evidence"] == b"nothing").numpy(), (found["ids"] == b"").numpy()
     assert 0 < nothing.sum() < len(nothing)
     assert empty[nothing].all()
@@ -268,23 +263,14 @@ def test_any_bytes_have_finite_scores(loaded):
     assert np.isfinite(found["scores"]).all()
 
 
-@pytest.mark.parametrize(
-    ("bounds", "common"),
-    [
-        ({(exported_search, "_SCORES_PER_STEP"): 4 * len(DOCUMENTS)}, 0.0),
-        (
-            {
-                (exported_search, "_MOST_QUERIES_PER_STEP"): 4,
-                (exported_scorers, "_POSTINGS_PER_STEP"): 1,
-                (exported_scorers, "_DOCUMENTS_PER_STEP"): 50,
-            },
-            1.0,
-        ),
-    ],
-)
-def test_the_scores_do_not_depend_on_how_they_are_computed(
-    build, parts, towers, monkeypatch, bounds, common
-):
+FEW_SCORES = {(exported_search, "_SCORES_PER_STEP"): 4 * len(DOCUMENTS)}
+SMALL_STEPS = {(exported_search, "_MOST_QUERIES_PER_STEP"): 4}
+SMALL_STEPS[exported_scorers, "_POSTINGS_PER_STEP"] = 1
+SMALL_STEPS[exported_scorers, "_DOCUMENTS_PER_STEP"] = 50
+
+
+@pytest.mark.parametrize(("bounds", "common"), [(FEW_SCORES, 0.0), (SMALL_STEPS, 1.0)])
+def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch, bounds, common):
     expected = house_scores(parts("lexical with feedback"), towers)
     monkeypatch.setattr(postings, "COMMON", common)
     for place, value in bounds.items():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.published import grades_of_hits
+from tests.search.test_dense_search import the_same
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
@@ -37,10 +38,6 @@ from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_m
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
-
-
-def the_same(trained_on):
-    return trained_on
 
 
 def fused(share, feedback=0.0):
@@ -96,9 +93,7 @@ def check_ranks(search, texts, ids, scores):
 @pytest.mark.parametrize(
     ("name", "retriever"), [("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid")]
 )
-def test_it_ranks_as_evaluation_does_by_what_a_query_and_documents_share(
-    opened, evaluated, name, retriever
-):
+def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name, retriever):
     texts, ids, scores = evaluated(name, retriever)
     search = opened(name, retriever)
     check_ranks(search, texts, ids, scores)
@@ -139,11 +134,8 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)
-    for first, *bounding in (
-        (1, (1, 1), (2, 2)),
-        (100, (8, 1000), (64, 8000)),
-        (1, (8, 3), (9, 30)),
-    ):
+    tries = (1, (1, 1), (2, 2)), (100, (8, 1000), (64, 8000)), (1, (8, 3), (9, 30))
+    for first, *bounding in tries:
         monkeypatch.setattr(word_ranker, "_FIRST", first)
         monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
         check_ranks(hybrid(fusion), *expected)
@@ -163,9 +155,8 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
     for all_, hits in zip(whole, search.search(queries, 5, "of the mask")):
         expected = [hit for hit in all_ if hit.id in kept][:5]
         assert [hit.id for hit in hits] == [hit.id for hit in expected]
-        assert [hit.score for hit in hits] == pytest.approx(
-            [hit.score for hit in expected], rel=1e-6
-        )
+        scores = [hit.score for hit in expected]
+        assert [hit.score for hit in hits] == pytest.approx(scores, rel=1e-6)
 
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):
@@ -270,10 +261,8 @@ def test_common_words_are_no_evidence_beside_rarer_ones(opened, monkeypatch):
 def test_few_words_bound_the_similarity_to_the_first_hits(hybrid, monkeypatch):
     search, terms = hybrid(fused(0.0, 7.0)), []
     (ranked,) = search.search(["word1 word4"], DOCUMENTS)
-    at_most = Similarity.at_most
-    monkeypatch.setattr(
-        Similarity, "at_most", lambda own, number: terms.append(number) or at_most(own, number)
-    )
+    of_all = Similarity.at_most
+    monkeypatch.setattr(Similarity, "at_most", lambda own, n: terms.append(n) or of_all(own, n))
     for depth in (1, 4, DOCUMENTS):
         assert search.search(["word1 word4"], depth) == [ranked[:depth]]
     assert terms == [FEW_TERMS, FEW_TERMS, TERMS]
@@ -300,9 +289,7 @@ search.run()
 
 
 @pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
-def test_a_search_by_words_or_average_pooling_loads_no_tensorflow(
-    opened, ranking_exports, retriever
-):
+def test_a_search_by_words_or_averages_loads_no_tensorflow(opened, ranking_exports, retriever):
     opened("hybrid")  # builds the index
     command = [sys.executable, "-c", _SEARCH, "--query=zebra", "--query=word1 word4", "--json"]
     command += [f"--export_dir={ranking_exports['hybrid']}", f"--retriever={retriever}"]

@@ -12,15 +12,8 @@ from tests.server.local_server import local_server, rest
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.protocols.text_search import (
-    Explanation,
-    MatchedPair,
-    QueryReading,
-    SearchedCollection,
-    SearchHit,
-    WordMatch,
-    WordShare,
-)
+from tf_smoothclir.protocols import text_search
+from tf_smoothclir.protocols.text_search import Explanation, QueryReading, SearchHit, WordShare
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
 
@@ -34,7 +27,7 @@ RETRIEVERS = ("reranked", "hybrid", "dense", "lexical")
 class Documents:
     """Finds the same documents for every query, none for "none", and fails for "fail"."""
 
-    collection = SearchedCollection("en", "fr", 3, None, 3000, RETRIEVERS)
+    collection = text_search.SearchedCollection("en", "fr", 3, None, 3000, RETRIEVERS)
     facets: ClassVar = {"section": ["Web", "it's"], "day": []}
 
     def read(self, queries):
@@ -46,15 +39,13 @@ class Documents:
         if query == "fail":
             raise RuntimeError("the search is broken")
         texts = [] if query in ("none", "zebra") else (TEXTS * 30)[:depth]
-        found = enumerate(texts, start=1)
         more = {"section": filter, "day": datetime.date(2021, 5, 6)} if filter else {}
         more |= {"language": "he"} if query == "several" else {}
-        return [
-            [
-                SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", t, metadata=more)
-                for n, t in found
-            ]
+        hits = [
+            SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", text, metadata=more)
+            for n, text in enumerate(texts, start=1)
         ]
+        return [hits]
 
     def explain(self, query, results):
         words = (WordShare("rouge", 0.5), WordShare("pomme", 0.2), WordShare("une", 0.001))
@@ -72,9 +63,10 @@ class Words(Documents):
         return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.", passage)]]
 
     def explain(self, query, results):
-        met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
+        match, pair = text_search.WordMatch, text_search.MatchedPair
+        met = (match("red", 0.75, 1.5), match("apple", 0.125, 0.5))
         words = (WordShare(".", 3.0), WordShare("rouge", 2.0, met), WordShare("une", 0.001, met))
-        pairs = (MatchedPair("apple", "pomme", 0.875, 0.4), MatchedPair(".", ".", 1.0, 0.1))
+        pairs = (pair("apple", "pomme", 0.875, 0.4), pair(".", ".", 1.0, 0.1))
         return [Explanation(9.5, words, -0.001, **ADDED, pairs=pairs)]
 
 
@@ -248,10 +240,8 @@ def test_deep_link_shows_results_with_languages_grade_score_and_shares(show):
 
 def test_a_hit_has_the_language_of_its_document_and_none_where_it_may_be_one_of_several(show):
     tab = show("/?q=several&k=1", 1)
-    of_hit = (
-        "['h3', '.text', '.shares b'].map((one) => document.querySelector(`#results ${one}`).lang)"
-    )
-    assert tab.evaluate(of_hit) == ["he"] * 3
+    language = "(one) => document.querySelector(`#results ${one}`).lang"
+    assert tab.evaluate(f"['h3', '.text', '.shares b'].map({language})") == ["he"] * 3
     assert tab.evaluate("document.querySelector('#query').lang") == "en"
     assert tab.evaluate("[only('de'), only('de,he')]") == ["de", ""]
     assert tab.evaluate("[nameOf('de'), nameOf('de,he')]") == ["German", "German, Hebrew"]

@@ -1,7 +1,10 @@
-"""Every format gives the same rows; every kind of damage is an error that says where."""
+"""Every format gives the same rows; damage is an error that says where; the recipe of the page."""
 
+import functools
 import itertools
+import re
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,24 +22,18 @@ def lines(words=WORDS, rows=ROWS, end="\n"):
     return "".join(f"{word} {' '.join(map(str, row))}{end}" for word, row in zip(words, rows))
 
 
-def write_word2vec_text(path, words=WORDS, rows=ROWS, end="\n"):
+def write_word2vec(path, words=WORDS, rows=ROWS, end="\n"):
     path.write_text(f"{len(words)} {rows.shape[1]}\n{lines(words, rows, end)}", encoding="utf-8")
-
-
-def write_fasttext(path, words=WORDS, rows=ROWS):
-    write_word2vec_text(path, words, rows, end=" \n")
 
 
 def write_glove(path, words=WORDS, rows=ROWS, end="\n"):
     path.write_bytes(lines(words, rows, end).encode())
 
 
-def write_glove_crlf(path, words=WORDS, rows=ROWS):
-    write_glove(path, words, rows, end="\r\n")
-
-
-WRITERS = (write_word2vec_text, write_fasttext, write_glove, write_glove_crlf)
-every_format = pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__[6:])
+WRITERS = {"word2vec": write_word2vec, "glove": write_glove}
+WRITERS["fasttext"] = functools.partial(write_word2vec, end=" \n")
+WRITERS["glove, CRLF"] = functools.partial(write_glove, end="\r\n")
+every_format = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 
 
 @pytest.fixture
@@ -181,12 +178,12 @@ def test_other_kinds_of_files_are_named_with_a_remedy(content, message, path):
 
 @pytest.mark.parametrize("junk", [0, 1, 7, 8, 11, 12, 27, 31])
 def test_a_control_character_does_not_turn_text_into_binary(junk, path):
-    write_word2vec_text(path, ["the", "chat", f"x{chr(junk)}y", *WORDS[3:]])
+    write_word2vec(path, ["the", "chat", f"x{chr(junk)}y", *WORDS[3:]])
     np.testing.assert_array_equal(load(path).matrix[[3, 2]], ROWS[[1, 5]])
 
 
 @pytest.mark.parametrize("byte", [0, 255])
-@pytest.mark.parametrize("write", [write_word2vec_text, write_glove])
+@pytest.mark.parametrize("write", [write_word2vec, write_glove])
 def test_any_changed_byte_gives_right_rows_or_an_error(write, byte, path):
     write(path)
     right, content = load(path).matrix, path.read_bytes()
@@ -203,9 +200,7 @@ def test_any_changed_byte_gives_right_rows_or_an_error(write, byte, path):
     assert loaded > 10
 
 
-@pytest.mark.parametrize(
-    ("write", "place"), [(write_word2vec_text, "line 5"), (write_glove, "line 4")]
-)
+@pytest.mark.parametrize(("write", "place"), [(write_word2vec, "line 5"), (write_glove, "line 4")])
 def test_another_encoding_is_named_with_its_first_line(write, place, path):
     write(path)
     path.write_bytes(path.read_bytes().replace("été".encode(), "été".encode("latin-1")))
@@ -223,7 +218,7 @@ def test_few_cut_letters_are_left_out_with_a_warning(path, caplog):
     assert "1 of 2001 tokens are not UTF-8, the first of them in line 9" in caplog.text
 
 
-@pytest.mark.parametrize("write", [write_word2vec_text, write_glove])
+@pytest.mark.parametrize("write", [write_word2vec, write_glove])
 def test_a_byte_order_mark_is_no_part_of_the_first_word(write, path):
     write(path, ["chat", *WORDS[2:]], ROWS[1:])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
@@ -242,3 +237,25 @@ def test_few_words_of_the_vocabulary_are_warned_of_and_hardly_any_an_error(found
     with caplog.at_level("WARNING"):
         assert load(path, vocabulary).found == found
     assert (message in caplog.text) == bool(caplog.text) == (found < 201)
+
+
+def test_recipe_writes_vectors_of_our_tokens_with_unit_variance(tmp_path, monkeypatch):
+    pytest.importorskip("gensim", reason="the recipe needs gensim")
+    folder = tmp_path / "my_set"
+    folder.mkdir()
+    texts = ["Das Haus, das Meer!", "HAUS Meer Schiff"] * 10
+    for role, lines in {
+        "queries": ["q\tthe sea"],
+        "documents": [f"d{number}\t{text}" for number, text in enumerate(texts)],
+        "judgments": ["q\td0\t2"],
+    }.items():
+        (folder / f"{role}.tsv").write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.chdir(tmp_path)
+
+    page = Path(__file__).resolve().parents[2] / "docs" / "word_vectors.md"
+    exec(re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[1], {})
+
+    vocabulary = ["[PAD]", "[UNK]", "das", "haus", ",", "meer", "!", "schiff", "Haus"]
+    loaded = load_embeddings(tmp_path / "de.vec", vocabulary, dim=64, seed=13)
+    assert (loaded.found, loaded.total) == (6, 7)  # all but the last: tokens are lower-cased
+    assert np.std(loaded.matrix[2:8]) == pytest.approx(1, abs=1e-4)

@@ -41,10 +41,7 @@ SCRIPTS = {
     "half width": ("ｶﾞｲﾄﾞ ﾡￂ", ["ガ", "ガイ", "イ", "イド", "ド", "가"]),
     "ligatures": ("ﬁn ﬀ ﬆ ﬓ", ["fin", "ff", "st", "մն"]),
     "digits of other scripts": ("٢٠٢٤ ۱۲ १२३ ๗ป 7", ["2024", "12", "123", "7", "ป", "7"]),
-    "characters that are others": (
-        "Ωm K \u1f71 \uf900 \u0958",
-        ["ωm", "k", "ά", "豈", "\u0915\u093c"],
-    ),
+    "characters like others": ("Ωm K \u1f71 \uf900 \u0958", ["ωm", "k", "ά", "豈", "\u0915\u093c"]),
     "turkish": ("İI ısı İ\u0301 i\u0307\u0307\u0301", ["ii", "isi", "í", "í"]),
     "greek": ("ΟΔΟΣ οδος Άγιος", ["οδοσ", "οδοσ", "άγιοσ"]),
     "arabic": ("السَّلام، عليكم؟ ســـلام", ["السلام", "،", "عليكم", "؟", "سلام"]),
@@ -53,23 +50,14 @@ SCRIPTS = {
     "yeh and kaf of arabic and persian": ("علی على علي کتاب كتاب", ["علي"] * 3 + ["كتاب"] * 2),
     "russian, with stress marks": ("Росси\u0301я й и\u0306 ѓ", ["россия", "й", "й", "ѓ"]),
     "hebrew": ("שָׁלוֹם עוֹלָם \ufb2a", ["שלום", "עולם", "ש"]),
-    "a soft hyphen and zero widths": (
-        "Do\xadnau da\u200dm\ufeffpf\u200bschiff",
-        ["donau", "dampf", "schiff"],
-    ),
+    "zero widths": ("Do\xadnau da\u200dm\ufeffpf\u200bschiff", ["donau", "dampf", "schiff"]),
     "devanagari with marks": ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
     "thai, consonants with their vowels and tones": (
         "กำลังดี",
         ["กำ", "กำลัง", "ลัง", "ลังดี", "ดี"],  # after `ั`, a consonant ends the syllable
     ),
-    "thai vowels before and after, of two parts": (
-        "เขาเรือ แ",
-        ["เขา", "เขาเรือ", "เรือ", "แ"],
-    ),
-    "thai am in two characters, a tone mark between": (
-        "น้ำ น\u0e49\u0e4d\u0e32 น\u0e4d\u0e49\u0e32",
-        ["น้ำ"] * 3,
-    ),
+    "thai vowels of two parts": ("เขาเรือ แ", ["เขา", "เขาเรือ", "เรือ", "แ"]),
+    "thai am in two characters": ("น้ำ น\u0e49\u0e4d\u0e32 น\u0e4d\u0e49\u0e32", ["น้ำ"] * 3),
     "lao": ("ພາສາລາວ ຄົນ", ["ພາ", "ພາສາ", "ສາ", "ສາລາ", "ລາ", "ລາວ", "ວ", "ຄົນ"]),
     "khmer, consonants below others": ("ខ្មែរ", ["ខ្មែ", "ខ្មែរ", "រ"]),
     "myanmar, consonants that end a syllable": (
@@ -79,25 +67,19 @@ SCRIPTS = {
     "myanmar, signs that end sentences": ("ကို။", ["ကို", "။"]),
     "telugu, consonants without a vowel": ("ప్రకట్టి", ["ప్ర", "ప్రకట్", "కట్", "కట్టి", "టి"]),
     "tamil": ("அவன்", ["அ", "அவன்", "வன்"]),
-    "malayalam, consonants without a vowel in one character and in two": (
+    "malayalam, consonants in one or two characters": (
         "അവൻ അവന\u0d4d\u200d",
         ["അ", "അവന\u0d4d", "വന\u0d4d"] * 2,
     ),
     "ethiopic": ("ከመ፡እኔ።", ["ከ", "ከመ", "መ", "፡", "እ", "እኔ", "ኔ", "።"]),
     "han": ("東京タワー。", ["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー", "。"]),
-    "han with spaces and marks between": (
-        "東 京、都\u200b市　区",
-        ["東", "京", "、", "都", "市", "区"],
-    ),
+    "han, spaces, marks": ("東 京、都\u200b市　区", ["東", "京", "、", "都", "市", "区"]),
     "kana with a decomposed voice mark": ("か\u3099な", ["が", "がな", "な"]),
     "a joiner between a character and its mark": ("か\u200d\u3099な", ["が", "がな", "な"]),
     "a joiner behind punctuation": (",\u200d\u0301a", [",", "\u0301a"]),
     "a joiner before punctuation": ("a\u200d, b", ["a", ",", "b"]),
     "a zero-width space, not a mark, ends a word": ("ΑΣ\u200bΑ", ["ασ", "α"]),
-    "han between letters": (
-        "Tシャツabc漢x",
-        ["t", "シ", "シャ", "ャ", "ャツ", "ツ", "abc", "漢", "x"],
-    ),
+    "han in letters": ("Tシャツabc漢x", ["t", "シ", "シャ", "ャ", "ャツ", "ツ", "abc", "漢", "x"]),
     "hangul, by syllables": ("한국어 위키", ["한", "한국", "국", "국어", "어", "위", "위키", "키"]),
     "emoji": ("ok👍🏽!", ["ok", "👍", "🏽", "!"]),
     "emoji joined into a family": ("👩\u200d👧", ["👩", "👧"]),

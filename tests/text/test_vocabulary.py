@@ -9,15 +9,10 @@ import tensorflow as tf
 
 from tests.text.test_tokenizer import SCRIPTS, tokens
 from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.text import vocabulary
 from tf_smoothclir.text.new_vocabulary import TokenCounter, given_vocabulary
 from tf_smoothclir.text.tokens import TextEncoder
-from tf_smoothclir.text.vocabulary import (
-    PADDING,
-    UNKNOWN,
-    UNKNOWN_ID,
-    read_vocabulary,
-    write_vocabulary,
-)
+from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, UNKNOWN_ID, write_vocabulary
 from tf_smoothclir.utils import parallel
 from tf_smoothclir.utils.errors import InputError
 from tf_smoothclir.utils.parallel import in_batches, text_batches
@@ -96,13 +91,13 @@ def test_more_distinct_tokens_than_the_first_buffer_holds():
 
 
 def test_the_file_begins_with_the_special_entries(vocabulary_path, tmp_path):
-    assert read_vocabulary(vocabulary_path) == VOCABULARY
+    assert vocabulary.read_vocabulary(vocabulary_path) == VOCABULARY
     assert vocabulary_path.read_bytes().startswith(b"[PAD]\n[UNK]\nhaus\n\xc3\xbc\n")
     path = tmp_path / "words.txt"
     for content in ("", "[UNK]\n[PAD]\nhaus\n", "[PAD]\nhaus\n"):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(InputError, match=r"words.txt: a vocabulary begins with the lines \[P"):
-            read_vocabulary(path)
+            vocabulary.read_vocabulary(path)
 
 
 def test_ids_of_any_text(encoder):

@@ -133,9 +133,7 @@ def saved_twice(path):
     "name", ["variables.data-00000-of-00001", "variables.index", "manifest.json"]
 )
 @pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9)])
-def test_the_state_before_is_restored_if_the_last_one_is_damaged(
-    tmp_path, caplog, folder, name, damage
-):
+def test_the_state_before_is_restored_if_one_is_damaged(tmp_path, caplog, folder, name, damage):
     saved_twice(tmp_path)
     damage(tmp_path / folder / name)
     model = make_model(seed=2)

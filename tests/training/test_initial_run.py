@@ -34,9 +34,7 @@ def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabul
     settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,)}
     form = {"preset": "lexical", "shared_vocabulary": shared_vocabulary}
     before = sc.train(**first, **form, **settings, output_dir=tmp_path / "first")
-    after = sc.train(
-        **second, **settings, init_from=tmp_path / "first", output_dir=tmp_path / "both"
-    )
+    after = sc.train(**second, **settings, init_from=before.path, output_dir=tmp_path / "both")
     asked = np.repeat(list(first["queries"].values()), 3)
     documents = np.tile(list(first["documents"].values()), 3)
     scores = before.score(asked, documents)
@@ -71,9 +69,8 @@ def test_towers_keep_the_vectors_of_known_words(tmp_path, shared_vocabulary):
     for role in ROLES:
         former = RunDirectory(before.path).vocabulary_tokens(role)
         assert RunDirectory(after.path).vocabulary_tokens(role)[: len(former)] == former
-        assert after.settings.text.ngram_rows(10_000) == before.settings.text.ngram_rows(
-            len(former)
-        )
+        number = before.settings.text.ngram_rows(len(former))
+        assert after.settings.text.ngram_rows(10_000) == number
     for texts, encode in (("queries", "encode_queries"), ("documents", "encode_documents")):
         known = list(first[texts].values())
         found, expected = getattr(after, encode)(known), getattr(before, encode)(known)

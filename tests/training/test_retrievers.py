@@ -122,9 +122,7 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
      ([], [], True), ([], [], False)],
     ids=["at once", "not at once", "first", "later", "never", "not before the end"],
 )  # fmt: skip
-def test_towers_that_count_for_nothing_are_not_kept(
-    runs, tiny, tmp_path, monkeypatch, early, looks, takes_long
-):
+def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, looks, takes_long):
     """They are trained no further once validation says so, be it only the fusion in the end."""
     monkeypatch.setattr(hybrid_family, "_ENOUGH_QUERIES", 1)
     monkeypatch.setattr(hybrid_family, "_LONG_TRAINING", 1 if takes_long else 10_000)
@@ -177,9 +175,7 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
 
 
 @pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
-def test_evaluate_on_another_set_leaves_the_own_figures(
-    runs, tiny_dir, tmp_path, commands, grades, caplog
-):
+def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, grades, caplog):
     """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
     run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")

@@ -155,9 +155,7 @@ def test_killed_run_with_fresh_negatives_continues_bit_for_bit(tiny, tmp_path, w
 @pytest.mark.slow
 @pytest.mark.parametrize("mined", [0, 2])
 @pytest.mark.parametrize("batching", ["lists", "bucketed", "in_batch"])
-def test_killed_run_in_other_batches_continues_bit_for_bit(
-    batching, mined, tiny, tmp_path, monkeypatch
-):
+def test_killed_run_of_any_batches_continues_bitwise(batching, mined, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(batches_module, "MINED_RANKS", (1, 30))
     more = {"hard_negatives": mined, "epochs": 3} if mined else {}
     settings = tiny(batching=batching, fresh_negatives=True, **more)

@@ -1,14 +1,22 @@
-"""Groups of processes: how they end, and that none is left behind."""
+"""Groups of processes and threads: order, ends, what is left behind; hooks on imports."""
 
+import contextlib
+import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
+from tf_smoothclir.utils import devices
+from tf_smoothclir.utils.devices import on_the_cpu
+from tf_smoothclir.utils.import_hooks import around_import
+from tf_smoothclir.utils.parallel import map_in_threads
 from tf_smoothclir.utils.processes import process_group
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,3 +91,119 @@ def test_processes_end_with_their_parent(number, code):
     parent.send_signal(number)
     parent.communicate(timeout=HALF_A_MINUTE / 2)  # until no process has the output open
     assert parent.returncode == code
+
+
+@pytest.mark.parametrize("threads_there", [1, 2, 5])
+def test_results_keep_the_order_of_the_items(threads_there, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: threads_there)
+    ended = []
+
+    def work(item):
+        time.sleep(0.02 if item % 3 == 0 else 0)
+        ended.append(item)
+        return item**2
+
+    assert list(map_in_threads(work, range(20))) == [item**2 for item in range(20)]
+    assert (ended == sorted(ended)) == (threads_there == 1)
+    assert list(map_in_threads(work, [])) == []
+
+
+def test_only_a_few_items_are_read_ahead(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    taken = []
+    results = map_in_threads(str, (taken.append(item) or item for item in range(50)))
+    for item, result in enumerate(results):
+        assert result == str(item)
+        assert len(taken) <= item + 3
+
+
+def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    threads, begun = threading.active_count(), []
+
+    def work(item):
+        begun.append(item)
+        return 1 // (5 - item)
+
+    results = map_in_threads(work, range(1000))
+    assert [next(results) for _ in range(5)] == [0, 0, 0, 0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    assert max(begun) < 12
+    assert threading.active_count() == threads
+
+    results = map_in_threads(str, range(1000))
+    assert next(results) == "0"
+    results.close()
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize(("has_gpu", "device"), [(True, "/device:CPU:*"), (False, "")])
+def test_a_function_runs_on_the_cpu_in_each_thread_despite_a_gpu(monkeypatch, has_gpu, device):
+    monkeypatch.setattr(devices, "has_gpu", lambda: has_gpu)
+    graph = tf.Graph()
+
+    def device_of():
+        return tf.constant(1).op.device
+
+    def devices_of(_):
+        with graph.as_default():
+            return device_of(), on_the_cpu(device_of)(), device_of()
+
+    with tf.device("CPU"):  # of this thread alone
+        assert set(map_in_threads(devices_of, range(3))) == {("", device, "")}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", ["begin", "begin", "end", "end"]),
+        ("raise KeyError('inside')", ["begin", "begin", KeyError]),  # its own error
+        (None, [ModuleNotFoundError]),
+    ],
+)
+def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, content, expected):
+    name, happened = f"hooked_{len(expected)}", []
+
+    @contextlib.contextmanager
+    def loud():
+        happened.append("begin")
+        yield
+        happened.append("end")
+
+    if content is not None:
+        (tmp_path / f"{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    around_import(name, loud)
+    around_import(name, loud)
+    try:
+        importlib.import_module(name)
+        importlib.import_module(name)
+    except Exception as error:
+        happened.append(type(error))
+    assert happened == expected
+
+
+IN_FORKS = """
+import os, sys
+import tensorflow  # once; what follows it is forked
+for code in sys.argv[1:]:
+    if not os.fork():
+        try:
+            exec(code)
+            print("wiki_clir" in tfds.list_builders(), flush=True)
+        finally:
+            os._exit(0)
+    os.wait()
+"""
+
+
+def test_the_dataset_is_registered_once_both_are_imported():
+    orders = (
+        "import tf_smoothclir; import tensorflow_datasets as tfds",
+        "import tensorflow_datasets as tfds; import tf_smoothclir",
+        "import tf_smoothclir.data.sources.wiki_clir_builder; import tensorflow_datasets as tfds",
+    )
+    command = [sys.executable, "-c", IN_FORKS, *orders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True"] * len(orders), done.stderr

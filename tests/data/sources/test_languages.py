@@ -36,15 +36,11 @@ def table(rows, kind, columns):
 
 
 def own_files(kind):
-    columns = "id", "text", "language"
-    names = {"queries": QUERIES, "documents": DOCUMENTS}
     cells = {"he": "HE", "fr": "French", "it": "it", "en": "en "}
-    files = {
-        f"{name}.{kind}": table(
-            [(id_, TEXTS[id_], cells[code]) for id_, code in texts], kind, columns
-        )
-        for name, texts in names.items()
-    }
+    files = {}
+    for name, texts in (("queries", QUERIES), ("documents", DOCUMENTS)):
+        rows = [(id_, TEXTS[id_], cells[code]) for id_, code in texts]
+        files[f"{name}.{kind}"] = table(rows, kind, ("id", "text", "language"))
     judged = table(JUDGMENTS, kind, ("query_id", "document_id", "grade"))
     return {**files, f"judgments.{kind}": judged}
 
@@ -101,9 +97,8 @@ def test_the_languages_that_are_named_are_read(make, form, codes):
         prefix = "" if codes == "he" else "fr:"
         assert next(source.documents()).id == f"{prefix}1"
     elif form != "files":
-        assert source.place("documents", 0).endswith(
-            f":{2 + (codes == 'he') * 2 - (form == 'jsonl')}"
-        )
+        line = 2 + (codes == "he") * 2 - (form == "jsonl")
+        assert source.place("documents", 0).endswith(f":{line}")
 
 
 def test_splits_are_those_of_each_query_and_ids_stay_as_they_are_where_none_repeats(make):
@@ -143,9 +138,7 @@ MISSING = "has no documents in de; available: fr, he"
         (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,Old Norse\n"}, "", r"csv:2: the lan"),
     ],
 )
-def test_a_language_that_is_not_there_is_an_error_that_names_those_that_are(
-    make, files, codes, message
-):
+def test_a_missing_language_is_an_error_that_names_those_there(make, files, codes, message):
     queries = "sv,en" if "wiki_sv.queries" in files else ""
     with pytest.raises(InputError, match=message):
         list(opened(make, files, document_language=codes, query_language=queries).documents())

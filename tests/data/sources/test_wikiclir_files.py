@@ -1,12 +1,23 @@
+"""WikiCLIR as published files, and as the dataset of TFDS."""
+
 import dataclasses
 import gzip
+import hashlib
 import shutil
+import tarfile
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources import wiki_clir_builder as wiki_clir
+from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources.tfds_source import TfdsSource
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -14,11 +25,8 @@ from tf_smoothclir.utils.errors import InputError
 QUERIES = "7\tWater\ta liquid\n8\tMoon\ta satellite\n9\tSun\ta star\n"
 FRENCH = "1\tEau\t un liquide\n2\tLune\tun satellite\n"
 SIMPLE = "5\tSun\tit shines\n"
-FLAT = {
-    "wiki_en.queries": QUERIES,
-    "wiki_fr.documents": FRENCH,
-    "en2fr.rel": "7\t1\t2\n8\t2\t2\n8\t1\t1\n",
-}
+JUDGED = "7\t1\t2\n8\t2\t2\n8\t1\t1\n"
+FLAT = {"wiki_en.queries": QUERIES, "wiki_fr.documents": FRENCH, "en2fr.rel": JUDGED}
 SPLIT = {**FLAT, "splits.tsv": "8\ttest\n7\ttrain\n9\tvalidation\n"}
 PUBLISHED = {
     "english/wiki_en.queries": QUERIES,
@@ -27,11 +35,7 @@ PUBLISHED = {
     "simple_english/wiki_simple.documents": SIMPLE,
     "simple_english/en2simple.rel": "9\t5\t2\n",
 }
-TEXTS = [
-    ("7", "Water", "a liquid", "en"),
-    ("8", "Moon", "a satellite", "en"),
-    ("9", "Sun", "a star", "en"),
-]
+TEXTS = [(*line.split("\t"), "en") for line in QUERIES.splitlines()]
 
 
 def test_one_directory(make):
@@ -46,20 +50,16 @@ def test_one_directory(make):
     assert names == ("toy-en-fr", "en", "fr")
 
 
-def test_compressed_files_are_read_as_they_are(make):
-    plain = list(map(list, streams(WikiClirDirectory(directory := make(SPLIT)))))
+def test_compressed_files_are_read_as_they_are(make, read_all):
+    plain = read_all(WikiClirDirectory(directory := make(SPLIT)))
     for every in (2, 1):  # some of them, then all
         for one in [one for one in sorted(directory.iterdir())[::every] if one.suffix != ".gz"]:
             one.with_name(f"{one.name}.gz").write_bytes(gzip.compress(one.read_bytes()))
             one.unlink()
         source = WikiClirDirectory(directory)
-        assert list(map(list, streams(source))) == plain
+        assert read_all(source) == plain
         assert source.splits() == {"8": "test", "7": "train", "9": "validation"}
         assert source.place("judgments", 1).endswith(("en2fr.rel:2", "en2fr.rel.gz:2"))
-
-
-def streams(source):
-    return source.queries(), source.documents(), source.judgments()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
     before, queries = source.fingerprint(), list(source.queries())
     elsewhere = shutil.copytree(directory, tmp_path / "elsewhere")
     assert WikiClirDirectory(elsewhere, "fr").fingerprint() == before
-    make({"en2fr.rel": FLAT["en2fr.rel"].replace("8\t1\t1", "8\t1\t2")})
+    make({"en2fr.rel": JUDGED.replace("8\t1\t1", "8\t1\t2")})
     assert WikiClirDirectory(directory, "fr").fingerprint() != before
     # With another language in the directory, unjudged queries are left out.
     source = WikiClirDirectory(make({**FLAT, "wiki_sw.documents": SIMPLE}), "fr")
@@ -106,17 +106,9 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
 
 WITH_GERMAN = {**FLAT, "wiki_de.documents": FRENCH}
 MISSING = [
-    (
-        PUBLISHED,
-        ["de"],
-        "--document_language=de: DIR has no documents in de; .*: fr, simple. Give .*=fr",
-    ),
-    (
-        PUBLISHED,
-        ["fr", "it"],
-        "--query_language=it: DIR has no queries in it; available: en. Give .*=en",
-    ),
-    (WITH_GERMAN, ["de"], "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
+    (PUBLISHED, "de", "--document_language=de: DIR has no documents in de;.*: fr, simple. Gi.*=fr"),
+    (PUBLISHED, "fr it", "--query_language=it: DIR has no queries in it; .*: en. Give .*=en"),
+    (WITH_GERMAN, "de", "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
 ]
 
 
@@ -124,11 +116,9 @@ MISSING = [
 def test_a_missing_file_is_an_error_that_lists_the_others(make, files, languages, message):
     directory = make(files)
     with pytest.raises(InputError, match=f"^{message.replace('DIR', str(directory))}"):
-        WikiClirDirectory(directory, *languages)
-    with pytest.raises(
-        InputError, match=r"absent: there is no such file or directory\. Check the path"
-    ):
-        WikiClirDirectory(directory / "absent", *languages)
+        WikiClirDirectory(directory, *languages.split())
+    with pytest.raises(InputError, match=r"absent: there is no such file or directory\. Check t"):
+        WikiClirDirectory(directory / "absent", *languages.split())
 
 
 def archive(make, *blemishes):
@@ -160,3 +150,94 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     message = "rel:401: .*=0.007 allows fewer than 3 of 402 judgments .*: 1 repeat another one"
     with pytest.raises(InputError, match=message):
         RetrievalSet.load(source_of(dataclasses.replace(settings, max_skipped=0.007)))
+
+
+LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    directory = str(tmp_path_factory.mktemp("tfds"))
+    no_network = mock.Mock(side_effect=AssertionError("network"))
+    with mock.patch.object(tfds.download.DownloadManager, "download", no_network):
+        tfds.load("wiki_clir/fr", data_dir=directory, builder_kwargs={"directory": str(LOCAL)})
+    return directory
+
+
+def test_the_source_has_what_the_files_have_in_batches_that_end_anywhere(data_dir, monkeypatch):
+    settings = DataSettings(tfds_name="wiki_clir/fr", tfds_data_dir=data_dir)
+    source, files = source_of(settings), WikiClirDirectory(LOCAL, "fr")
+    whole = {stream: list(getattr(source, stream)()) for stream in ("queries", "documents")}
+    for stream, records in whole.items():
+        assert sorted(records) == sorted(getattr(files, stream)())
+    assert source.splits() == files.splits()
+    assert list(wiki_clir.WikiClir.builder_configs) == list(PUBLISHED_FOLDERS)
+    assert (source.query_language, source.document_language) == ("en", "fr")
+    assert source.place("queries", 2) == "wiki_clir/fr: record 3 of the queries"
+    monkeypatch.setattr("tf_smoothclir.data.sources.tfds_source._BATCH", 3)
+    assert sorted(source.judgments()) == sorted(files.judgments())
+    assert list(source.queries()) == whole["queries"]
+
+
+@pytest.fixture
+def local_copy(tmp_path):
+    return shutil.copytree(LOCAL, tmp_path / "copy")
+
+
+def prepared(local_copy, data_dir):
+    options = {"data_dir": str(data_dir), "directory": str(local_copy)}
+    wiki_clir.WikiClir(config="fr", **options).download_and_prepare()
+    return TfdsSource("wiki_clir/fr", str(data_dir))
+
+
+def test_fingerprints_follow_the_content_and_splits_are_drawn(data_dir, local_copy, tmp_path):
+    before = TfdsSource("wiki_clir/fr", data_dir).fingerprint()
+    documents = local_copy / "wiki_fr.documents"
+    documents.write_text(documents.read_text("utf-8").replace("chaud", "froid"), "utf-8")
+    assert prepared(local_copy, tmp_path / "other").fingerprint() != before
+    (local_copy / "splits.tsv").unlink()
+    source = prepared(local_copy, tmp_path / "without splits")
+    expected = RetrievalSet.load(WikiClirDirectory(local_copy, "fr"))
+    names = np.array(SPLITS)[expected.splits]
+    assert source.splits() == dict(zip(expected.query_ids, names))
+
+
+def test_a_bad_line_stops_the_preparation_with_its_place(local_copy, tmp_path):
+    judgments = local_copy / "en2fr.rel"
+    judgments.write_text(judgments.read_text("utf-8") + "40\t999\t1\n", "utf-8")
+    with pytest.raises(InputError, match=r"en2fr.rel:13: the judged document '999' is not among"):
+        prepared(local_copy, tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wiki_clir/tl", "'wiki_clir/tl': it is not prepared in .*/tl.*Prepare it in Python"),
+        ("wiki_clir/xx", "'wiki_clir/xx': .*xx not found.* Give dataset and config"),
+        ("no_such_set/fr", "'no_such_set/fr': Dataset no_such_set not found. Give dataset and"),
+        ("wiki_clir", "'wiki_clir': the name has no config.*Give dataset and config, such as"),
+    ],
+)
+def test_a_dataset_that_cannot_be_read_is_an_error(data_dir, name, message):
+    with pytest.raises(InputError, match=f"^TFDS dataset {message}"):
+        TfdsSource(name, data_dir)
+
+
+def test_the_published_archive_is_checked_and_extracted(data_dir, tmp_path, monkeypatch):
+    archive = tmp_path / "wiki-clir.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for file in LOCAL.iterdir():
+            folder = "english" if file.name == "wiki_en.queries" else "french"
+            tar.add(file, f"wiki-clir/{folder}/{file.name}")
+    download = mock.Mock(return_value=archive)
+    monkeypatch.setattr(tfds.download.DownloadManager, "download", download)
+    message = r"gz: the file has \d+ bytes and MD5 \w+, but the published archive has 7036445773"
+    with pytest.raises(InputError, match=message):
+        tfds.load("wiki_clir/fr", data_dir=str(tmp_path / "data"))
+    content = archive.read_bytes()
+    monkeypatch.setattr(wiki_clir, "ARCHIVE_BYTES", len(content))
+    monkeypatch.setattr(wiki_clir, "ARCHIVE_MD5", hashlib.md5(content).hexdigest())
+    tfds.load("wiki_clir/fr", data_dir=str(tmp_path / "data"))
+    download.assert_called_with(wiki_clir.ARCHIVE_URL)
+    source = TfdsSource("wiki_clir/fr", str(tmp_path / "data"))
+    assert source.fingerprint() == TfdsSource("wiki_clir/fr", data_dir).fingerprint()

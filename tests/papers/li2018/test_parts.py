@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.towers.test_average_pooling import flat, padded
+from tests.towers.test_towers import flat, padded
 from tf_smoothclir.papers.li2018 import constraints
 from tf_smoothclir.papers.li2018.bae import bae_loss, first_texts, merged_bags
 from tf_smoothclir.papers.li2018.constraints import discriminator
