@@ -60,11 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     part = config.getoption("--slow-part")
     if part is not None:
-        others = [
-            item
-            for item in items
-            if item.get_closest_marker("slow") and part_of(item) != part % _PARTS
-        ]
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        others = [item for item in slow if part_of(item) != part % _PARTS]
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]

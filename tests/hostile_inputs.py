@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir import SmoothOrdinalSearchLoss, SoftmaxLoss
 from tf_smoothclir.api import metrics
 from tf_smoothclir.api.given import judgments_of, texts_of
 from tf_smoothclir.api.sets import given_set
@@ -19,8 +20,6 @@ from tf_smoothclir.index.builder import build_index, export_halves
 from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.losses.listwise import SoftmaxLoss
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.export_directory import (
     EXPORTED_ROLES,
     ExportManifest,

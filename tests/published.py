@@ -33,6 +33,9 @@ DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
 CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9))
 FACTS = {"dim": DIM, "epsilon": EPSILON, "thresholds": THRESHOLDS, "data": DataSettings()}
 FACTS["cut_points"] = CUT_POINTS
+# Of average pooling, beyond the paper; rare words have n-grams alone.
+OPTIONS = {"ngram_buckets": 50, "min_count": 4}
+OPTIONS |= {"token_weights": "learned", "position_weights": "learned"}
 # Hazards that random texts have side by side.
 PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"red", b"?!", b"%s%n"]
 PIECES += [b"\xff", b"\xc3", b"\xc0\x80", b"\xf5\x80\x80\x80", b"\xf0\x9f\x98", b"\xed\xbf\xbf"]

@@ -81,9 +81,7 @@ class SmallWorld(Source):
         return hashlib.sha256(repr(self._parts).encode()).hexdigest()
 
 
-def random_set(
-    queries: int, documents: int, *, seed: int, grades: int = 3, split: str = "test"
-) -> RetrievalSet:
+def random_set(queries, documents, *, seed, grades=3, split="test") -> RetrievalSet:
     """A set whose queries are all in one split, each with up to 8 random judgments."""
     generator = np.random.default_rng(seed)
     judgments = [

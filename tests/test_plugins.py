@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 
 import tf_smoothclir as sc
-from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import Settings, setting
+from tf_smoothclir import InputError, Settings, plugins, setting
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.utils.errors import InputError
 
 PAGE = Path(__file__).resolve().parent.parent.joinpath("docs", "plugins.md").read_text("utf-8")
 NAME, SOURCE = re.search(r'```python title="(\w+)\.py"\n(.*?)```', PAGE, re.DOTALL).groups()
@@ -115,13 +113,9 @@ def test_an_unfinished_run_goes_on_with_the_plug_in_alone(command, run, tmp_path
 def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
     metrics, named = metrics_of(run), f"--plugin={NAME}"
     parts = ("document_tower/1", "search/1", "query_tower/1", "model_card-1.md")
-    printed = {
-        "evaluate": [
-            f"| {name.removeprefix('full/')} | {value:.4f} ("
-            for name, value in metrics["test"].items()
-        ],
-        "export": [f"runs/focus/{part}" for part in parts],
-    }
+    values = {name.removeprefix("full/"): value for name, value in metrics["test"].items()}
+    printed = {"evaluate": [f"| {name} | {value:.4f} (" for name, value in values.items()]}
+    printed["export"] = [f"runs/focus/{part}" for part in parts]
     for flags, module in (("evaluate", "trainers.evaluate"), ("export", "export.export")):
         of_page = shlex.split(FLAGS[flags])
         refused = command(module, *(flag for flag in of_page if flag != named))

@@ -40,13 +40,9 @@ RUNS = {
     "pooling": {},
     "cnn": {"tower": "cnn", "optimizer": "lazy_adam"},
     "lstm": {"tower": "lstm", "optimizer": "adam", "train_query_embeddings": False},
-    "options": {
-        "optimizer": "row_rmsprop",
-        "shared_vocabulary": True,
-        "ngram_buckets": 50,
-        "token_weights": "learned",
-    },
+    "options": {"optimizer": "row_rmsprop", "shared_vocabulary": True, "ngram_buckets": 50},
 }
+RUNS["options"]["token_weights"] = "learned"
 EXPORTED = "options"
 UNFINISHED = ("rmsprop", "lazy_adam", "adam", "row_rmsprop")
 
@@ -93,9 +89,8 @@ def _losses(directory: Path, optimizer: str, path: Path, first: Path | None = No
 
 def read(directory: Path) -> dict:
     """Reads what the other stack has made, and leaves it as it is."""
-    numbers = {
-        f"{name}: metrics": dict(sc.load(directory / name).evaluate().metrics) for name in RUNS
-    }
+    runs = {name: sc.load(directory / name).evaluate() for name in RUNS}
+    numbers = {f"{name}: metrics": dict(found.metrics) for name, found in runs.items()}
     for name in UNFINISHED:
         copy = shutil.copytree(directory / f"unfinished {name}", directory / f"continued {name}")
         numbers[f"unfinished {name}"] = _losses(directory, name, copy)

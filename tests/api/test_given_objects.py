@@ -9,11 +9,10 @@ from tensorflow import keras
 
 import tf_smoothclir as sc
 from tests.api.own_objects import PowerLoss, Recorder, SumTower
+from tf_smoothclir import AveragePoolingTower, InputError
 from tf_smoothclir.settings import given
 from tf_smoothclir.text.tokens import Tokens
-from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.towers.given import GivenTower
-from tf_smoothclir.utils.errors import InputError
 
 QUERY = ["word1 word4"]
 UNEQUAL = {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)}

@@ -16,10 +16,11 @@ from tests.training.tiny_set import QUERIES as QUERIES_OF_SET
 from tf_smoothclir.api import collections
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_evaluation import evaluate_run
-from tf_smoothclir.utils.errors import InputError
 
 RETRIEVERS = ("dense", "lexical", "hybrid")
 QUERIES = ["word1 word4", "word2", "unheard of", ""]
+# As in mteb.types; MTEB itself needs PyTorch.
+PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_vectors_are_those_that_rank(models):
     np.testing.assert_allclose((queries * documents).sum(1), model.score(QUERIES, QUERIES))
     assert model.encode_queries([]).shape == (0, model.dim)
     for kind, name in itertools.product(("run", "export"), ("encode_queries", "encode_documents")):
-        with pytest.raises(InputError, match=r"no vectors\. Use search or score, or train with"):
+        with pytest.raises(sc.InputError, match=r"no vectors\. Use search or score, or train with"):
             getattr(models["lexical", kind], name)(["a"])
 
 
@@ -100,7 +101,7 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]
     run.build_index(small, {"a": "mot1", "b": "mot1"}, update=True)
     assert {hit.id for hit in run.search(["word1"], index=small)[0]} == {"a", "b"}
-    with pytest.raises(InputError, match="come from different training runs"):
+    with pytest.raises(sc.InputError, match="come from different training runs"):
         models["dense", "run"].search(QUERIES, index=index)
     for half in ("dense", "lexical"):
         assert len(run.search(QUERIES, 3, retriever=half)) == len(QUERIES)
@@ -144,21 +145,17 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     ],
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(sc.InputError, match=message):
         call(models["hybrid", "run"])
 
 
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
     path = models["dense", "run"].export(tmp_path / "export", depth=2)
     assert sc.load(path).retriever == "dense"
-    with pytest.raises(InputError, match=r"it is an export already\. Copy"):
+    with pytest.raises(sc.InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
-    with pytest.raises(InputError, match="it is an export"):
+    with pytest.raises(sc.InputError, match="it is an export"):
         _ = models["dense", "export"].metrics
-
-
-# As in mteb.types; MTEB itself needs PyTorch.
-PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 
 @pytest.mark.slow
@@ -178,12 +175,12 @@ def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models, m
     np.testing.assert_allclose(np.diag(every), expected, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity_pairwise(queries, documents), expected, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity(queries[1], documents), every[1:2], atol=1e-6)
-    with pytest.raises(InputError, match="does not say which of them its texts are"):
+    with pytest.raises(sc.InputError, match="does not say which of them its texts are"):
         encoder.encode(batches, prompt_type=None, **task)
-    with pytest.raises(InputError, match="a batch has image, and no 'text'"):
+    with pytest.raises(sc.InputError, match="a batch has image, and no 'text'"):
         encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **task)
-    with pytest.raises(InputError, match="has no towers"):
+    with pytest.raises(sc.InputError, match="has no towers"):
         sc.MtebEncoder(models["lexical", "run"])
     monkeypatch.setitem(sys.modules, "mteb.models.model_meta", None)
-    with pytest.raises(InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
+    with pytest.raises(sc.InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
         _ = encoder.mteb_model_meta

@@ -23,6 +23,10 @@ from tf_smoothclir.utils.errors import InputError
 
 QUIET = "TF_CPP_MIN_LOG_LEVEL"
 FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with_flags(kind)}
+LOG3 = math.log2(3)
+# Grades and scores of three lists, the last without a relevant document; -1 is padding.
+GRADES = np.array([[2, 0, 1, 0], [1, 0, -1, -1], [0, 0, 0, -1]])
+SCORES = np.array([[0.5, 0.9, 0.7, 0.1], [0.3, 0.2, 9.0, 9.0], [1.0, 2.0, 3.0, 0.0]])
 
 
 def settings_of(preset="", **given):
@@ -106,12 +110,6 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
 def test_a_wrong_keyword_says_what_to_write(given, message):
     with pytest.raises(InputError, match=message):
         settings_of(**given)
-
-
-LOG3 = math.log2(3)
-# Grades and scores of three lists, the last without a relevant document; -1 is padding.
-GRADES = np.array([[2, 0, 1, 0], [1, 0, -1, -1], [0, 0, 0, -1]])
-SCORES = np.array([[0.5, 0.9, 0.7, 0.1], [0.3, 0.2, 9.0, 9.0], [1.0, 2.0, 3.0, 0.0]])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_config import RunConfig
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.trainer import Interrupted, Trainer
-from tf_smoothclir.utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_folds_measure_every_judged_query_and_leave_the_run_as_is(source, parts,
     assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
     of_set = sc.train(tiny_dir, **table).details["counts"]
     assert "cross-validation" not in of_set  # its splits are its own
-    with pytest.raises(InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
+    with pytest.raises(sc.InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
         sc.train(tiny_dir, **table, folds=2)
 
 
@@ -118,7 +117,7 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
     assert found["evidence"].numpy().tolist() == [b"words", b"nothing"]
     without_splits = {name: parts[name] for name in parts if name != "splits"}
     assert model.evaluate(**without_splits).counts["MAP"]
-    with pytest.raises(InputError, match="tokenizer: it gives no words of"):
+    with pytest.raises(sc.InputError, match="tokenizer: it gives no words of"):
         sc.train(**parts, **own, tokenizer=str.upper)
 
 
@@ -166,7 +165,7 @@ def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts
 def test_a_run_on_other_data_is_refused_or_overwritten(parts, table, tmp_path):
     sc.train(**parts, **table, output_dir=tmp_path)
     other = {**parts, "documents": {**parts["documents"], "0": "autre"}}
-    with pytest.raises(InputError, match="it holds a finished run on other data"):
+    with pytest.raises(sc.InputError, match="it holds a finished run on other data"):
         sc.train(**other, **table, output_dir=tmp_path)
     (tmp_path / "report.md").write_text("of the first run")
     sc.train(**other, **table, output_dir=tmp_path, overwrite=True)
@@ -219,7 +218,7 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
 def test_wrong_data_and_other_forms_of_a_run_are_named(ranking_runs, parts, changes, message):
     if "init_from" in changes:
         changes = {**changes, "init_from": ranking_runs["dense"].path}
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(sc.InputError, match=message):
         sc.train(**{**parts, **changes})
 
 
@@ -244,7 +243,7 @@ def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, to
     ],
 )
 def test_a_mistake_is_an_error(parts, towers, changes, message, tmp_path):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(sc.InputError, match=message):
         sc.tune(**parts, output_dir=tmp_path / "out", **{**towers, **changes})
     assert not (tmp_path / "out").exists()
 

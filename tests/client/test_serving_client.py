@@ -13,13 +13,15 @@ import tensorflow as tf
 
 from tests.published import DIM, encode
 from tests.server.local_server import free_port, local_server
-from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.utils.errors import InputError
 
 # Bytes of a command line that are not UTF-8 are surrogates; others have no bytes.
 TEXTS = ["red apple", "", b"\xff\xfe red", "sea\x00red", "日本語", "\udcff", "\ud800"]
 BYTES = [b"red apple", b"", b"\xff\xfe red", b"sea\x00red", "日本語".encode(), b"\xff", b"?"]
+CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 500: "UNKNOWN"}
+CODES |= {501: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+REASON = b'{"error": "the reason."}'
 
 
 @pytest.fixture(scope="module")
@@ -171,11 +173,6 @@ def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64():
     sent = asked(200, b'{"outputs": [[0.5], [0.5], [0.5]]}', texts)
     inputs = {"text": ["déjà", "é", {"b64": "/w=="}]}
     assert sent == {"signature_name": "serving_default", "inputs": inputs}
-
-
-CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 500: "UNKNOWN"}
-CODES |= {501: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
-REASON = b'{"error": "the reason."}'
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,20 @@ from tf_smoothclir.training import trainer
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
-MAINS = {
-    "trainers.train": ["data", "text", "model", "training", "retrieval", "encoder"],
-    "trainers.evaluate": ["data"],
-    "trainers.compare": [],
-    "trainers.tune": ["data", "text", "model", "training", "retrieval", "encoder"],
-    "trainers.stats": ["data"],
-    "export.export": [],
-    "export.build_index": ["data"],
-    "export.search": ["data"],
-    "export.serve": ["data"],
-}
+# Command -> the groups of settings that are its flags.
+OF_DATA = ("evaluate", "stats"), ("build_index", "search", "serve")
+MAINS = {"trainers.compare": [], "export.export": []}
+MAINS |= {f"trainers.{name}": ["data"] for name in OF_DATA[0]}
+MAINS |= {f"export.{name}": ["data"] for name in OF_DATA[1]}
+EVERY = ["data", "text", "model", "training", "retrieval", "encoder"]
+MAINS |= {"trainers.train": EVERY, "trainers.tune": EVERY}
+EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
+NOWHERE = "nowhere: there is no such "  # directory, or file or directory
+OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
+OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
+NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
+NODE += "runs/mine/state; No space left on device [Op:SaveV2] name: "
+OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NODE)
 
 
 def program(code, *arguments, cwd=ROOT):
@@ -60,19 +63,14 @@ def one_line(text):
 @pytest.mark.parametrize("module", MAINS)
 def test_help_shows_every_setting_with_its_default(commands, module):
     defaults = PRESETS["best"] if module in ("trainers.train", "trainers.tune") else {}
-    check_help(commands, module, MAINS[module], **defaults)
-
-
-def check_help(commands, module, groups, **other_defaults):
-    """Checks that `--help` shows all settings of some groups, with their defaults."""
-    done = commands.run(module, "--help")
+    done, groups = commands.run(module, "--help"), MAINS[module]
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^(\w+):$", done.stdout, re.MULTILINE) == ["command", *groups]
     text = one_line(done.stdout)
     for group in groups:
         for field in fields_with_flags(all_groups()[group]):
             shown = re.search(rf"--(?:\[no\])?{field.name}: .*?\(default: '(.*?)'\)", text)
-            assert shown[1] == shown_default(other_defaults.get(field.name, field.default))
+            assert shown[1] == shown_default(defaults.get(field.name, field.default))
 
 
 @pytest.mark.parametrize(
@@ -85,11 +83,7 @@ def check_help(commands, module, groups, **other_defaults):
         ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
         ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
         ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
-        (
-            "trainers.compare",
-            ["a.run", "b.run", "--nofull"],
-            "error: --nofull: every run is a file",
-        ),
+        ("trainers.compare", ["a.run", "b.run", "--nofull"], "error: --nofull: every run is a fi"),
         ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
         ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
         ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
@@ -109,9 +103,6 @@ def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, mes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
-EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [
@@ -123,9 +114,7 @@ EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
         ("export.build_index", "add-engine"),
     ],
 )
-def test_incompatible_flags_are_a_message_before_anything_is_loaded(
-    commands, tmp_path, module, name
-):
+def test_incompatible_flags_are_told_before_anything_is_loaded(commands, tmp_path, module, name):
     rule, texts = EXAMPLES[name].rule, EXAMPLES[name].texts
     arguments = [f"--{name}={text}" for name, text in texts.items()]
     used = {OF_PLUGINS.get(rule, ""), distributed.__name__ * ("distribution" in texts)}
@@ -151,20 +140,12 @@ def test_stats_counts_as_many_grades_as_there_are(commands, tmp_path):
 def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     register = "plugins.register('family', 'own', Family, help='a test.')"
-    lines = (
-        "import tensorflow as tf",
-        "from tf_smoothclir import Family, plugins",
-        "tf.zeros(1)",
-        register,
-    )
-    (tmp_path / "own.py").write_text("\n".join(lines))
+    lines = ["import tensorflow as tf", "from tf_smoothclir import Family, plugins", "tf.zeros(1)"]
+    (tmp_path / "own.py").write_text("\n".join([*lines, register]))
     code = "from trainers.stats import run; run()"
     printed, errors = program(code, "--plugin=own", "--toy_entities=300", cwd=tmp_path)
     assert "300" in printed
     assert errors == ""
-
-
-NOWHERE = "nowhere: there is no such "  # directory, or file or directory
 
 
 @pytest.mark.parametrize(
@@ -190,13 +171,6 @@ def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path
     )
     assert said in program(code, *arguments, cwd=tmp_path)[0]
     assert list(tmp_path.iterdir()) == []
-
-
-OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
-OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
-NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
-NODE += "runs/mine/state; No space left on device [Op:SaveV2] name: "
-OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NODE)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ SHARED = {"shared_vocabulary": True}
 SETTINGS = [TextSettings(), NGRAMS, dataclasses.replace(NGRAMS, **SHARED)]
 CUT = TextSettings(max_query_tokens=5, max_document_tokens=3, vocabulary_size=4, min_count=2)
 TRAINING = [id_ for id_, split in SPLITS.items() if split == "train"]
+ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
 
 
 class Crash(Exception):
@@ -259,9 +260,6 @@ def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog
     assert warning.message.endswith("It is made again.")
     assert {path: contents(path) for path in before} == before
     assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]
-
-
-ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
 
 
 def write(directory, rows, dtype="<i4", rows_per_call=2):

@@ -21,6 +21,10 @@ from tf_smoothclir.training.evaluated_sets import log_known_queries
 from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
+IDS = [f"q{i}" for i in range(50)]
+ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
+DTYPES = ["int32", "int64", "int32", "int32"]
+COUNTED = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0five TWO")]
 
 
 def test_rows_follow_the_streams_and_judgments_are_sorted_by_query(small_set):
@@ -118,9 +122,6 @@ def split_of(query_ids, *, judged=(), **seed):
     return dict(zip(loaded.query_ids, loaded.splits.tolist()))
 
 
-IDS = [f"q{i}" for i in range(50)]
-
-
 @pytest.mark.parametrize(
     ("count", "sizes"), [(3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2]), (40, [24, 8, 8])]
 )
@@ -166,10 +167,6 @@ def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     said = "of the test queries, 0 (0%) have the text of a training query, and 1 more"
     assert said in caplog.text
     assert known_queries(["a b"], ["A b", "b a", "b a a", ""]) == (1, 2)
-
-
-ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
-DTYPES = ["int32", "int64", "int32", "int32"]
 
 
 def by_query(retrieval_set, lists):
@@ -242,9 +239,6 @@ def test_negatives_are_distinct_unjudged_and_as_many_as_asked(documents, negativ
         assert others == [0] * min(negatives, left)
         sampled = sampled_by_hand(world, query, judged[query], negatives, seed, **epoch)
         assert [document for document, _ in pairs[len(judged[query]) :]] == sampled
-
-
-COUNTED = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0five TWO")]
 
 
 class Tiny(SmallWorld):

@@ -12,20 +12,13 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.published import EPSILON, NoVerifier, encode
+from tests.published import EPSILON, OPTIONS, NoVerifier, encode
 from tests.text.test_tokenizer import tokens
 from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.encoder import Encoder, encoder
+from tf_smoothclir.encoder import Encoder, encoder, tokenizer
 from tf_smoothclir.encoder.description import version_directory
-from tf_smoothclir.encoder.tokenizer import (
-    _class,
-    _lower_case,
-    _tables,
-    has_letters,
-    passage_text,
-    tokens_of,
-)
+from tf_smoothclir.encoder.tokenizer import has_letters, passage_text, tokens_of
 from tf_smoothclir.encoder.word_evidence import fingerprints, ngram_buckets
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
@@ -36,32 +29,20 @@ from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.composition import forms
 from tf_smoothclir.utils.errors import InputError
 
-OPTIONS = {
-    "ngram_buckets": 50,
-    "min_count": 4,  # rare words have n-grams alone
-    "token_weights": "learned",
-    "position_weights": "learned",
-    "max_query_tokens": 30,
-}
-TEXTS = [
-    "",
-    " ",
-    b"\xff",
-    b"a\0B",
-    "x" * 5000,
-    "ΟΔΟΣ ΣΑΣ",
-    "漢字 タワー",
-    "กำลังดี",
-    "\ud800",
-    "a  b ",
-]
+TEXTS = ["", " ", b"\xff", b"a\0B", "x" * 5000, "ΟΔΟΣ ΣΑΣ", "漢字 タワー", "กำลังดี", "\ud800"]
+TEXTS.append("a  b ")
+MANIFEST, DESCRIPTION = "manifest.json", "assets.extra/encoder.json"
+BUCKETS = 2**63 - 1  # almost the whole hash
+INVISIBLE = tokenizer._class("invisible")
+# Of what tokens have: of other code points, releases of TensorFlow have other n-grams.
+VISIBLE = st.characters(codec="utf-8").filter(lambda character: ord(character) not in INVISIBLE)
 
 
 @pytest.fixture(scope="module")
 def exports(export_dir, tiny, tmp_path_factory):
     """Kind of tower -> an export: words alone, and all options of the average pooling tower."""
     path = tmp_path_factory.mktemp("encoder")
-    run = run_of(tiny(epsilon=EPSILON, **OPTIONS), path / "run")
+    run = run_of(tiny(epsilon=EPSILON, **OPTIONS, max_query_tokens=30), path / "run")
     export_run(run, path / "options", search_model=False, verifier=NoVerifier())
     return {"words": export_dir, "options": path / "options"}
 
@@ -152,9 +133,6 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy, expor
     assert Encoder(copy, "query").pair_id == Encoder(export_dir, "query").pair_id
 
 
-MANIFEST, DESCRIPTION = "manifest.json", "assets.extra/encoder.json"
-
-
 @pytest.mark.parametrize(
     "name", ["variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION]
 )
@@ -241,22 +219,17 @@ def test_long_texts():
     assert tokens_of("a\ud800b") == ["a", "\ufffd", "b"]
 
 
-@pytest.mark.parametrize(
-    "characters",
-    [
-        pytest.param(CHARACTERS[:0x3000], id="some"),
-        pytest.param(CHARACTERS, id="all", marks=pytest.mark.slow),
-    ],
-)
-def test_the_tables_and_what_is_a_word_are_those_of_the_graph(characters):
+@pytest.mark.parametrize("number", [0x3000, pytest.param(None, marks=pytest.mark.slow)])
+def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
+    characters = CHARACTERS[:number]
     found, lower = GRAPH["classes"](characters)
     codes = set(map(ord, characters))
     for name, members in found.items():
-        of_table = {code for range_ in _class(name).ranges for code in range(*range_)}
+        of_table = {code for range_ in tokenizer._class(name).ranges for code in range(*range_)}
         assert of_table & codes == set(members), name
-    table = {code: text.strip(" ") for code, text in _lower_case().items()}
+    table = {code: text.strip(" ") for code, text in tokenizer._lower_case().items()}
     assert {code: text for code, text in table.items() if code in codes} == lower
-    assert set(_tables()["long_lower"]) == {"df", "1e9e"}
+    assert set(tokenizer._tables()["long_lower"]) == {"df", "1e9e"}
     of_forms = {text: tokens_of(text) for text in map(chr, forms())}
     assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
     tokens = sorted({token for character in characters for token in tokens_of(character)})
@@ -265,19 +238,11 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(characters):
     assert [token for token, word in zip(tokens, words) if has_letters(token) != word] == []
 
 
-BUCKETS = 2**63 - 1  # almost the whole hash
-INVISIBLE = _class("invisible")
-
-
 def test_hashes_are_those_of_the_graph():
     generator = np.random.default_rng(65)
     texts = [generator.bytes(length) for length in range(65) for _ in range(20)]
     expected = tf.strings.to_hash_bucket_fast(texts, BUCKETS).numpy().astype(np.uint64)
     np.testing.assert_array_equal(fingerprints(texts) % np.uint64(BUCKETS), expected)
-
-
-# Of what tokens have: of other code points, releases of TensorFlow have other n-grams.
-VISIBLE = st.characters(codec="utf-8").filter(lambda character: ord(character) not in INVISIBLE)
 
 
 @given(

@@ -42,6 +42,8 @@ NAME = "texts"
 TEXTS = [document(number) for number in range(60)]
 TEXTS += [Text("ид 'q\"\\", "", "日 meer"), document(99, "")]
 ADDED = [document(number) for number in range(100, 110)]
+FOUND = CutPoints((0.1, 0.4), (0.6, 0.9))
+QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
 
 
 def build(milvus, texts=TEXTS, *, export=helpers.TOWER, fail_after=None, **arguments):
@@ -99,9 +101,6 @@ def milvus(lite, tmp_path):
 def built(milvus):
     build(milvus)
     return milvus
-
-
-FOUND = CutPoints((0.1, 0.4), (0.6, 0.9))
 
 
 def test_which_cut_points_vectors_have():
@@ -226,9 +225,6 @@ def test_missing_package_is_named_with_the_extra(monkeypatch):
     remedy = r"pip install .*milvus.* on Python 3\.12 or 3\.13"
     with pytest.raises(InputError, match=rf"--engine=milvus: it needs .*pymilvus.*{remedy}"):
         Milvus("milvus.db")
-
-
-QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
 
 
 def opened(path, engine, **options):

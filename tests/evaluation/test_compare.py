@@ -25,6 +25,17 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
 NAN = math.nan
+# Two systems over 3 queries; q3 is answered by the first alone, q9 is not judged.
+QRELS = "q1 0 d1 2\nq1 0 d2 1\nq2 0 d1 1\nq3 0 d3 2\n"
+FILES = {
+    "qrels": QRELS,
+    "bm25.run": "q1 Q0 d2 1 9 t\nq1 Q0 d1 2 8 t\nq2 Q0 d7 1 5 t\nq3 Q0 d3 1 5 t\n",
+    "dense.run": "q1 Q0 d1 1 1.5 t\r\nq2\tQ0\td1\t1\t-2\tt\r\nq9 Q0 d1 1 1 t\r\n",
+}
+# Eighths: sums are exact and there are many ties.
+SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14).map(
+    lambda pairs: np.array(pairs, np.float64).T / 8
+)
 
 
 def system(values, ids=None):
@@ -125,15 +136,6 @@ def test_names_are_the_last_parts_that_tell_runs_apart(paths, names, tmp_path, m
     assert module.system_names(paths) == names
     with pytest.raises(InputError, match=r"^runs/\./a: it is given more than once. Give each run"):
         module.system_names(["runs/./a", "b", "runs/a/"])
-
-
-# Two systems over 3 queries; q3 is answered by the first alone, q9 is not judged.
-QRELS = "q1 0 d1 2\nq1 0 d2 1\nq2 0 d1 1\nq3 0 d3 2\n"
-FILES = {
-    "qrels": QRELS,
-    "bm25.run": "q1 Q0 d2 1 9 t\nq1 Q0 d1 2 8 t\nq2 Q0 d7 1 5 t\nq3 Q0 d3 1 5 t\n",
-    "dense.run": "q1 Q0 d1 1 1.5 t\r\nq2\tQ0\td1\t1\t-2\tt\r\nq9 Q0 d1 1 1 t\r\n",
-}
 
 
 @pytest.fixture
@@ -244,12 +246,6 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_
     refused = run("first", "second", "--split=train", cwd=directory)
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: first: it has no full.run.trec of the train")
-
-
-# Eighths: sums are exact and there are many ties.
-SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14).map(
-    lambda pairs: np.array(pairs, np.float64).T / 8
-)
 
 
 def sampled_test(a, b):

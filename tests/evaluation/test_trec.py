@@ -22,6 +22,10 @@ from tf_smoothclir.settings.training import COMPARED, METRICS
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import InputError
 
+DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
+RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
+JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
+
 
 def list_measures(best=2):
     return {
@@ -160,9 +164,6 @@ def test_what_the_run_or_the_judgments_lack_is_counted():
     assert found.per_query["P_mr@1"].tolist() == approx([math.nan, 1])
 
 
-DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
-
-
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(
     st.dictionaries(DOCUMENTS, st.sampled_from([-math.inf, 0.0, 1.0, math.inf]), min_size=1),
@@ -177,10 +178,6 @@ def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
         for one in (run, dict(reversed(run.items())), strict)
     )
     assert found == backwards == expected
-
-
-RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
-JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
 
 
 @pytest.mark.parametrize(

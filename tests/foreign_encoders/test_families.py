@@ -30,7 +30,6 @@ from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.errors import InputError
 
 ENCODER = "tests.foreign_encoders.stand_in:encode"
 PARTS = {"encoder": [], "lexical": ["lexical", "encoder"]}
@@ -121,7 +120,7 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
             np.testing.assert_allclose(predicted, vectors[-1], atol=1e-6)
         for rows in ([[1.0]], ["a"], [[None] * 8], [[True] * 8], [[10**400] * 8], [[math.nan] * 8]):
             body = json.dumps({"signature_name": "query", "inputs": rows}).encode()
-            with pytest.raises(InputError, match="vector: a row is no vector"):
+            with pytest.raises(sc.InputError, match="vector: a row is no vector"):
                 served.answer(body)
         np.testing.assert_allclose(model.encode_queries([query]), vectors[0], atol=1e-6)
         assert explained.score == pytest.approx(np.vdot(*vectors), abs=1e-6)
@@ -133,12 +132,12 @@ def test_no_code_runs_and_nobody_is_asked_because_a_file_says_so(run, monkeypatc
     monkeypatch.setattr(opening, "_named", set())
     imported = []
     monkeypatch.setattr(opening, "imported", lambda *given, **_: imported.append(given))
-    with pytest.raises(InputError, match=f"If you trust it, set SMOOTHCLIR_ENCODER={ENCODER}"):
+    with pytest.raises(sc.InputError, match=f"If you trust it, set SMOOTHCLIR_ENCODER={ENCODER}"):
         sc.load(run).search(["word1"])
     assert not imported
     monkeypatch.undo()
     monkeypatch.setenv("SMOOTHCLIR_ENCODER", ENCODER)
-    with pytest.raises(InputError, match="it is another one than in training"):
+    with pytest.raises(sc.InputError, match="it is another one than in training"):
         opening.reopened(EncoderSettings(encoder=ENCODER), "another digest")
 
 
@@ -150,7 +149,7 @@ def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny
     given = {"retriever": "encoder", "encoder": str(tmp_path / "vectors.npz")}
     model = sc.train(tiny_dir, output_dir=tmp_path / "run", preset="lexical", **given)
     assert model.metrics["full/MRR@10"] == 1
-    with pytest.raises(InputError, match="can encode no others"):
+    with pytest.raises(sc.InputError, match="can encode no others"):
         model.search(["word1"])
 
 
@@ -172,7 +171,7 @@ def test_an_encoder_joins_the_ranking(given, retriever):
 
 
 def test_an_encoder_joins_no_towers_alone():
-    with pytest.raises(InputError, match="nothing ranks by it"):
+    with pytest.raises(sc.InputError, match="nothing ranks by it"):
         preset_settings("dense", {"encoder": ENCODER})
 
 

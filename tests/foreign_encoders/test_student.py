@@ -6,6 +6,7 @@ import pytest
 import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
 from tests.small_world import SmallWorld
+from tf_smoothclir import InputError, SmoothOrdinalSearchLoss
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.encoder.word_evidence import ngram_buckets
@@ -18,14 +19,15 @@ from tf_smoothclir.foreign_encoders.student import NGRAMS
 from tf_smoothclir.foreign_encoders.student_learning import learn_student, pieces_of
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.losses.listwise import OrdinalSoftmaxLoss
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.publishing.exported_head import ExportedHead
 from tf_smoothclir.settings.data import DataSettings, EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.training.run_evaluation import evaluate_encoder
-from tf_smoothclir.utils.errors import InputError
 
 DIM = 8
+WORD_DIM = 70  # more than are solved at once
+WORDS = [f"{begin}{end}" for begin in "bcdfgklmnp" for end in ("ador", "emil", "ixun", "ota")]
+OF_WORDS = dict(zip(WORDS, np.random.default_rng(7).normal(size=(len(WORDS), WORD_DIM))))
 
 
 def a_set(queries):
@@ -104,11 +106,6 @@ def test_a_head_that_wins_is_kept(loss, monkeypatch):
 def test_a_head_is_left_out_where_the_cosine_is_as_good_or_nothing_tells(queries, noise):
     loss = SmoothOrdinalSearchLoss((0.45,))
     assert learn_head(encoded(queries, noise), a_set(queries), loss, 13) == (None, "")
-
-
-WORD_DIM = 70  # more than are solved at once
-WORDS = [f"{begin}{end}" for begin in "bcdfgklmnp" for end in ("ador", "emil", "ixun", "ota")]
-OF_WORDS = dict(zip(WORDS, np.random.default_rng(7).normal(size=(len(WORDS), WORD_DIM))))
 
 
 def encode(texts):

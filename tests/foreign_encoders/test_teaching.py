@@ -21,7 +21,6 @@ from tf_smoothclir.lexical.texts import LexicalTexts
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.errors import InputError
 
 DIM, SEED = 64, 13
 RIGHT = 0.6  # of the first hits of the teacher
@@ -130,7 +129,7 @@ def test_a_taught_set_keeps_what_documents_have_besides_text(tmp_path):
 
 
 def test_a_set_without_unjudged_queries_has_nothing_to_teach(world):
-    with pytest.raises(InputError, match="nothing to teach"):
+    with pytest.raises(sc.InputError, match="nothing to teach"):
         taught(world, teacher_of(world), SEED)
 
 
@@ -177,12 +176,12 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
 def test_a_fault_in_documents_is_found_before_queries_are_encoded(tmp_path):
     class Faulty(Log):
         def documents(self):
-            raise InputError("a fault")
+            raise sc.InputError("a fault")
 
     def encode(texts):
         raise AssertionError("it was asked")
 
-    with pytest.raises(InputError, match="a fault"):
+    with pytest.raises(sc.InputError, match="a fault"):
         EncodedSet.of(PythonEncoder(encode), Faulty(), str(tmp_path))
 
 

@@ -19,6 +19,8 @@ from tf_smoothclir.utils.errors import InputError
 RANDOM = np.random.default_rng(5)
 LEXICAL = RANDOM.random((4, 30)).astype(np.float32) * 20
 DENSE = RANDOM.random((4, 30)).astype(np.float32) / 3
+NOISE = np.random.default_rng(6).normal(size=(3, QUERIES, DOCUMENTS)).astype(np.float32)
+CHANCE = np.array([1.0, -0.9] * 10)  # 0.05 on average with a standard error of 0.2
 
 
 def rows_of(*halves):
@@ -103,9 +105,6 @@ def test_it_is_kept_as_json(tmp_path):
             Fusion.load(path)
 
 
-NOISE = np.random.default_rng(6).normal(size=(3, QUERIES, DOCUMENTS)).astype(np.float32)
-
-
 @pytest.fixture(scope="module")
 def texts(tiny):
     return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
@@ -181,14 +180,10 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
         (0.0, 0.39, True, True),  # nearly as good alone as the others, which have 0.5
     ],
 )
-def test_towers_count_if_they_add_what_is_worth_it(
-    texts, monkeypatch, gain, alone, early, expected
-):
+def test_towers_count_if_they_add_enough(texts, monkeypatch, gain, alone, early, expected):
     others = np.full((QUERIES, 3), 0.5)
     measured = [others, others + np.resize(gain, QUERIES)[:, np.newaxis]]
-    monkeypatch.setattr(
-        Validation, "of_variants", lambda self, variants: [0.5, 0.5, 0, 0, 0, alone]
-    )
+    monkeypatch.setattr(Validation, "of_variants", lambda *_: [0.5, 0.5, 0, 0, 0, alone])
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     rows = rows_of(*np.ones((2, QUERIES, 30), np.float32))
     assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == expected
@@ -205,9 +200,6 @@ def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
     assert found == [FEEDBACK_WEIGHTS[place] for place in best]
 
 
-CHANCE = np.array([1.0, -0.9] * 10)  # 0.05 on average with a standard error of 0.2
-
-
 @pytest.mark.parametrize(
     ("fused", "towers", "chosen"),
     [
@@ -221,9 +213,7 @@ CHANCE = np.array([1.0, -0.9] * 10)  # 0.05 on average with a standard error of 
     ],
 )
 @pytest.mark.parametrize("feedback", [0.0, 5.0])
-def test_what_ranks_is_better_beyond_chance_than_what_costs_less(
-    texts, monkeypatch, fused, towers, chosen, feedback
-):
+def test_what_ranks_beats_what_costs_less(texts, monkeypatch, fused, towers, chosen, feedback):
     learner = _Learner(texts, rows_of(*np.ones((2, QUERIES, 30), np.float32)))
     fusion = dataclasses.replace(learner._lexical_alone, share=0.3)
     # Of the lexical model, of the fusion, of the towers: three metrics of 20 queries.

@@ -33,6 +33,9 @@ from tf_smoothclir.utils.errors import InputError
 
 NUMBERS = st.floats(-1, 1, width=32)
 SIZE = 10_000
+TEXTS = [document(number) for number in range(300)]
+FILES = ["impacts.ids", "impacts.common", "impacts.ends", "impact_rows.offsets", "vectors.offsets"]
+FILES += ["passages", "terms.ids", "../documents/text.offsets", "../documents/hashes"]
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +119,6 @@ def test_no_inner_product_is_further_off_than_it_says(vectors, query):
     assert (np.abs(scores[0] - exact[positions[0]]) <= index.error(query)).all()
 
 
-TEXTS = [document(number) for number in range(300)]
-
-
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory):
     """Kind -> directory of an index of `TEXTS`; read-only."""
@@ -196,10 +196,6 @@ def index(parts, manifest, tmp_path_factory):
     path = tmp_path_factory.mktemp("index") / "index"
     build_index(path, source_of(manifest.data), [LexicalHalf(parts)], manifest)
     return path
-
-
-FILES = ["impacts.ids", "impacts.common", "impacts.ends", "impact_rows.offsets", "vectors.offsets"]
-FILES += ["passages", "terms.ids", "../documents/text.offsets", "../documents/hashes"]
 
 
 @pytest.mark.parametrize("value", [-1, 1000])

@@ -15,6 +15,11 @@ from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.towers.average_pooling import part_of_position
 
+WORDS, DIM = 12, 5
+QUERIES = [[2, 3, 4], [5], [7, 6, 2, 9], [], [1, 1], [3, 1, 4], [7], [11, 40, 3]]
+# The third has 70 words, behind the parts and distances that begin differently.
+DOCUMENTS = [[4, 2, 3, 8], [5, 5], [*range(2, 12)] * 7, [3], [2, 3], [9, 1, 40, 4, 3], [2], []]
+
 
 class SameWords(InteractionNetwork):
     """Adds the weight of each query word that the document has."""
@@ -110,9 +115,6 @@ def test_explanations_name_the_best_match_of_each_word():
     assert network.explain(np.zeros(0, int), np.array([2])) == []
 
 
-WORDS, DIM = 12, 5
-
-
 @pytest.fixture(scope="module")
 def network():
     generator = np.random.default_rng(3)
@@ -165,19 +167,6 @@ def score_by_loops(network, query, document):
 
 def padded(texts, length):
     return np.array([text + [0] * (length - len(text)) for text in texts], np.int32)
-
-
-QUERIES = [[2, 3, 4], [5], [7, 6, 2, 9], [], [1, 1], [3, 1, 4], [7], [11, 40, 3]]
-DOCUMENTS = [
-    [4, 2, 3, 8],
-    [5, 5],
-    list(range(2, 12)) * 7,  # 70 words, behind the parts and distances that begin differently
-    [3],
-    [2, 3],
-    [9, 1, 40, 4, 3],
-    [2],
-    [],
-]
 
 
 @pytest.mark.parametrize("extra", [0, 5])

@@ -22,6 +22,11 @@ from tf_smoothclir.lexical.word_weights import learn_word_weights
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.settings.data import DataSettings
 
+# Vocabularies of [PAD], [UNK] and a word of queries; of [PAD], [UNK] and two words of documents.
+# Query words 3 to 6 are document words. Later there are two more words of each.
+FORMER, SHAPE = (4, 3 + 4), (6, 5 + 6)
+FORMER_QUERIES, QUERIES = counts([2, 2, 6], size=FORMER[1]), counts([2, 3, 3, 8, 8], size=SHAPE[1])
+
 
 def test_the_highest_scores_of_each_language():
     scores = np.arange(24, dtype=np.float32).reshape(2, 12)
@@ -103,12 +108,6 @@ def test_factors_are_chosen_on_validation_and_left_out_if_worse(two_languages, m
     french = two_languages.document_languages._replace(codes=("fr",))
     alone = dataclasses.replace(two_languages, document_languages=french)
     assert balanced(model, SimpleNamespace(retrieval_set=alone), rows, lengths, None) is model
-
-
-# Vocabularies of [PAD], [UNK] and a word of queries; of [PAD], [UNK] and two words of documents.
-# Query words 3 to 6 are document words. Later there are two more words of each.
-FORMER, SHAPE = (4, 3 + 4), (6, 5 + 6)
-FORMER_QUERIES, QUERIES = counts([2, 2, 6], size=FORMER[1]), counts([2, 3, 3, 8, 8], size=SHAPE[1])
 
 
 def matrix(cells, shape):

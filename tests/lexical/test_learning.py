@@ -30,7 +30,12 @@ from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.utils.errors import InputError
+
+FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
+BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
+FALLING = PositionProfile(100.0, 15.0)
+WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
+ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +109,6 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     learner._texts = SimpleNamespace(retrieval_set=source)
     learner._documents = SimpleNamespace(has_several_passages=several)
     assert learner._best_profile() == FLAT
-
-
-FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
     training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
     without, grades = copy.copy(texts), np.where(training, 0, retrieval_set.grades)
     without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
-    with pytest.raises(InputError, match="train split has a relevant document"):
+    with pytest.raises(sc.InputError, match="train split has a relevant document"):
         learn_lexical_model(without, seed=1)
 
 
@@ -384,9 +386,6 @@ def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sample
     assert Validation(small_set)(scores.__getitem__) == pytest.approx((1 + 1 / 2) / 2)
 
 
-BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
-
-
 @pytest.mark.parametrize(
     ("gains", "expected"),
     [
@@ -412,11 +411,6 @@ def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
         better = other + np.array([0.1, 0.1, 0, -falls])
         assert is_better(better, other, counted=(0, 1, 3)) is expected
         assert is_better(better, other)
-
-
-FALLING = PositionProfile(100.0, 15.0)
-WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
-ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
 
 
 def table_of(entries):

@@ -44,6 +44,17 @@ SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
 TEXTS = st.lists(SEVERAL.map(" ".join) | SEVERAL.map("".join) | st.text(max_size=8), max_size=6)
 both = pytest.mark.parametrize("name", ["query", "document"])
 split = pytest.mark.parametrize("as_is", [False, True], ids=["tokenizer", "pretokenized"])
+# Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
+IMPACTS = np.zeros((8, 5), np.float32)
+IMPACTS[:, 1] = np.arange(1, 9)
+IMPACTS[[0, 3, 4], 3] = [5, 6, 7]
+IMPACTS[[2, 7], 2] = [0.5, 0.25]
+IMPACTS[5, 4] = 9
+VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
+SIZE = 8
+# Word 0 has no id but counts towards lengths; word 7 is in no document.
+DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
+texts = st.lists(st.integers(0, 7), max_size=5)
 
 
 @pytest.fixture(scope="module")
@@ -226,14 +237,6 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
     assert not found[1:].any()  # word 3 stands for nothing
 
 
-# Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
-IMPACTS = np.zeros((8, 5), np.float32)
-IMPACTS[:, 1] = np.arange(1, 9)
-IMPACTS[[0, 3, 4], 3] = [5, 6, 7]
-IMPACTS[[2, 7], 2] = [0.5, 0.25]
-IMPACTS[5, 4] = 9
-
-
 def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product():
     queries = np.vstack([np.diag([0, 2, 3, 1, 1]), [0, 2, 1, 1, 3]]).astype(np.float32)
     postings = Postings.of(sp.csr_array(IMPACTS))
@@ -387,9 +390,6 @@ def test_tf_idf_by_hand():
     np.testing.assert_array_equal(some.toarray(), found[:1])
 
 
-VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
-
-
 def test_feedback_by_hand(monkeypatch):
     # Documents like the first one come next.
     scores = np.array([[9, 0, 0, 0]], np.float32)
@@ -471,11 +471,6 @@ def test_words_of_no_training_query_have_the_weight_of_their_field():
     assert weights[0, 3] / weights[1, 3] > 0.3 / 0.03  # where both began
 
 
-SIZE = 8
-# Word 0 has no id but counts towards lengths; word 7 is in no document.
-DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
-
-
 def scores(ranker, documents, queries):
     found = ranker(Collection.of(words(*documents, size=SIZE)))
     return found.rows(words(*queries, size=SIZE).matrix())(np.arange(len(queries)))
@@ -507,9 +502,6 @@ def likelihood_by_loop(mu, documents, query):
                 score += math.log(smoothed / (len(document) + mu))
         result.append(score)
     return result
-
-
-texts = st.lists(st.integers(0, 7), max_size=5)
 
 
 @given(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tensorflow import keras
 
-from tests.oracles import list_losses as oracle
 from tests.oracles import maths
 from tf_smoothclir.api.metrics import MRR, NDCG
 from tf_smoothclir.losses.labels import hit_grades, hit_shares
@@ -25,6 +24,22 @@ from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
 every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
 EACH = SmoothOrdinalSearchLoss(reduction="none")
+# Shapes of labels, of scores, and of weights.
+MATRIX = (2, 3)
+UNLIKE = [((4,), (5,)), ((2, 1), MATRIX), ((4,), (2, 2)), ((), (1, 1))]
+OF_PAIRS = [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 2), (2, 3, 1, 1), (1, 2, 3))]
+OF_LISTS = [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 1, 1), (1, 3), (2, 2))]
+NO_LISTS = [(shape, shape) for shape in ((3,), (2, 3, 1), ())]
+BAD_THRESHOLDS = (), (0.7, 0.2), (0.2, 0.2), (-1, 0), (0, 1), (0.2, math.nan), (math.inf,), ("a",)
+WITH_THRESHOLDS = {"sosl", "mse", "proportional_odds", "cumulative_logits"}
+# Of runs, none of them a default.
+SETTINGS = {"thresholds": (0.1, 0.5), "temperature": 0.3, "lower_grade_weight": 0.4}
+SETTINGS["cut_points"] = (0.0, 0.4, 0.7)
+every_ordinal_loss = pytest.mark.parametrize(
+    "name", ["sosl", "mse", "proportional_odds", "cumulative_logits", "three_part_l2"]
+)
+# Few numbers, so that scores lie on cut points.
+SCORES = st.sampled_from([-3.0, -1.0, -0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 2.0**100])
 
 
 def value_and_gradient(loss, labels, scores, weights=None):
@@ -180,37 +195,17 @@ def test_shapes_known_only_at_run_time_do_not_broadcast(name):
         found = of_rows(tf.zeros([2, 2]), tf.fill([2, 2], 0.9), tf.constant(weights))
         np.testing.assert_allclose(found, [[0.49, 0.49], [0.98, 0.98]], rtol=1e-6)
     of_any = tf.function(EACH, input_signature=[tf.TensorSpec(None), any_matrix])
-    np.testing.assert_allclose(
-        of_any(tf.zeros([2, 1, 1]), [[0.9], [0.1]]), [[0.49], [0]], rtol=1e-6
-    )
-
-
-MATRIX = (2, 3)
+    found = of_any(tf.zeros([2, 1, 1]), [[0.9], [0.1]])
+    np.testing.assert_allclose(found, [[0.49], [0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("loss", "shapes", "message"),
     [
-        (
-            EACH,
-            [((4,), (5,)), ((2, 1), MATRIX), ((4,), (2, 2)), ((), (1, 1))],
-            r"y_true has shape \(.*\) and y_pred \(.*\)",
-        ),
-        (
-            EACH,
-            [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 2), (2, 3, 1, 1), (1, 2, 3))],
-            r"sample_weight has shape .* losses of shape \(2, 3\)",
-        ),
-        (
-            SoftmaxLoss(),
-            [(MATRIX, MATRIX, weights) for weights in ((3,), (2, 1, 1), (1, 3), (2, 2))],
-            r"sample_weight has shape .* losses of shape \(2,\).*list",
-        ),
-        (
-            SoftmaxLoss(),
-            [(shape, shape) for shape in ((3,), (2, 3, 1), ())],
-            r"y_pred has shape .*SoftmaxLoss .*\[lists, list_size\]",
-        ),
+        (EACH, UNLIKE, r"y_true has shape \(.*\) and y_pred \(.*\)"),
+        (EACH, OF_PAIRS, r"sample_weight has shape .* losses of shape \(2, 3\)"),
+        (SoftmaxLoss(), OF_LISTS, r"sample_weight has shape .* losses of shape \(2,\).*list"),
+        (SoftmaxLoss(), NO_LISTS, r"y_pred has shape .*SoftmaxLoss .*\[lists, list_size\]"),
     ],
 )
 def test_shapes_that_do_not_fit_are_named(loss, shapes, message):
@@ -219,10 +214,6 @@ def test_shapes_that_do_not_fit_are_named(loss, shapes, message):
             loss(*map(np.zeros, one))
     with pytest.raises(ValueError, match=r"SoftmaxLoss .* no list_lengths: give .*candidate lists"):
         SoftmaxLoss().laid_out(tf.constant([0, 2]), tf.constant([0.1, 0.2]), None)
-
-
-BAD_THRESHOLDS = (), (0.7, 0.2), (0.2, 0.2), (-1, 0), (0, 1), (0.2, math.nan), (math.inf,), ("a",)
-WITH_THRESHOLDS = {"sosl", "mse", "proportional_odds", "cumulative_logits"}
 
 
 @pytest.mark.parametrize(
@@ -251,15 +242,6 @@ def test_arguments_that_cannot_be_used_are_named(make, values, message):
             make(value)
     for end in (0, 1):
         assert OrdinalSoftmaxLoss(lower_grade_weight=end).lower_grade_weight == end
-
-
-# Of runs, none of them a default.
-SETTINGS = {
-    "thresholds": (0.1, 0.5),
-    "temperature": 0.3,
-    "cut_points": (0.0, 0.4, 0.7),
-    "lower_grade_weight": 0.4,
-}
 
 
 @every_loss
@@ -331,11 +313,6 @@ def test_keras_gives_weights_and_masks_of_documents_to_losses_and_metrics(loss):
         assert found == pytest.approx([float(one) for one in expected], rel=1e-5)
 
 
-every_ordinal_loss = pytest.mark.parametrize(
-    "name", ["sosl", "mse", "proportional_odds", "cumulative_logits", "three_part_l2"]
-)
-
-
 def test_sosl_gradient_by_hand():
     loss = SmoothOrdinalSearchLoss((0.2, 0.7), reduction="sum")
     _, gradient = value_and_gradient(loss, [0, 1, 1, 1, 2], np.float64([0.9, 0.9, 0.5, 0, 0.1]))
@@ -388,10 +365,6 @@ def test_labels_above_the_grades_give_nan_and_fractions_round_down(name):
     assert loss([0.9, 1.5, 2.1, -0.5], scores) == expected
     for label in (3, 99):
         assert np.isnan(loss([0, label], [0.1, 0.2]).numpy())
-
-
-# Few numbers, so that scores lie on cut points.
-SCORES = st.sampled_from([-3.0, -1.0, -0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 2.0**100])
 
 
 @pytest.mark.parametrize(
@@ -476,7 +449,7 @@ def each(name, lists, temperature=0.1):
 
 def by_hand(name, lists, temperature=0.1):
     """The loss of each list."""
-    function = getattr(oracle, name)
+    function = getattr(maths, name)
     return [function([s / temperature for s in scores], grades) for scores, grades in lists]
 
 

@@ -9,28 +9,17 @@ import pytest
 import tensorflow as tf
 
 from tests.graphs import nodes_of_functions, operations_in
-from tf_smoothclir.ops import row_sums
+from tf_smoothclir.ops import row_sums, row_updates
 from tf_smoothclir.ops import table_sum as table_sum_module
 from tf_smoothclir.ops import top_k as top_k_module
-from tf_smoothclir.ops.row_sums import (
-    segment_sum,
-    segment_sum_by_matrix,
-    segment_sum_by_segments,
-    sums_at_by_matrix,
-    sums_at_by_segments,
-    take,
-)
-from tf_smoothclir.ops.row_updates import (
-    RowAdagradInPlace,
-    RowAdagradOfCopies,
-    take_off_rows_of_copies,
-)
+from tf_smoothclir.ops.row_sums import segment_sum, take
+from tf_smoothclir.ops.row_updates import RowAdagradInPlace, RowAdagradOfCopies
 from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum, table_sum_of_distinct
 from tf_smoothclir.ops.top_k import in_chunks, top_k
 from tf_smoothclir.utils import devices
 
 GPUS = tf.config.list_physical_devices("GPU")
-BOTH = [sums_at_by_segments, sums_at_by_matrix]
+BOTH = [row_sums.sums_at_by_segments, row_sums.sums_at_by_matrix]
 # Positions and ascending rows of pairs, number of rows, size of the result.
 PAIRS = {
     "rows are skipped, others come twice": ([3, 0, 3, 1, 1, 1], [0, 0, 2, 2, 4, 4], 5, 6),
@@ -63,7 +52,9 @@ def test_sums_at(kernel, case, dim, index_type):
 @pytest.mark.parametrize(
     ("kernel", "case"),
     [
-        *itertools.product([segment_sum_by_segments, segment_sum_by_matrix], PAIRS),
+        *itertools.product(
+            [row_sums.segment_sum_by_segments, row_sums.segment_sum_by_matrix], PAIRS
+        ),
         *((None, name) for name in PAIRS if name != "no pair"),  # TensorFlow's own is undefined
     ],
 )
@@ -187,7 +178,7 @@ def test_rows_are_read_however_they_are_named(ids, traced):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.gather(table, ids))
         gradient = tape.gradient(loss, table)
-        take_off_rows_of_copies(table, gradient.indices, gradient.values)
+        row_updates.take_off_rows_of_copies(table, gradient.indices, gradient.values)
 
     tf.function(step)(ids) if traced else tf.function(lambda: step(ids))()
     step(ids)  # outside of a graph
@@ -227,7 +218,9 @@ TEXTS = {
 WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": slice(None)}
 
 
-@pytest.fixture(params=[segment_sum_by_segments, sum_by_matrix], ids=["by segments", "by matrix"])
+@pytest.fixture(
+    params=[row_sums.segment_sum_by_segments, sum_by_matrix], ids=["by segments", "by matrix"]
+)
 def kernel(request, monkeypatch):
     monkeypatch.setattr(table_sum_module, "_kernel", request.param)
 
@@ -354,9 +347,7 @@ def test_equals_a_full_sort_also_of_ties_across_chunks(monkeypatch, chunk, depth
     monkeypatch.setattr(top_k_module, "DOCUMENTS_PER_CHUNK", chunk)
     generator = np.random.default_rng(1)
     # Eighths: every sum is exact, and many scores are equal.
-    queries, documents = (
-        (generator.integers(-2, 3, (n, 3)) / 8).astype(np.float32) for n in (9, 50)
-    )
+    queries, documents = (generator.integers(-2, 3, (n, 3)).astype("f4") / 8 for n in (9, 50))
     variable = tf.Variable(documents)  # and any number of queries, as in a SavedModel
     graph = tf.function(autograph=False, input_signature=[tf.TensorSpec([None, 3])])
     scores, positions = graph(lambda some: top_k(some, in_chunks(variable), depth))(queries)

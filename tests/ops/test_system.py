@@ -17,6 +17,8 @@ from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.run import RunSettings
 
 NAME = "TF_NUM_INTRAOP_THREADS"
+WORKERS = {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"}
+MEGABYTE = 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -44,12 +46,7 @@ def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
         (True, {}, None, "1"),
         (False, {}, None, None),  # TensorFlow would choose the same
         (True, {}, "2", "2"),
-        (
-            True,
-            {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"},
-            None,
-            None,
-        ),
+        (True, WORKERS, None, None),
     ],
 )
 def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monkeypatch):
@@ -60,9 +57,6 @@ def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monke
     monkeypatch.setattr(module, "_cores", lambda: 2)
     choose_intraop_threads(changed(RunSettings(), changes))
     assert os.environ.get(NAME) == expected
-
-
-MEGABYTE = 1 << 20
 
 
 def table(megabytes):

@@ -6,16 +6,9 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tests.graphs import operations_in
+from tf_smoothclir import optimizers as module
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.optimizers import (
-    LEARNING_RATE,
-    OPTIMIZERS,
-    FusedAdam,
-    LazyAdam,
-    RowRMSprop,
-    SparseRMSprop,
-    make_optimizer,
-)
+from tf_smoothclir.optimizers import OPTIMIZERS, LazyAdam, RowRMSprop, SparseRMSprop, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped
 from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
@@ -23,6 +16,14 @@ from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 ROWS, DIM = 6, 3
 RATE = 0.1
 _SLOTS = "_momentums", "_velocities", "_accumulators", "_mean_squares"
+KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+OPTIONS = {
+    LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
+    SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
+}
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7
+sparse_and_dense = pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 
 
 def table(seed=0):
@@ -48,16 +49,12 @@ def run(optimizer, gradients):
     return [value.numpy() for value in (variable, *slots)]
 
 
-KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
-every_kind = pytest.mark.parametrize("kind", KINDS)
-
-
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_as_they_are_made_for_training(name):
     optimizer = make_optimizer(name, 0.25)
     assert type(optimizer) is OPTIMIZERS[name]
     assert optimizer.learning_rate.numpy() == 0.25
-    assert make_optimizer(name).learning_rate.numpy() == pytest.approx(LEARNING_RATE)
+    assert make_optimizer(name).learning_rate.numpy() == pytest.approx(module.LEARNING_RATE)
     assert getattr(optimizer, "names_all_rows", False) == (name == "lazy_adam")
     assert getattr(optimizer, "unique_rows", False) == (name != "adam")
     assert (loss_factor(optimizer) != 1.0) == (name == "rmsprop")
@@ -89,12 +86,6 @@ def test_learning_rate_schedule_is_followed(kind):
     assert (once[0][1] != table()[1]).all()
     np.testing.assert_array_equal(twice[0], once[0])  # from step 1 on the rate is 0
     assert (twice[1][1] != once[1][1]).all()
-
-
-OPTIONS = {
-    LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
-    SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
-}
 
 
 @every_kind
@@ -151,9 +142,6 @@ def test_clipped_scales_sparse_and_dense_gradients_only_above_the_limit(norm):
     np.testing.assert_array_equal(found[1].indices, [1])
 
 
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7
-
-
 def adam_step(step, weight, moment, velocity, gradient):
     """One step of Adam on one row (Kingma and Ba 2015, section 2, second formulation)."""
     moment = BETA_1 * moment + (1 - BETA_1) * gradient
@@ -191,7 +179,7 @@ def test_lazy_adam_is_adam_bitwise_where_every_row_is_touched_and_with_amsgrad(g
     "options", [{}, {"beta_1": 0.5, "beta_2": 0.9, "epsilon": 0.01}, {"amsgrad": True}], ids=str
 )
 def test_fused_adam_is_adam(gradients, options):
-    found = run(FusedAdam(RATE, **options), gradients())
+    found = run(module.FusedAdam(RATE, **options), gradients())
     expected = run(keras.optimizers.Adam(RATE, **options), gradients())
     for ours, theirs in zip(found, expected, strict=True):  # the kernel has 1 - beta_2 in float32
         np.testing.assert_allclose(ours, theirs, rtol=5e-5, atol=5e-6)
@@ -219,9 +207,6 @@ def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
     optimizer.apply_gradients(zip(map(slices, rows, values), variables))
     for moment, named, value in zip(optimizer._momentums, rows, values):
         np.testing.assert_allclose(moment.numpy()[named], 0.1 * scale * value, rtol=1e-5)
-
-
-sparse_and_dense = pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 
 
 @pytest.mark.parametrize("rho", [0.5, 0.9, 0.99])

@@ -16,10 +16,8 @@ def cosine(x, y):
 
 def cosines(query, document, queries, documents):
     """Cosines of all pairs of known words, as a list for each query word."""
-    return [
-        [cosine(queries[i], documents[j]) for j in known(document, documents)]
-        for i in known(query, queries)
-    ]
+    words, others = known(query, queries), known(document, documents)
+    return [[cosine(queries[i], documents[j]) for j in others] for i in words]
 
 
 def knrm_features(similarities, kernels):
@@ -52,9 +50,8 @@ def drmm_score(query, document, queries, documents, weights):
     words = known(query, queries)
     if not words:
         return score
-    gates = softmax(
-        [weights["gate"][:, 0] @ queries[i] / np.linalg.norm(queries[i]) for i in words]
-    )
+    of_words = (queries[i] / np.linalg.norm(queries[i]) for i in words)
+    gates = softmax([weights["gate"][:, 0] @ vector for vector in of_words])
     for gate, of_word in zip(gates, cosines(query, document, queries, documents)):
         logs = np.log1p(drmm_counts(of_word))
         inner = np.tanh(logs @ weights["hidden"] + weights["hidden_bias"])

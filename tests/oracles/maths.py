@@ -1,4 +1,4 @@
-"""Slow plain-NumPy similarity and ordinal losses, in float64, written from the formulas.
+"""Slow plain-NumPy similarity and losses, in float64, written from the formulas.
 
 Loops and branches instead of vectors, and none of the rearrangements that the fast code makes.
 """
@@ -96,3 +96,22 @@ def mean_loss(loss, labels, scores, weights=None) -> float:
             total += weights[index] * loss(float(scores[index]), int(labels[index]))
             real += 1
     return total / real if real else 0.0
+
+
+def softmax(scores, grades) -> float:
+    """-Σ_i g_i log(exp(s_i) / Σ_j exp(s_j))."""
+    return -sum(grade * (s - _log_sum_exp(scores)) for s, grade in zip(scores, grades))
+
+
+def ordinal_softmax(scores, grades, weight=0.1) -> float:
+    """Σ_i w^(highest - g_i) log(1 + Σ_j exp(s_j - s_i)), g_i > 0, j of lower grades."""
+    total = 0.0
+    for s, grade in zip(scores, grades):
+        if grade > 0:
+            odds = sum(math.exp(t - s) for t, other in zip(scores, grades) if other < grade)
+            total += weight ** (max(grades) - grade) * math.log1p(odds)
+    return total
+
+
+def _log_sum_exp(values) -> float:
+    return math.log(math.fsum(math.exp(value) for value in values))

@@ -12,6 +12,8 @@ CUT_POINTS = {
     "dense": CutPoints((0.1 + 0.2, 0.7), ()),
     "hybrid": CutPoints((1 / 3, 210.25), (0.9, 0.9), (12.0, 20.0), 0.25),
 }
+WORLD = random_set(20, 60, seed=1)
+FIRST_STAGE = vectors_with_ties(WORLD, seed=2)
 
 
 def test_cut_points_are_kept_as_json_and_another_content_is_a_message(tmp_path):
@@ -23,10 +25,6 @@ def test_cut_points_are_kept_as_json_and_another_content_is_a_message(tmp_path):
         path.write_text(text)
         with pytest.raises(InputError, match=r"grades\.json: .*Restore the file, or train again"):
             read_cut_points(path)
-
-
-WORLD = random_set(20, 60, seed=1)
-FIRST_STAGE = vectors_with_ties(WORLD, seed=2)
 
 
 class Reranker:

@@ -43,6 +43,8 @@ from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError
 
 SERVED = ("document", "search", "query")
+PARTS = {"dense": ("query", "document"), "lexical": ("lexical",)}
+PARTS["hybrid"] = (*PARTS["dense"], *PARTS["lexical"])
 
 
 @pytest.mark.usefixtures("no_child_process")
@@ -116,10 +118,6 @@ def test_texts_are_chosen_by_length_whatever_their_order():
         batches = warm_up_batches(texts)
         assert [len(batch) for batch in batches] == [1, 1, 1, 1, LARGEST_BATCH]
         assert {text for batch in batches for text in batch} == set(texts)
-
-
-PARTS = {"dense": ("query", "document"), "lexical": ("lexical",)}
-PARTS["hybrid"] = (*PARTS["dense"], *PARTS["lexical"])
 
 
 def test_an_export_has_the_parts_that_rank(ranking_exports):
@@ -214,23 +212,12 @@ def test_what_determines_the_scores_is_in_the_pair_id_seconds_are_not(ranking_ex
     assert pair_id(dataclasses.replace(parts, model=model, fusion=fusion), path) == before
 
 
-OPTIONS = {
-    "shared_vocabulary": True,
-    "ngram_buckets": 50,
-    "min_count": 4,  # rare words have n-grams alone
-    "token_weights": "learned",
-    "position_weights": "learned",
-    "batching": "in_batch",
-    "hard_negatives": 2,
-    "fresh_negatives": True,
-    "matryoshka_dims": (2,),
-}
-
-
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
     path = tmp_path_factory.mktemp("options") / "run"
-    return run_of(tiny(epsilon=EPSILON, **OPTIONS), path)
+    options = {"shared_vocabulary": True, "matryoshka_dims": (2,), **published.OPTIONS}
+    options |= {"batching": "in_batch", "hard_negatives": 2, "fresh_negatives": True}
+    return run_of(tiny(epsilon=EPSILON, **options), path)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tests.published import RERANKED_DEPTH, undesired_operations
 from tests.server.local_server import local_server
 from tests.training.fixtures import tokenized_by
-from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.publishing import export
@@ -20,7 +20,6 @@ from tf_smoothclir.search import second_stage
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.training.run_models import RunModels, load_models
-from tf_smoothclir.utils.errors import InputError
 
 TEXTS = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
 DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]

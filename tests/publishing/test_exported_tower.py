@@ -7,6 +7,7 @@ import tensorflow as tf
 from tests import published
 from tests.graphs import operations_in
 from tests.published import DIM, EPSILON, HOSTILE, WORDS, encode, small_tower
+from tf_smoothclir import AveragePoolingTower, smooth_normalize
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.publishing.exported_tower import ExportedTower
@@ -15,8 +16,8 @@ from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text.subwords import SubwordTextEncoder
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
-from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.two_tower.similarity import smooth_normalize
+
+TEXTS = [b"Red  APPLE!", b"", b"sea what?", *HOSTILE[:100]]
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +140,6 @@ def test_pieces_of_a_request_give_what_the_whole_would(towers, tmp_path, monkeyp
     found = request_bounds.in_pieces(lengths, tf.constant([b"bb"]), texts, at_once=2)
     assert found["length"].numpy().tolist() == [11, 11, 11, 32, 3, 3, 3]
     assert [len(some) for some in sizes] == [2, 1, 1, 2, 1]
-
-
-TEXTS = [b"Red  APPLE!", b"", b"sea what?", *HOSTILE[:100]]
 
 
 def test_words_explain_the_vector_of_a_text(loaded):

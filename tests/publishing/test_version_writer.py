@@ -30,6 +30,11 @@ from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"
+TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
+EXPECTED = {
+    "scores": tf.constant([[0.9, 0.5, 0.5, 0.1]]),
+    "ids": tf.constant([["a", "b", "c", "d\xff".encode("latin-1")]]),
+}
 
 
 class FakePart:
@@ -234,13 +239,6 @@ def test_a_model_in_a_forked_child_is_refused_in_words(export_dir):
     command = [sys.executable, "-c", FORK, export_dir]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "forked from one in which TensorFlow had computed. Fork before" in done.stdout
-
-
-TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
-EXPECTED = {
-    "scores": tf.constant([[0.9, 0.5, 0.5, 0.1]]),
-    "ids": tf.constant([["a", "b", "c", "d\xff".encode("latin-1")]]),
-}
 
 
 def test_towers_with_other_vectors_are_not_published(tmp_path, monkeypatch):

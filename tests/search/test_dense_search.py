@@ -32,6 +32,8 @@ from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
 
 SCORES = np.array([0.5, 0, -0.25, 0, 0, -0.5, 0.25, 0], np.float32)
+DIM = 6
+QUERY = "word1 word4 word2"
 
 
 class Half:
@@ -64,9 +66,6 @@ def test_an_empty_document_takes_no_place_of_a_hit(factor, depth, mask, expected
     ((positions, scores),) = ranker.rank(batch, depth, mask)
     assert positions.tolist() == expected
     np.testing.assert_array_equal(scores, factor * SCORES[expected])
-
-
-DIM = 6
 
 
 def example(words=7, scale=1.0, epsilon=0.5):
@@ -129,9 +128,6 @@ def test_without_a_word_or_of_length_0_there_is_no_share(epsilon):
 def test_a_tower_must_know_words():
     with pytest.raises(InputError, match="only average pooling can"):
         SavedTower(tf.Module(), 0.5).token_vectors(["an apple"])
-
-
-QUERY = "word1 word4 word2"
 
 
 def the_same(trained_on):

@@ -15,6 +15,8 @@ from tf_smoothclir.search.display import carrying_words, highlighted, print_hits
 from tf_smoothclir.search.query_files import RunFile, numbered, read_queries
 from tf_smoothclir.utils.errors import InputError
 
+OTHERS = ("[", '[{"id": 1}]', "<top>", "<?xml version='1.0'?>")
+
 
 def read(path, content):
     with gzip.open(path, "wt") if path.suffix == ".gz" else open(path, "w") as file:
@@ -38,9 +40,6 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     with pytest.raises(InputError, match=r"query 2: it is a JSON object with an id.*--queries"):
         list(numbered(["{a}", '{"id": "q1", "text": "a"}']))
     assert list(numbered(["a", typed])) == [("1", "a"), ("2", "caf\ufffd au lait, 日")]
-
-
-OTHERS = ("[", '[{"id": 1}]', "<top>", "<?xml version='1.0'?>")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,12 @@ from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_m
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
+_SEARCH = """
+import atexit, sys
+from export import search
+atexit.register(lambda: print("tensorflow" in sys.modules, file=sys.stderr))
+search.run()
+"""
 
 
 def fused(share, feedback=0.0):
@@ -278,14 +284,6 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
         assert without.feedback == 0
         assert without.towers == explanation.towers != 0
         assert without.score == pytest.approx(explanation.score - explanation.feedback, abs=1e-4)
-
-
-_SEARCH = """
-import atexit, sys
-from export import search
-atexit.register(lambda: print("tensorflow" in sys.modules, file=sys.stderr))
-search.run()
-"""
 
 
 @pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])

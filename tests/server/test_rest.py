@@ -16,16 +16,21 @@ import pytest
 
 from tests.published import DEPTH, RERANKED_DEPTH, NoVerifier, encode, publish_small
 from tests.server.local_server import ROOT, connected, local_server, process, rest
-from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.http_server import bound_socket
 from tf_smoothclir.server.served_models import load_models
-from tf_smoothclir.utils.errors import InputError
 
 TOWER = "/v1/models/query_tower"
 PREDICT = f"{TOWER}:predict"
+TEXT = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("serving.md", "requests.md"))
+# The sections before this one are tried with towers, this one with a re-ranker.
+SECTIONS = TEXT.partition("## With a re-ranker")[::2]
+ADDRESS = "localhost:8501"
+QUERY, ANYTHING = "Which city is known for sugar?", "..."
+HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\nContent-Length: 22\r\n\r\n".encode()
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +128,6 @@ def test_wrong_path_method_or_model_has_the_right_status(server, method, path, s
     assert message in answer["error"]
 
 
-TEXT = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("serving.md", "requests.md"))
-# The sections before this one are tried with towers, this one with a re-ranker.
-SECTIONS = TEXT.partition("## With a re-ranker")[::2]
-ADDRESS = "localhost:8501"
-QUERY, ANYTHING = "Which city is known for sugar?", "..."
-
-
 def console_lines(section):
     """`(command, answer on the page)` of each `$` line."""
     for block in re.findall(r"^```console\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
@@ -217,9 +215,6 @@ def test_two_requests_rank_as_a_search_does(servers, reranked):
     scores = [hit.score for hit in hits]
     assert [float(total) for total, _ in lines] == pytest.approx(scores, abs=2e-3)
     assert [hit.id for hit in hits] != [document.id for document in names["found"]]
-
-
-HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: here\r\nContent-Length: 22\r\n\r\n".encode()
 
 
 @pytest.fixture(scope="module")

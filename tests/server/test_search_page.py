@@ -22,6 +22,8 @@ EXAMPLES = ["red apple", f"example {EVIL}"]
 TEXTS = [f"Une pomme rouge. {EVIL}", "Rouge, rougeâtre: " + "mot " * 400, "x" * 400]
 TEXTS += ["مرحبا rouge " + "https://example.org/" + "y" * 90]
 RETRIEVERS = ("reranked", "hybrid", "dense", "lexical")
+ADDED = {"towers": 0.75, "encoder": 0.25, "feedback": 6.0, "reranker": 0.5}
+RESULTS = "document.querySelectorAll('#results > li').length"
 
 
 class Documents:
@@ -50,9 +52,6 @@ class Documents:
     def explain(self, query, results):
         words = (WordShare("rouge", 0.5), WordShare("pomme", 0.2), WordShare("une", 0.001))
         return [Explanation(0.8, words, 0.099) for _ in results]
-
-
-ADDED = {"towers": 0.75, "encoder": 0.25, "feedback": 6.0, "reranker": 0.5}
 
 
 class Words(Documents):
@@ -197,9 +196,6 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     about = open_page(open_search(export_dir, tmp_path / "own", lambda data: data)).about()
     assert (about["query_language"], about["document_language"]) == ("en", "fr")
     assert about["examples"] == ()
-
-
-RESULTS = "document.querySelectorAll('#results > li').length"
 
 
 @pytest.fixture(scope="module")

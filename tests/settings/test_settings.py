@@ -17,6 +17,8 @@ from tf_smoothclir.utils.errors import InputError
 
 RISING = "be rising numbers from 1 on, such as 64,128,256"
 PLUG_IN = "A plug-in (--plugin) may bring it."
+SETTINGS = set(RunSettings().values())
+BEST, FAST = ("average_pooling", "ordinal_softmax", 512), ("average_pooling", "sosl", 64)
 
 
 def test_defaults_are_those_of_the_paper():
@@ -59,9 +61,6 @@ def test_the_error_for_a_refused_value_names_flag_value_and_remedy(kind, name, v
 def test_rows_of_ngrams_follow_the_vocabulary_up_to_their_number():
     for of, rows in {0: 50, 2: 2 * 9, 6: 50}.items():
         assert TextSettings(ngram_buckets=50, ngram_rows_per_word=of).ngram_rows(9) == rows
-
-
-SETTINGS = set(RunSettings().values())
 
 
 def broken(settings, **beside):
@@ -116,9 +115,6 @@ def test_no_rule_fires_for_a_preset(preset):
 )
 def test_what_ranks_and_its_objective_decide_what_can_be_searched(changes, tune, names):
     assert broken(changed(RunSettings(), changes), tune=tune) == names
-
-
-BEST, FAST = ("average_pooling", "ordinal_softmax", 512), ("average_pooling", "sosl", 64)
 
 
 @pytest.mark.parametrize(

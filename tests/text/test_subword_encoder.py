@@ -15,6 +15,11 @@ from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 
 SETTINGS = TextSettings(max_document_tokens=4, ngram_buckets=1000, min_ngram=3, max_ngram=4)
 TEXTS = ["the sea, the", "", "unseen sea ünseen unseen cut", "\xff"]
+BUCKETS = 1_000_003  # so many that two n-grams of a test share none
+# Umlauts, CJK and marks are one character each; the last ones are short or strange.
+SPELLINGS = ["where", "überzüge", "日本", "😀x", "e\u0301te", "a_1", "<>", "a\0b", "ab", "a", ""]
+VOCABULARY = ["[PAD]", "[UNK]", "mountain", ".", "sea", "日"]
+NGRAMS_OF_4 = TextSettings(ngram_buckets=50, min_ngram=4, max_ngram=5)
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +76,6 @@ def test_every_setting_of_the_ngrams_is_part_of_the_digest(path):
     assert len(digests | {words_alone.vocabulary_digest}) == len(variants) + 1
 
 
-BUCKETS = 1_000_003  # so many that two n-grams of a test share none
-
-
 def by_hand(word: str, shortest: int, longest: int) -> list[str]:
     marked = f"<{word}>" if word else ""
     return [
@@ -85,10 +87,6 @@ def by_hand(word: str, shortest: int, longest: int) -> list[str]:
 
 def hashed(texts, buckets=BUCKETS):
     return tf.strings.to_hash_bucket_fast(tf.constant(texts, tf.string), buckets).numpy().tolist()
-
-
-# Umlauts, CJK and marks are one character each; the last ones are short or strange.
-SPELLINGS = ["where", "überzüge", "日本", "😀x", "e\u0301te", "a_1", "<>", "a\0b", "ab", "a", ""]
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(3, 6), (1, 2), (4, 4), (4, 5)])
@@ -120,10 +118,6 @@ def test_hashes_never_change():
     assert found == [[84419, 21262, 82089, 96646, 40312, 60773, 19818]]
     words = tf.strings.as_string(tf.range(2000))
     assert set(ngrams(words, 7, 3, 5).flat_values.numpy()) == set(range(7))  # inside the table
-
-
-VOCABULARY = ["[PAD]", "[UNK]", "mountain", ".", "sea", "日"]
-NGRAMS_OF_4 = TextSettings(ngram_buckets=50, min_ngram=4, max_ngram=5)
 
 
 @pytest.mark.parametrize(

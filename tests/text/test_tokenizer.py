@@ -16,6 +16,8 @@ from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
+SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
+INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
 
 
 @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int32)])
@@ -103,10 +105,6 @@ def test_changed_tokens_are_not_taken_from_the_cache_of_before():
     of_scripts = [[text, *tokens_of(text)] for text, _ in SCRIPTS.values()]
     digest = hashlib.sha256(json.dumps(of_scripts).encode()).hexdigest()[:8]
     assert (token_cache._FORMAT, digest) == (7, "4a2315fc"), "other tokens, or texts, need another"
-
-
-SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
-INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
 
 
 def test_white_space_separates_and_invisible_characters_vanish():

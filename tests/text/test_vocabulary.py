@@ -19,6 +19,7 @@ from tf_smoothclir.utils.parallel import in_batches, text_batches
 
 VOCABULARY = [PADDING, UNKNOWN, "haus", "ü", "漢", "the", "\ufffd", "#", "b"]
 TEXTS = ["Haus ü 漢漢", "", "the unheard-of", " \0 ", b"\xff # cut off here", "a\0b"]
+COUNTS = {b"1999": 3, b"2001": 5, b"42": 5, b"a4": 1, b"b2b": 9, b"cat": 7}
 
 
 def count(*batches, max_tokens=9):
@@ -125,9 +126,6 @@ def test_an_overwritten_vocabulary_is_read_again(tmp_path):
     write_vocabulary(path, [PADDING, UNKNOWN, "b", "a"])
     assert encode(TextEncoder(path, max_tokens=9), ["a b"])[0].tolist() == [3, 2]
     assert encode(old, ["a b"])[0].tolist() == [2, 3]
-
-
-COUNTS = {b"1999": 3, b"2001": 5, b"42": 5, b"a4": 1, b"b2b": 9, b"cat": 7}
 
 
 def words(path, content=None, size=100, least=1):

@@ -7,17 +7,14 @@ from tensorflow import keras
 
 from tests.graphs import operations_in
 from tests.oracles import towers as oracle
+from tf_smoothclir import LazyAdam, LSTMTower, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir._compat.keras_api import tf_variable
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
-from tf_smoothclir.optimizers import LazyAdam
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
 from tf_smoothclir.towers import average_pooling
 from tf_smoothclir.towers.average_pooling import NUM_PARTS, AveragePoolingTower
 from tf_smoothclir.towers.cnn import CNNTower, largest_responses
-from tf_smoothclir.towers.lstm import LSTMTower
 from tf_smoothclir.towers.sequence_tower import dropped_out
-from tf_smoothclir.two_tower.model import TwoTower
 
 TEXTS = {
     "plain": [[2, 3], [4, 5, 6]],
@@ -48,6 +45,11 @@ KINDS = {
     "n-grams and both weights": {**BOTH, **BY_NGRAMS},
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
+READER_SIZE = 12
+BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
+
+every_reader = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
+WORDS = [[2, 3, 2], [], [5, 6, 4], [1]]
 
 
 def flat(texts):
@@ -291,12 +293,6 @@ def test_invalid_arguments_are_named(name, value, message):
             kind(**{"vocabulary_size": SIZE, "dim": DIM, name: value})
 
 
-READER_SIZE = 12
-BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
-
-every_reader = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
-
-
 def make_reader(kind, **kwargs):
     table = keras.initializers.RandomNormal(stddev=1.0, seed=1)
     tower = kind(READER_SIZE, DIM, embeddings_initializer=table, **kwargs)
@@ -530,9 +526,6 @@ def test_graph_has_the_fused_kernel_and_no_loop():
     operations = operations_in(tf.function(tower.__call__).get_concrete_function(tokens).graph)
     assert "BlockLSTM" in operations
     assert not operations & {"While", "StatelessWhile"}
-
-
-WORDS = [[2, 3, 2], [], [5, 6, 4], [1]]
 
 
 @pytest.mark.parametrize("kind", TOWERS.values(), ids=TOWERS)

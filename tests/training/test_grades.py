@@ -22,7 +22,6 @@ from tf_smoothclir.training import evaluated_sets
 from tf_smoothclir.training.evaluated_sets import another_set, with_grades_of_set
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.errors import InputError
 
 
 def write_set(directory, highest):
@@ -102,14 +101,14 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     assert with_grades_of_set(settings, tmp_path / "given") == settings  # not in silence
     (tmp_path / "set" / "judgments.tsv").unlink()
     assert with_grades_of_set(settings, tmp_path / "run") == binary
-    with pytest.raises(InputError, match=r"it contains no judgments"):
+    with pytest.raises(sc.InputError, match=r"it contains no judgments"):
         with_grades_of_set(settings, tmp_path / "run", overwrite=True)
 
 
 def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, monkeypatch):
     settings = write_set(tmp_path / "set", 1)
     (tmp_path / "set" / "judgments.tsv").write_text("0\t0\t57\n")
-    with pytest.raises(InputError, match="the highest grade is 57"):
+    with pytest.raises(sc.InputError, match="the highest grade is 57"):
         with_grades_of_set(settings, tmp_path / "run")
     monkeypatch.setattr("tf_smoothclir.training.evaluated_sets.highest_grade", None)
     assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()

@@ -9,7 +9,6 @@ import tf_smoothclir as sc
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.training.initial_run import check_begins_with_words
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.errors import InputError
 
 
 def language(letters, seed):
@@ -44,7 +43,7 @@ def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabul
     of_second = list(second["queries"].values()), list(second["documents"].values())
     assert before.score(*of_second).max() == 0 < after.score(*of_second).min()
     check_begins_with_words(RunDirectory(tmp_path / "first"), RunDirectory(tmp_path / "both"))
-    with pytest.raises(InputError, match=r"trained again since .* was begun, with other vocab"):
+    with pytest.raises(sc.InputError, match=r"trained again since .* was begun, with other vocab"):
         check_begins_with_words(RunDirectory(tmp_path / "both"), RunDirectory(tmp_path / "first"))
     # A run that stopped before it had its model continues with the words that it has.
     words = {role: RunDirectory(tmp_path / "both").vocabulary_tokens(role) for role in ROLES}

@@ -23,9 +23,9 @@ from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import check_retriever, load_models, load_retriever
 from tf_smoothclir.training.train import train
 from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.errors import InputError
 
 TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec", "per_query.tsv"}
+stop = mock.Mock(side_effect=KeyboardInterrupt)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,6 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
         assert kept[part] == read_cut_points(runs[part].cut_points)[part]
 
 
-stop = mock.Mock(side_effect=KeyboardInterrupt)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
@@ -143,7 +140,7 @@ def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, l
     assert "ranked no better with --retriever=dense than by lexical alone" in run.report.read_text()
     assert list(load_models(run)) == ["lexical"]
     assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
-    with pytest.raises(InputError, match="or train with --retriever=dense"):
+    with pytest.raises(sc.InputError, match="or train with --retriever=dense"):
         check_retriever(run.settings(), "dense")
 
 
@@ -156,7 +153,7 @@ def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
     }.items():
         (path / missing).rename(tmp_path / "elsewhere")
         message = rf"the run has not {what} yet\. Continue it: smoothclir-train"
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(sc.InputError, match=message):
             load_models(RunDirectory.load(path, verify=False))
         (tmp_path / "elsewhere").rename(path / missing)
 
@@ -217,13 +214,13 @@ def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path):
     run = RunDirectory.load(tmp_path / "run")
     assert {f"new{n}" for n in range(WORDS)} <= set(run.vocabulary_tokens("query"))
     assert load_models(run)["lexical"].table.nnz == 2 * WORDS
-    with pytest.raises(InputError, match="no query of the train split has a judgment"):
+    with pytest.raises(sc.InputError, match="no query of the train split has a judgment"):
         train(tiny(data, retriever="lexical"), tmp_path / "without")
 
 
 def test_a_bad_dictionary_stops_a_run_before_it_learns(tiny, tmp_path):
     path = tmp_path / "en-fr.txt"
     path.write_text("word1 mot1\nword2\n")
-    with pytest.raises(InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
+    with pytest.raises(sc.InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
         train(tiny(retriever="hybrid", dictionary=str(path)), tmp_path / "run")
     assert not (tmp_path / "run" / "vocabulary").exists()

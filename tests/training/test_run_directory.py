@@ -31,6 +31,8 @@ UNUSUAL = changed(
         "learning_rate": 1e-30,
     },
 )
+PARTS = ["config.json", "grades.json", "hybrid.json", "lexical/lexical.json", "lexical/lexical.npz"]
+PARTS += ["metrics.json", "vocabulary/document.txt", "vocabulary/query.txt"]
 
 
 def snapshot(path):
@@ -184,10 +186,6 @@ def test_config_json_that_lacks_something_is_refused_by_name(tmp_path, content):
 def path(ranking_runs, tmp_path):
     """Of a hybrid run, which has all kinds of files."""
     return shutil.copytree(ranking_runs["hybrid"].path, tmp_path / "run")
-
-
-PARTS = ["config.json", "grades.json", "hybrid.json", "lexical/lexical.json", "lexical/lexical.npz"]
-PARTS += ["metrics.json", "vocabulary/document.txt", "vocabulary/query.txt"]
 
 
 def test_all_files_that_are_read_again_are_noted(path):

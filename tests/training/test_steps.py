@@ -26,6 +26,14 @@ from tf_smoothclir.training.steps import Diverged, StepMonitor, StopRequest, com
 from tf_smoothclir.two_tower.scorer import TwoTowerTask
 from tf_smoothclir.utils import devices
 
+OPTIONS = [
+    {"batching": "lists", "loss": "softmax", "optimizer": "adam"},
+    {"tower": "cnn", "optimizer": "lazy_adam"},
+    {"tower": "lstm", "batching": "bucketed"},
+    {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "epochs": 1},
+]
+SIZES = (4, 4, 2, 4)  # pairs of the steps
+
 
 def model_of():
     model = make_model()
@@ -69,14 +77,6 @@ def test_a_step_reads_each_table_once_for_the_model():
     assert "ResourceGather" not in in_functions
 
 
-OPTIONS = [
-    {"batching": "lists", "loss": "softmax", "optimizer": "adam"},
-    {"tower": "cnn", "optimizer": "lazy_adam"},
-    {"tower": "lstm", "batching": "bucketed"},
-    {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "epochs": 1},
-]
-
-
 def only_on_cpus(graph):
     """The kinds of operations in a graph, and in what it calls, without a kernel for GPUs."""
     found = {
@@ -107,9 +107,6 @@ def test_training_on_a_gpu_is_that_on_a_cpu(options, tiny, tmp_path):
             _, trainer = begin(tiny(**options), tmp_path / device[1:4])
             losses[device] = [epoch["loss"] for epoch in trainer.train().history]
     assert losses["/GPU:0"] == pytest.approx(losses["/CPU:0"], rel=1e-2)
-
-
-SIZES = (4, 4, 2, 4)  # pairs of the steps
 
 
 def watch(progress, *, save=lambda: None, seconds=1e9):

@@ -41,6 +41,12 @@ from tf_smoothclir.tuning.tuner import TrialTuner
 from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import InputError
 
+SPACE = search_space(["thresholds"], RunSettings())
+PEAK = (0.3, 0.6)
+TRIALS = 3
+RANDOM = Search(search="random")
+SEARCH = Search(search="random", max_trials=TRIALS)
+
 
 def settings_of(**changes):
     return changed(RunSettings(), changes)
@@ -124,10 +130,6 @@ def test_what_a_loss_ignores_or_cannot_be_used_with_is_not_searched_with_it():
 def test_a_mistake_in_the_searched_names_or_in_thresholds_is_an_error(names, model, message):
     with pytest.raises(InputError, match=message):
         search_space(names, settings_of(**model))
-
-
-SPACE = search_space(["thresholds"], RunSettings())
-PEAK = (0.3, 0.6)
 
 
 def make(kind, path, max_trials=25, seed=7, space=SPACE):
@@ -223,11 +225,6 @@ def test_more_trials_continue_a_search_and_a_damaged_file_says_what_to_do(tmp_pa
     state.unlink()
     assert history(run(make("random", state, 20))) == expected
     assert json.loads(state.read_text())
-
-
-TRIALS = 3
-RANDOM = Search(search="random")
-SEARCH = Search(search="random", max_trials=TRIALS)
 
 
 @pytest.fixture(scope="module")

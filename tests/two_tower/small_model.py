@@ -14,6 +14,7 @@ INPUTS = {
     "document": {"ids": [6, 7, 8, 2, 2], "lengths": [1, 2, 2, 0]},
 }
 GRADES = [2, 0, 1, 0]
+LENGTHS = {"lists": [2, 1, 1, 0], "in_batch": [1, 1, 1, 1]}
 
 
 def tensors(inputs=INPUTS):
@@ -51,9 +52,6 @@ def apart():
 def together():
     ids, lengths = [2, 3, 4, 5, 6, 7, 8, 2, 2], [2, 0, 1, 1, 1, 2, 2, 0]
     return model_inputs.JoinedTexts(Tokens.of(tf.constant(ids), tf.constant(lengths)))
-
-
-LENGTHS = {"lists": [2, 1, 1, 0], "in_batch": [1, 1, 1, 1]}
 
 
 def as_lists(texts):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.training.test_trainer import begin, start, weights
+from tf_smoothclir import InputError, ThreePartL2
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.losses.ordinal import ThreePartL2
 from tf_smoothclir.settings.given import objects_text
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
@@ -18,7 +18,6 @@ from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.two_tower import builder
 from tf_smoothclir.two_tower.builder import build_model, load_pretrained
 from tf_smoothclir.two_tower.scorer import SetEncoder
-from tf_smoothclir.utils.errors import InputError
 
 VOCABULARIES = {
     "query": ["[PAD]", "[UNK]", "cat", "dog", "sea"],

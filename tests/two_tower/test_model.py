@@ -11,12 +11,10 @@ import tf_smoothclir as sc
 from tests.oracles import maths
 from tests.two_tower import small_model
 from tests.two_tower.small_model import GRADES, batches, make_model, make_tower, tensors
-from tf_smoothclir import LazyAdam, SmoothOrdinalSearchLoss, TwoTower
+from tf_smoothclir import InputError, LazyAdam, SmoothOrdinalSearchLoss, SoftmaxLoss, TwoTower
 from tf_smoothclir.api.metrics import MRR
 from tf_smoothclir.data.model_inputs import PairInputs
-from tf_smoothclir.losses.listwise import SoftmaxLoss
 from tf_smoothclir.plugins import LOSSES
-from tf_smoothclir.utils.errors import InputError
 
 SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.25)
 

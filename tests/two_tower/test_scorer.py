@@ -29,6 +29,8 @@ from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError
 
 EPSILON = 0.5
+DIMS = (1, 3)  # of vectors of 4 numbers
+SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()
 
 
 def check(found, model, tokenized_set):
@@ -90,10 +92,6 @@ def test_ranking_is_brute_force(monkeypatch, depth, documents_at_once, scores_at
         rows = sorted(range(70), key=lambda row: (-scores[row], retriever.tie_order[row]))[:depth]
         assert top.document_rows[i].tolist() == rows
         np.testing.assert_array_equal(top.scores[i], scores[rows])
-
-
-DIMS = (1, 3)  # of vectors of 4 numbers
-SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss()
 
 
 def matryoshka(form, loss, **kwargs):

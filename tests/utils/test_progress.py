@@ -33,6 +33,12 @@ with progress_bar(2000, "Epoch 1/3", "pairs", initial=500) as bar:
         inner.update(7)
         time.sleep(0.5)
 """
+CODE = """
+from tf_smoothclir.utils.printing import *
+print_any_text()
+print("三 \\udcff")
+print_json({"query": "三\\x1b\\x9b31m"})
+"""
 
 
 def on_terminal(verbosity=0):
@@ -79,14 +85,6 @@ def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
     with pytest.raises(KeyboardInterrupt), progress_shown(True), progress_bar(3, "Work", "units"):
         raise KeyboardInterrupt
     assert progress_display._displays == []
-
-
-CODE = """
-from tf_smoothclir.utils.printing import *
-print_any_text()
-print("三 \\udcff")
-print_json({"query": "三\\x1b\\x9b31m"})
-"""
 
 
 def test_control_characters_are_shown_in_lines_and_in_tables():

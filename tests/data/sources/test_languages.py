@@ -26,6 +26,7 @@ QUERIES = [("en:7", "en"), ("en:8", "en"), ("it:7", "it")]
 DOCUMENTS = [("fr:1", "fr"), ("fr:2", "fr"), ("he:1", "he")]
 JUDGMENTS = [("en:7", "fr:1", 2), ("en:8", "fr:2", 2), ("en:8", "he:1", 1), ("it:7", "he:1", 2)]
 TEXTS = {"en:7": "a", "en:8": "b", "it:7": "c", "fr:1": "un", "fr:2": "du", "he:1": "כוכב"}
+MISSING = "has no documents in de; available: fr, he"
 
 
 def table(rows, kind, columns):
@@ -118,9 +119,6 @@ def test_one_file_of_judgments_has_to_tell_apart_what_repeats(make):
         RetrievalSet.load(opened(make, {**files, "judgments.tsv": judged}))
     judged = judged.replace("\t1", "\the:1")
     assert RetrievalSet.load(opened(make, {"judgments.tsv": judged})).document_rows == [2]
-
-
-MISSING = "has no documents in de; available: fr, he"
 
 
 @pytest.mark.parametrize(

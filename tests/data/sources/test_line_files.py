@@ -11,6 +11,8 @@ from tf_smoothclir.data.sources.line_files import read_lines
 from tf_smoothclir.data.sources.tables import read_table
 from tf_smoothclir.utils.errors import InputError
 
+ROWS = [["1", "a,b"], ["2", 'c "d"']]
+
 
 @pytest.fixture
 def write(tmp_path):
@@ -81,9 +83,6 @@ def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
     expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
     with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
         list(read_lines(tmp_path / "absent"))
-
-
-ROWS = [["1", "a,b"], ["2", 'c "d"']]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,11 @@ CORPUS = [
     {"_id": 2, "title": "", "text": "une pierre"},
     {"_id": "d3", "text": ""},
 ]
+NAMED = {
+    "queries.tsv": "Nr\tFrage\nq1\tapple\n",
+    "documents.csv": "Seite,Inhalt\nd1,Apfel\n",
+    "judgments.jsonl": '{"Nr": "q1", "Seite": "d1"}\n',
+}
 
 
 @pytest.mark.parametrize("files", [TSV, JSONL, MIXED], ids=["tsv", "jsonl", "mixed"])
@@ -81,13 +86,6 @@ def test_judgments_have_the_weights_that_their_table_names(make, tmp_path):
     assert list(source.judgments()) == weighted
     write_set(source, tmp_path / "copy", None)
     assert list(UserDirectory(tmp_path / "copy", "fr").judgments()) == weighted
-
-
-NAMED = {
-    "queries.tsv": "Nr\tFrage\nq1\tapple\n",
-    "documents.csv": "Seite,Inhalt\nd1,Apfel\n",
-    "judgments.jsonl": '{"Nr": "q1", "Seite": "d1"}\n',
-}
 
 
 def test_files_may_have_other_names_each(make):

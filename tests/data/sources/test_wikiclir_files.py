@@ -36,6 +36,12 @@ PUBLISHED = {
     "simple_english/en2simple.rel": "9\t5\t2\n",
 }
 TEXTS = [(*line.split("\t"), "en") for line in QUERIES.splitlines()]
+WITH_GERMAN = {**FLAT, "wiki_de.documents": FRENCH}
+MISSING = [
+    (PUBLISHED, "de", "--document_language=de: DIR has no documents in de;.*: fr, simple. Gi.*=fr"),
+    (PUBLISHED, "fr it", "--query_language=it: DIR has no queries in it; .*: en. Give .*=en"),
+    (WITH_GERMAN, "de", "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
+]
 
 
 def test_one_directory(make):
@@ -102,14 +108,6 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
     source = WikiClirDirectory(make({**FLAT, "wiki_sw.documents": SIMPLE}), "fr")
     assert list(source.queries()) != queries
     assert source.fingerprint() != before
-
-
-WITH_GERMAN = {**FLAT, "wiki_de.documents": FRENCH}
-MISSING = [
-    (PUBLISHED, "de", "--document_language=de: DIR has no documents in de;.*: fr, simple. Gi.*=fr"),
-    (PUBLISHED, "fr it", "--query_language=it: DIR has no queries in it; .*: en. Give .*=en"),
-    (WITH_GERMAN, "de", "DIR/en2de.rel: .*no such file; next to it: en2fr.rel. Put the judg"),
-]
 
 
 @pytest.mark.parametrize(("files", "languages", "message"), MISSING)

@@ -106,9 +106,7 @@ def test_broken_record_is_named(on_shards, shards, tmp_path):
         ({"data_dir": ""}, "made from the set .*, but the data flags name toy-en-fr"),
     ],
 )
-def test_what_does_not_fit_the_shards_is_refused_before_anything_is_written(
-    on_shards, tmp_path, changes, message
-):
+def test_what_does_not_fit_the_shards_is_refused_at_once(on_shards, tmp_path, changes, message):
     with pytest.raises(InputError, match=message):
         train(on_shards(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -23,6 +23,8 @@ from tf_smoothclir.utils.errors import InputError
 
 EPOCHS = 14
 TERM = signal.SIGTERM
+HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
+TWO = {"worker": ["a:1", "b:1"]}
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +63,6 @@ def outcome(run):
 
 def digest(log):
     return re.findall("Digest: (.*)", log)[-1]
-
-
-HERE = "{{function_node __wrapped__SaveV2_device_/job:worker/replica:0/task:0/device:CPU:0}} "
 
 
 @pytest.mark.parametrize(
@@ -145,9 +144,6 @@ def test_an_input_error_in_one_worker_ends_all(workers_at, tmp_path):
         assert [workers.end(0), workers.end(1)] == [1, 1]
         assert "error: worker 1: this worker cannot begin. Its own message" in workers.log(0)
         assert f"the chief has other settings (--epochs: {EPOCHS} there, 7 here)" in workers.log(1)
-
-
-TWO = {"worker": ["a:1", "b:1"]}
 
 
 def config(cluster, job, index):
