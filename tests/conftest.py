@@ -13,8 +13,7 @@ import pytest
 from tests.command_line.forked import ForkedCommands
 from tests.small_world import SmallWorld
 from tf_smoothclir import plugins
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data import preparation, retrieval_set
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import name_flags
@@ -105,12 +104,12 @@ def commands() -> Iterator[ForkedCommands]:
 
 
 @pytest.fixture(scope="session")
-def small_set() -> RetrievalSet:
+def small_set() -> retrieval_set.RetrievalSet:
     """The checked `SmallWorld`."""
-    return RetrievalSet.load(SmallWorld())
+    return retrieval_set.RetrievalSet.load(SmallWorld())
 
 
 @pytest.fixture(scope="session")
 def tokenized_set(small_set, tmp_path_factory) -> TokenizedSet:
     """`small_set` as token ids, with its own vocabularies."""
-    return tokenize_set(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))
+    return preparation.tokenize_set(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))

@@ -20,9 +20,8 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.text import tokens, vocabulary
 from tf_smoothclir.text.evidence import WordEvidence
-from tf_smoothclir.text.tokens import TextEncoder
-from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
@@ -117,11 +116,11 @@ def reranked(tiny, made_once):
 def small_tower(directory, role, seed=0, words=None, max_tokens=5):
     """An exported tower with random vectors for words; writes its vocabulary to `directory`."""
     words = words or WORDS[role]
-    write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
+    vocabulary.write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
     normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
     tower = AveragePoolingTower(2 + len(words), DIM, embeddings_initializer=normal)
     tower.build()
-    encoder = TextEncoder(directory / f"{role}.txt", max_tokens)
+    encoder = tokens.TextEncoder(directory / f"{role}.txt", max_tokens)
     evidence = WordEvidence(encoder) if role == "query" else None
     return ExportedTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower", evidence=evidence)
 

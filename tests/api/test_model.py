@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.tiny_set import DOCUMENTS, words_of
-from tests.training.tiny_set import QUERIES as QUERIES_OF_SET
+from tests.training import tiny_set
 from tf_smoothclir.api import collections
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_evaluation import evaluate_run
@@ -52,11 +51,11 @@ def test_evaluate_gives_the_figures_of_training(one, ranking_runs, tiny_dir):
 def test_all_queries_of_another_set_without_splits_are_measured(models, tiny_dir, tmp_path):
     other = shutil.copytree(tiny_dir, tmp_path / "other", ignore=lambda *_: ["splits.tsv"])
     model = models["lexical", "export"]  # of 20 queries, some with the same words, 5 are drawn
-    for split, queries in ((None, QUERIES_OF_SET), ("test", 5)):
+    for split, queries in ((None, tiny_set.QUERIES), ("test", 5)):
         assert model.evaluate(other, split=split).counts["MRR_mr"] == queries
     run = models["lexical", "run"]._run
     data = dataclasses.replace(run.settings().data, data_dir=str(other))
-    for splits, queries in (((), QUERIES_OF_SET), (("test",), 5)):
+    for splits, queries in (((), tiny_set.QUERIES), (("test",), 5)):
         content, _ = evaluate_run(run, data, splits, output_dir=str(tmp_path / "out"))
         assert content["counts"]["test"]["MRR_mr"] == queries
 
@@ -82,8 +81,8 @@ def test_search_in_documents_given_in_memory(one, parts, tmp_path, monkeypatch):
     assert all(hits for hits in found)
     assert [*tmp_path.iterdir()] == []
     assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
-    of_training = one.search(QUERIES[:2], DOCUMENTS, documents=everything)
-    assert facts(of_training) == facts(one.search(QUERIES[:2], DOCUMENTS))
+    of_training = one.search(QUERIES[:2], tiny_set.DOCUMENTS, documents=everything)
+    assert facts(of_training) == facts(one.search(QUERIES[:2], tiny_set.DOCUMENTS))
     of_list = one.search(QUERIES[:1], 3, documents=(listed := list(some.values())))
     assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
     monkeypatch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
@@ -109,7 +108,7 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
 
 @pytest.mark.parametrize("role", ["query", "document"])
 def test_explanations_add_up_to_the_score(one, role):
-    query, document = "word1 word4", " ".join(f"mot{word}" for word in words_of(1))
+    query, document = "word1 word4", " ".join(f"mot{word}" for word in tiny_set.words_of(1))
     explanation = one.explain(query, document, role)
     (score,) = one.score([query], [document])
     parts = [word.share for word in explanation.words]

@@ -13,9 +13,8 @@ import pytest
 import tensorflow as tf
 
 import tf_smoothclir
-from tf_smoothclir.api import metrics
+from tf_smoothclir.api import metrics, training
 from tf_smoothclir.api.settings import _ARGUMENTS, run_settings
-from tf_smoothclir.api.training import train
 from tf_smoothclir.settings.base import fields_with_flags
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -71,7 +70,7 @@ def test_what_the_guide_says_loads_no_tensorflow():
 
 
 def test_arguments_are_those_of_train_and_presets_those_of_the_command():
-    parameters = inspect.signature(train).parameters
+    parameters = inspect.signature(training.train).parameters
     assert {*parameters, "max_trials", "folds"} == {*_ARGUMENTS, "settings"}
     assert set(_ARGUMENTS) & set(FIELDS) == {"parallel"}  # sentences, or the path of the flag
     assert settings_of("fast") == RunSettings()

@@ -16,9 +16,7 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_config import RunConfig
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.trainer import Interrupted, Trainer
+from tf_smoothclir.training import run_config, run_directory, trainer
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +50,8 @@ def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monke
         trained = sc.train(**parts, **table, output_dir=tmp_path)
     data = trained.settings.data
     assert data.data_dir == str(tmp_path / "data")
-    assert source_of(data).name == RunConfig.read(tmp_path / "config.json").data.name
-    assert RunDirectory.load(tmp_path).was_trained_on(source_of(data).fingerprint())
+    assert source_of(data).name == run_config.RunConfig.read(tmp_path / "config.json").data.name
+    assert run_directory.RunDirectory.load(tmp_path).was_trained_on(source_of(data).fingerprint())
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()}
     again = sc.train(**parts, **table, output_dir=tmp_path, overwrite=True)
     assert again.metrics == trained.metrics
@@ -174,7 +172,7 @@ def test_a_run_on_other_data_is_refused_or_overwritten(parts, table, tmp_path):
 
 
 def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, towers, monkeypatch):
-    monkeypatch.setattr(Trainer, "train", mock.Mock(side_effect=Interrupted(130)))
+    monkeypatch.setattr(trainer.Trainer, "train", mock.Mock(side_effect=trainer.Interrupted(130)))
     with pytest.raises(KeyboardInterrupt, match="stopped and saved in"):
         sc.train(**parts, **towers)
 

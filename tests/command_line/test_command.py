@@ -18,9 +18,7 @@ from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGINS, OF_SETTINGS
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
-from tf_smoothclir.settings.base import fields_with_flags
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
-from tf_smoothclir.settings.run import all_groups
+from tf_smoothclir.settings import base, presets, run
 from tf_smoothclir.training import trainer
 from tf_smoothclir.utils.errors import InputError
 
@@ -62,13 +60,13 @@ def one_line(text):
 
 @pytest.mark.parametrize("module", MAINS)
 def test_help_shows_every_setting_with_its_default(commands, module):
-    defaults = PRESETS["best"] if module in ("trainers.train", "trainers.tune") else {}
+    defaults = presets.PRESETS["best"] if module in ("trainers.train", "trainers.tune") else {}
     done, groups = commands.run(module, "--help"), MAINS[module]
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^(\w+):$", done.stdout, re.MULTILINE) == ["command", *groups]
     text = one_line(done.stdout)
     for group in groups:
-        for field in fields_with_flags(all_groups()[group]):
+        for field in base.fields_with_flags(run.all_groups()[group]):
             shown = re.search(rf"--(?:\[no\])?{field.name}: .*?\(default: '(.*?)'\)", text)
             assert shown[1] == shown_default(defaults.get(field.name, field.default))
 
@@ -238,6 +236,6 @@ def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
         "lstm": {*common, *slower, "--batch_size=64", "--epochs=15"},
     }
     for tower, lines in expected.items():
-        found = preset_settings("paper", {"tower": tower}).flag_lines()
+        found = presets.preset_settings("paper", {"tower": tower}).flag_lines()
         assert lines | {f"--tower={tower}"} <= set(found)
     assert LEARNING_RATE == 0.01

@@ -12,8 +12,7 @@ from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_k
 from tf_smoothclir.data.folds import fold_sets
 from tf_smoothclir.data.hashing import hash_ids, mix, permutation
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources import source
-from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources import memory, source
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import known_queries
 from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
@@ -68,7 +67,7 @@ def test_weights_stay_with_their_judgments():
 def test_documents_of_no_known_language_are_said(codes, share, caplog):
     caplog.set_level("INFO", logger="absl")
     texts = [Text(str(n), "", "eins", {"d": "de"}.get(code, "")) for n, code in enumerate(codes)]
-    RetrievalSet.load(MemorySource([Text("q", "", "one")], texts, [Judgment("q", "1", 1)]))
+    RetrievalSet.load(memory.MemorySource([Text("q", "", "one")], texts, [Judgment("q", "1", 1)]))
     said = [message for message in caplog.messages if "no language is known" in message]
     assert len(said) == bool(share)
     assert all(f"known of {share} of the documents" in message for message in said)

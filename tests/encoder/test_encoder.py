@@ -16,15 +16,12 @@ from tests.published import EPSILON, OPTIONS, NoVerifier, encode
 from tests.text.test_tokenizer import tokens
 from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.encoder import Encoder, encoder, tokenizer
-from tf_smoothclir.encoder.description import version_directory
+from tf_smoothclir.encoder import Encoder, description, encoder, tokenizer, word_evidence
 from tf_smoothclir.encoder.tokenizer import has_letters, passage_text, tokens_of
-from tf_smoothclir.encoder.word_evidence import fingerprints, ngram_buckets
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.explanation import SavedTower
-from tf_smoothclir.text.evidence import _WORD
-from tf_smoothclir.text.subwords import ngrams
+from tf_smoothclir.text import evidence, subwords
 from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.composition import forms
 from tf_smoothclir.utils.errors import InputError
@@ -126,8 +123,8 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy, expor
     for role in ROLES:
         shutil.copytree(copy / f"{role}_tower/1", copy / f"{role}_tower/2")
     shutil.copytree(copy / "document_tower/1", copy / "document_tower/3")
-    assert [version_directory(copy, role, None).name for role in ROLES] == ["2", "2"]
-    assert version_directory(copy, "document", 1).name == "1"
+    assert [description.version_directory(copy, role, None).name for role in ROLES] == ["2", "2"]
+    assert description.version_directory(copy, "document", 1).name == "1"
     for name in ("document_tower", "search"):  # a copy of one tower will do
         shutil.rmtree(copy / name)
     assert Encoder(copy, "query").pair_id == Encoder(export_dir, "query").pair_id
@@ -234,7 +231,7 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
     assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
     tokens = sorted({token for character in characters for token in tokens_of(character)})
     tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
-    words = tf.strings.regex_full_match(tokens, _WORD).numpy()
+    words = tf.strings.regex_full_match(tokens, evidence._WORD).numpy()
     assert [token for token, word in zip(tokens, words) if has_letters(token) != word] == []
 
 
@@ -242,7 +239,7 @@ def test_hashes_are_those_of_the_graph():
     generator = np.random.default_rng(65)
     texts = [generator.bytes(length) for length in range(65) for _ in range(20)]
     expected = tf.strings.to_hash_bucket_fast(texts, BUCKETS).numpy().astype(np.uint64)
-    np.testing.assert_array_equal(fingerprints(texts) % np.uint64(BUCKETS), expected)
+    np.testing.assert_array_equal(word_evidence.fingerprints(texts) % np.uint64(BUCKETS), expected)
 
 
 @given(
@@ -253,7 +250,7 @@ def test_hashes_are_those_of_the_graph():
 )
 @SETTINGS
 def test_buckets_are_those_of_the_graph(words, shortest, more, buckets):
-    found, numbers = ngram_buckets(words, buckets, shortest, shortest + more)
-    expected = ngrams(tf.constant(words, tf.string), buckets, shortest, shortest + more)
+    found, numbers = word_evidence.ngram_buckets(words, buckets, shortest, shortest + more)
+    expected = subwords.ngrams(tf.constant(words, tf.string), buckets, shortest, shortest + more)
     np.testing.assert_array_equal(found, expected.flat_values)
     np.testing.assert_array_equal(numbers, expected.row_lengths())

@@ -20,18 +20,13 @@ from tf_smoothclir.engines.milvus_building import build_collection, change_colle
 from tf_smoothclir.engines.milvus_collection import MOST_HITS, MilvusCollection, candidates
 from tf_smoothclir.families.lexical import word_ranker
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.index import builder, dense_half, document_index
 from tf_smoothclir.lexical.words import NO_WORD
 from tf_smoothclir.plugins import family
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search.engine_ranker import EngineRanker
-from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.query_reading import by_tower
-from tf_smoothclir.search.text_search import TextSearch
+from tf_smoothclir.search import engine_ranker, opening, query_reading, text_search
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -47,12 +42,12 @@ QUERIES = ["word1 word4 word2", "word8 word8", "word3 unheard", "unheard", ""]
 
 
 def build(milvus, texts=TEXTS, *, export=helpers.TOWER, fail_after=None, **arguments):
-    halves = [DenseHalf(helpers.Tower(fail_after), DIM)]
+    halves = [dense_half.DenseHalf(helpers.Tower(fail_after), DIM)]
     return build_collection(milvus, NAME, in_memory(texts), halves, export, **arguments)
 
 
 def change(milvus, add=(), remove=(), *, export=helpers.TOWER, **arguments):
-    halves, added = [DenseHalf(helpers.Tower(), DIM)], in_memory(add) if add else None
+    halves, added = [dense_half.DenseHalf(helpers.Tower(), DIM)], in_memory(add) if add else None
     return change_collection(milvus, NAME, halves, export, add=added, remove=remove, **arguments)
 
 
@@ -228,12 +223,12 @@ def test_missing_package_is_named_with_the_extra(monkeypatch):
 
 
 def opened(path, engine, **options):
-    return open_search(path, "", lambda data: data, engine=engine, **options)
+    return opening.open_search(path, "", lambda data: data, engine=engine, **options)
 
 
 def build_exported(path, uri):
     """Writes what an export is for into a collection of Milvus; returns its address."""
-    halves, manifest = export_halves(path)
+    halves, manifest = builder.export_halves(path)
     documents = source_of(manifest.data)
     with Milvus(str(uri)) as milvus:
         build_collection(milvus, "texts", documents, halves, manifest)
@@ -260,17 +255,17 @@ def address(lite, ranking_exports, tmp_path_factory):
 @pytest.fixture(scope="module")
 def searches(ranking_exports, export, address, tmp_path_factory):
     """`searches(fusion, filter)`: the search on disk and the one in Milvus, by this fusion."""
-    halves, manifest = export_halves(ranking_exports["hybrid"])
+    halves, manifest = builder.export_halves(ranking_exports["hybrid"])
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, source_of(manifest.data), halves, manifest)
-    index = DocumentIndex(path)
-    encode = by_tower(load_part(ranking_exports["hybrid"], "query").model)
+    builder.build_index(path, source_of(manifest.data), halves, manifest)
+    index = document_index.DocumentIndex(path)
+    encode = query_reading.by_tower(load_part(ranking_exports["hybrid"], "query").model)
 
     def searches(fusion, filter_=""):
         lexical = dataclasses.replace(export["lexical"], fusion=fusion)
         there = MilvusCollection.at(dataclasses.replace(address, filter=filter_))
         rankers = (word_ranker("hybrid", lexical, one, encode) for one in (index, there))
-        return [TextSearch(None, ranker) for ranker in rankers]
+        return [text_search.TextSearch(None, ranker) for ranker in rankers]
 
     return searches
 
@@ -308,7 +303,7 @@ def test_each_retriever_is_opened_as_for_an_index(ranking_exports, searches, add
     of_run = dataclasses.replace(export["lexical"].fusion, feedback=0.0)
     for retriever in ("auto", "dense", "lexical", "hybrid"):
         there = opened(ranking_exports["hybrid"], address, retriever=retriever)
-        assert isinstance(there.ranker, EngineRanker)
+        assert isinstance(there.ranker, engine_ranker.EngineRanker)
         (hits,) = there.search(QUERIES[:1], 3)
         (best,) = searches(fusions.get(retriever, of_run))[0].search(QUERIES[:1], 3)
         # The fusion counts vectors once for each of the three words of the query.
@@ -331,7 +326,7 @@ def test_export_of_a_lexical_run_needs_no_vectors(ranking_exports, tmp_path):
 
 @needs_milvus
 def test_document_without_words_is_kept_and_is_no_hit(ranking_exports, tmp_path):
-    halves, manifest = export_halves(ranking_exports["hybrid"])
+    halves, manifest = builder.export_halves(ranking_exports["hybrid"])
     with Milvus(build_exported(ranking_exports["hybrid"], tmp_path / "milvus.db").uri) as milvus:
         added = in_memory([document("empty", "")])
         changed = change_collection(milvus, "texts", halves, manifest, add=added)

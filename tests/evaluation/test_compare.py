@@ -15,10 +15,9 @@ from scipy import stats
 import tf_smoothclir as sc
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.evaluation import compare as module
-from tf_smoothclir.evaluation import comparison_report
+from tf_smoothclir.evaluation import comparison_report, trec
 from tf_smoothclir.evaluation.compare import bootstrap_interval, compare, randomization_test
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
@@ -42,7 +41,7 @@ def system(values, ids=None):
     """A system whose every metric has these values."""
     values = np.array(values, np.float64)
     ids = tuple(ids or (f"q{number}" for number in range(len(values))))
-    return RunMetrics(ids, dict.fromkeys(METRICS, values), 0, 0, 0)
+    return trec.RunMetrics(ids, dict.fromkeys(METRICS, values), 0, 0, 0)
 
 
 SYSTEMS = {

@@ -14,8 +14,7 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.metrics import DEPTH, list_metrics, retrieval_metrics
+from tf_smoothclir.evaluation import metrics, trec
 from tf_smoothclir.evaluation.trec import highest_grade, read_qrels, read_run, run_metrics
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import COMPARED, METRICS
@@ -76,16 +75,16 @@ def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path
         scores = retriever.score(lists)
         trec.write_list_run(run, retrieval_set, lists, scores)
         trec.write_list_qrels(qrels, retrieval_set, lists)
-        per_query = list_metrics(retrieval_set, lists, scores)
+        per_query = metrics.list_metrics(retrieval_set, lists, scores)
         check(per_query, ids[lists.query_rows], run, qrels, list_measures(best))
     queries = retrieval_set.queries_in(split)
-    ranking = Ranking.joined(retriever.rank(queries, DEPTH))
+    ranking = Ranking.joined(retriever.rank(queries, metrics.DEPTH))
     trec.write_ranking(run, retrieval_set, ranking)
     trec.write_qrels(qrels, retrieval_set, queries)
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
     graded = {"full/nDCG@10": nDCG @ 10, "full/MAP": AP, "full/MRR@10": RR(rel=best) @ 10}
     measures = {**graded, **recalls}
-    check(retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
+    check(metrics.retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
 
 
 def test_files_as_we_write_them(small_set, tmp_path):

@@ -13,9 +13,8 @@ from tests.foreign_encoders import stand_in
 from tests.published import NoVerifier
 from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tf_smoothclir.families import hybrid
-from tf_smoothclir.foreign_encoders import head_learning, opening
+from tf_smoothclir.foreign_encoders import head_learning, opening, protocol
 from tf_smoothclir.foreign_encoders.head import Head
-from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.plugins import family, with_parts
@@ -27,8 +26,7 @@ from tf_smoothclir.server import served_models
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models
+from tf_smoothclir.training import run_directory, run_models
 from tf_smoothclir.training.train import train
 
 ENCODER = "tests.foreign_encoders.stand_in:encode"
@@ -38,7 +36,7 @@ PARTS["hybrid"] = ["dense", *PARTS["lexical"]]
 
 def a_head(*_):
     random = np.random.default_rng(5)
-    texts = (unit_vectors(random.random((40, stand_in.DIM), np.float32)) for _ in range(2))
+    texts = (protocol.unit_vectors(random.random((40, stand_in.DIM), np.float32)) for _ in range(2))
     matrix = 10 * np.eye(stand_in.DIM) + random.normal(size=(stand_in.DIM, stand_in.DIM))
     return Head.of(*texts, seed=5, matrix=matrix), "better"
 
@@ -78,8 +76,8 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         if is_distilled:  # its student reads queries, so nobody is asked
             context.delenv("SMOOTHCLIR_ENCODER")
             context.setattr(opening, "_named", set())
-            models = load_models(RunDirectory(run))
-            publication = Publication(RunDirectory(run), models)
+            models = run_models.load_models(run_directory.RunDirectory(run))
+            publication = Publication(run_directory.RunDirectory(run), models)
             # The documents of a search model have the vectors of the encoder.
             assert family(model.retriever).vectors_in_graph(publication) is None
         (found,) = search.search([query], 3)
@@ -97,7 +95,7 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         monkeypatch.setattr(word_ranker, "_FIRST", 1)
         bounding = (8, 2), (64, 4)  # few, and yet it ranks as evaluation does
         monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
-        check_ranks(search, *ranked_by_evaluation(RunDirectory(run), model.retriever))
+        check_ranks(search, *ranked_by_evaluation(run_directory.RunDirectory(run), model.retriever))
     of_hits = [explanation.score for explanation in explanations]
     assert of_hits == pytest.approx([hit.score for hit in found], rel=1e-4)
     explained = model.explain(query, text)
@@ -113,7 +111,7 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         head, vectors = a_head()[0], []
         for role, one in (("query", query), ("document", text)):
             encoded = stand_in.encode([one])
-            vectors.append(head.vectors(role, unit_vectors(encoded)))
+            vectors.append(head.vectors(role, protocol.unit_vectors(encoded)))
             rows = (3 * encoded).tolist()  # of whichever length
             body = json.dumps({"signature_name": role, "instances": rows}).encode()
             predicted = json.loads(served.answer(body))["predictions"]
@@ -191,9 +189,9 @@ def test_parts_that_count_for_nothing_are_not_kept(tiny, tmp_path, monkeypatch, 
     monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: fusion)
     settings, path = tiny(retriever="hybrid", epochs=1, encoder=ENCODER), tmp_path / "run"
     result = train(settings, path)
-    run = RunDirectory.load(path)
+    run = run_directory.RunDirectory.load(path)
     assert run.settings().retrieval.retriever == kept
-    assert [*load_models(run)] == [*with_parts(kept)]
+    assert [*run_models.load_models(run)] == [*with_parts(kept)]
     assert run.checkpoints.exists() == (shares[0] > 0)
     assert (result["training"]["epochs"] == 1) == (shares[0] > 0)
     assert ("| left out |" in run.report.read_text()) == (kept != "hybrid+encoder")

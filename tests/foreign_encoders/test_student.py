@@ -8,20 +8,17 @@ from tests.foreign_encoders import stand_in
 from tests.small_world import SmallWorld
 from tf_smoothclir import InputError, SmoothOrdinalSearchLoss
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.encoder.word_evidence import ngram_buckets
-from tf_smoothclir.foreign_encoders import head_learning, student_learning
+from tf_smoothclir.encoder import tokenizer, word_evidence
+from tf_smoothclir.foreign_encoders import head_learning, opening, student_learning
 from tf_smoothclir.foreign_encoders.head import Head
 from tf_smoothclir.foreign_encoders.head_learning import learn_head
-from tf_smoothclir.foreign_encoders.opening import EncodedSet
 from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.foreign_encoders.student import NGRAMS
 from tf_smoothclir.foreign_encoders.student_learning import learn_student, pieces_of
 from tf_smoothclir.lexical.validation import Validation
 from tf_smoothclir.losses.listwise import OrdinalSoftmaxLoss
 from tf_smoothclir.publishing.exported_head import ExportedHead
-from tf_smoothclir.settings.data import DataSettings, EncoderSettings
-from tf_smoothclir.settings.presets import preset_settings
+from tf_smoothclir.settings import data, presets
 from tf_smoothclir.training.run_evaluation import evaluate_encoder
 
 DIM = 8
@@ -50,7 +47,7 @@ def encoded(queries, noise):
     documents = random.normal(size=(2 * queries, DIM))
     mates = documents[:queries].copy()
     mates[:, : DIM // 2] += noise * random.normal(size=(queries, DIM // 2))
-    return EncodedSet("e", *map(unit_vectors, (mates, documents)))
+    return opening.EncodedSet("e", *map(unit_vectors, (mates, documents)))
 
 
 def test_a_score_is_that_of_csls_over_centred_vectors():
@@ -75,7 +72,7 @@ def test_documents_are_not_first_for_having_much_of_what_all_texts_have_in_commo
     common = np.eye(1, DIM)
     shares = np.random.default_rng(1).random((2 * queries, 1))
     documents = unit_vectors(vectors.documents + shares * common)
-    with_hubs = EncodedSet("e", unit_vectors(vectors.queries + common), documents)
+    with_hubs = opening.EncodedSet("e", unit_vectors(vectors.queries + common), documents)
     head = Head.of(with_hubs.queries[::2], documents, 13)
     right, by_head = (
         one.retriever(retrieval_set).scores(np.arange(queries)).argmax(axis=1) == np.arange(queries)
@@ -152,7 +149,7 @@ def test_its_tables_are_those_of_ridge_regression(monkeypatch):
     monkeypatch.setattr(student_learning, "_SPANS", 0)
     queries = ["bador cemil cemil", "cemil dota", "fixun"]
     texts = [*queries, "cemil", "bador", "dota"]  # and "fixun", which is a query
-    words = sorted({word for text in texts for word in tokens_of(text)})
+    words = sorted({word for text in texts for word in tokenizer.tokens_of(text)})
     features = np.zeros((len(texts), len(words) + NGRAMS.buckets))
     for row, text in enumerate(texts):
         counts = [text.split().count(word) for word in words]
@@ -161,7 +158,7 @@ def test_its_tables_are_those_of_ridge_regression(monkeypatch):
         weights /= np.linalg.norm(weights)
         features[row, : len(words)] = weights
         for word, weight in zip(words, weights):
-            buckets, (number,) = ngram_buckets([word], NGRAMS.buckets, 2, 5)
+            buckets, (number,) = word_evidence.ngram_buckets([word], NGRAMS.buckets, 2, 5)
             np.add.at(features[row, len(words) :], buckets, weight / np.sqrt(number))
     targets = encode(texts) - encode(queries).mean(axis=0)
     counted = np.diag([1, 1, 1, 0.4, 0.4, 0.4])
@@ -218,11 +215,11 @@ def test_a_model_server_reads_as_it_does(has_head):
 
 def test_a_student_needs_an_encoder_that_reads_texts_and_a_training(tmp_path, commands, tiny_dir):
     with pytest.raises(InputError, match=r"--distill .*there is no encoder to learn from"):
-        preset_settings("lexical", {"distill": True})
+        presets.preset_settings("lexical", {"distill": True})
     with pytest.raises(InputError, match=r"--distill: there are no queries .*need no judgments"):
         learn_student(encode, [], seed=13)
     with pytest.raises(InputError, match="--distill: a student is learned in training"):
-        evaluate_encoder(EncoderSettings("x.npz", distill=True), DataSettings(), ["test"])
+        evaluate_encoder(data.EncoderSettings("x.npz", distill=True), data.DataSettings(), ["test"])
     ids, vectors = np.arange(30).astype(str), np.ones((30, 4))
     arrays = {"query_ids": ids, "document_ids": ids, "queries": vectors, "documents": vectors}
     np.savez(tmp_path / "vectors.npz", **arrays)

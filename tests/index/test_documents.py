@@ -16,15 +16,11 @@ from pyarrow import parquet
 from tests.index.helpers import brute_force, build, found_by, queries
 from tests.index.test_halves import TEXTS
 from tests.training.tiny_set import DOCUMENTS, write_tiny_set
-from tf_smoothclir.data.sources import tables
-from tf_smoothclir.data.sources.memory import MemorySource, write_set
-from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources import memory, opening, tables
 from tf_smoothclir.data.sources.source import Judgment, Text
-from tf_smoothclir.index import ranker
+from tf_smoothclir.index import index_kind, metadata, ranker
 from tf_smoothclir.index.document_collections import open_collection, open_files, read_ids
 from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.index_kind import KINDS
-from tf_smoothclir.index.metadata import plain, typed_columns
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -209,7 +205,7 @@ def indexed(tmp_path_factory):
 
 
 def test_a_nested_entry_of_the_name_of_a_column_is_another_column():
-    found = typed_columns([{"year": 1, "metadata": {"year": 2, "size": 3}}], 1)
+    found = metadata.typed_columns([{"year": 1, "metadata": {"year": 2, "size": 3}}], 1)
     expected = {"year": [1], "metadata.year": [2], "size": [3]}
     assert {name: column.to_pylist() for name, column in found.items()} == expected
 
@@ -224,7 +220,7 @@ def test_columns_of_any_file_are_kept_with_their_types(indexed, suffix):
     assert index.metadata.facets["section"] == ["Web", "it's"]
     (hits,) = (index.hits(np.array([1, 0]), np.array([0.5, 0.25]), None),)
     assert [hit.metadata for hit in hits] == [*index.metadata.rows([1, 0])]
-    json.dumps(plain([dict(hit.metadata) for hit in hits]), allow_nan=False)
+    json.dumps(metadata.plain([dict(hit.metadata) for hit in hits]), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +282,7 @@ def test_long_deep_and_wrong_standing_conditions_are_refused(indexed, tmp_path, 
 
 
 @pytest.mark.parametrize("few", [0, 1 << 14])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", index_kind.KINDS)
 def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch, kind, few):
     monkeypatch.setattr(ranker, "_FEW", few)
     build(tmp_path / "index", TEXTS, kind=kind)
@@ -301,10 +297,10 @@ def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch
 
 def test_a_set_keeps_its_columns_and_its_languages(tmp_path):
     documents = [Text("a", "", "mot1", "fr"), Text("b", "", "wort2", "de")]
-    source = MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
+    source = memory.MemorySource([Text("q", "", "word1")], documents, [Judgment("q", "a", 1)])
     source.others = [{"year": np.int64(2020)}, {"day": DAY}]
-    write_set(source, tmp_path / "set", None)
-    kept = source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1))
+    memory.write_set(source, tmp_path / "set", None)
+    kept = opening.source_of(DataSettings(data_dir=str(tmp_path / "set"), max_queries=1))
     build(tmp_path / "index", kept)
     rows = [*DocumentIndex(tmp_path / "index").metadata.rows([0, 1])]
     assert rows == [{"year": 2020, "language": "fr"}, {"day": DAY, "language": "de"}]

@@ -14,20 +14,16 @@ from hypothesis.extra.numpy import arrays
 from tests.index import helpers
 from tests.index.helpers import DIM, brute_force, build, document, found_by, hits_by, queries
 from tests.training.test_checkpoints import flip
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.index import builder, sparse_files
-from tf_smoothclir.index.builder import build_index
+from tf_smoothclir.data.sources import opening, source
+from tf_smoothclir.index import builder, sparse_files, vector_index
 from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
 from tf_smoothclir.index.index_kind import FLAT, HNSW, KINDS, LARGEST_FLAT, kind_for, search_effort
 from tf_smoothclir.index.lexical_half import LexicalHalf
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
 from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.postings import Postings
 from tf_smoothclir.ops.top_k import recall
-from tf_smoothclir.publishing.exported_lexical import LexicalParts
-from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.publishing import exported_lexical, exported_models
 from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
 
@@ -68,16 +64,16 @@ def exact(vectors, asked):
 
 def flat(vectors):
     with tempfile.TemporaryDirectory() as directory:
-        FlatIndex.write(vectors, Path(directory))
-        return FlatIndex(*FlatIndex.mapped(Path(directory)))
+        vector_index.FlatIndex.write(vectors, Path(directory))
+        return vector_index.FlatIndex(*vector_index.FlatIndex.mapped(Path(directory)))
 
 
 @pytest.fixture(scope="module")
 def built(vectors, tmp_path_factory):
     path = tmp_path_factory.mktemp("hnsw") / "faiss"
-    HnswIndex.write(vectors, path)
+    vector_index.HnswIndex.write(vectors, path)
     with open(path, "rb") as file:
-        return {FLAT: flat(vectors), HNSW: HnswIndex(file)}
+        return {FLAT: flat(vectors), HNSW: vector_index.HnswIndex(file)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,21 +176,21 @@ def test_damaged_file_is_named(indexes, tmp_path):
 @pytest.fixture(scope="module")
 def parts(ranking_exports):
     """A lexical model that reads passages and has feedback."""
-    parts = load_exported_models(ranking_exports["lexical"])["lexical"]
+    parts = exported_models.load_exported_models(ranking_exports["lexical"])["lexical"]
     model = dataclasses.replace(parts.model, feedback=5.0, passage_words=2)
-    return LexicalParts(model, parts.vocabulary_dir, parts.text)
+    return exported_lexical.LexicalParts(model, parts.vocabulary_dir, parts.text)
 
 
 @pytest.fixture(scope="module")
 def manifest(ranking_exports):
-    return load_exported_models(ranking_exports["lexical"]).manifest
+    return exported_models.load_exported_models(ranking_exports["lexical"]).manifest
 
 
 @pytest.fixture(scope="module")
 def index(parts, manifest, tmp_path_factory):
     """An index whose lexical half has feedback; read-only."""
     path = tmp_path_factory.mktemp("index") / "index"
-    build_index(path, source_of(manifest.data), [LexicalHalf(parts)], manifest)
+    builder.build_index(path, opening.source_of(manifest.data), [LexicalHalf(parts)], manifest)
     return path
 
 
@@ -228,19 +224,19 @@ def search(index):
 
 def test_documents_lose_the_factors_of_languages_not_in_silence(parts, manifest, tmp_path, caplog):
     model = dataclasses.replace(parts.model, language_factors={"de": 1.1, "fr": 0.9})
-    half = LexicalHalf(LexicalParts(model, parts.vocabulary_dir, parts.text))
+    half = LexicalHalf(exported_lexical.LexicalParts(model, parts.vocabulary_dir, parts.text))
     for name, language in (("known", "de"), ("unknown", "")):
         assert "Documents of no known language" not in caplog.text
-        document = Text("1", "", "mot1", language)
-        build_index(tmp_path / name, helpers.in_memory([document]), [half], manifest)
+        document = source.Text("1", "", "mot1", language)
+        builder.build_index(tmp_path / name, helpers.in_memory([document]), [half], manifest)
     assert "without the factors that the model has of de, fr. A column `language`" in caplog.text
 
 
 def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "_TEXTS_PER_CALL", 3)
     monkeypatch.setattr(sparse_files, "_ROWS_AT_ONCE", 2)
-    model, half, collection = parts.model, LexicalHalf(parts), source_of(manifest.data)
-    build_index(tmp_path / "index", collection, [half], manifest)
+    model, half, collection = parts.model, LexicalHalf(parts), opening.source_of(manifest.data)
+    builder.build_index(tmp_path / "index", collection, [half], manifest)
     index = DocumentIndex(tmp_path / "index")
 
     texts = [text.text for text in collection.documents()]
@@ -281,7 +277,7 @@ def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, mo
     )
     encode, read = half.encode, []
     monkeypatch.setattr(half, "encode", lambda some: read.extend(some) or encode(some))
-    build_index(tmp_path / "index", documents, [half], manifest, update=True)
+    builder.build_index(tmp_path / "index", documents, [half], manifest, update=True)
     assert read == [*documents.documents()][:1]
-    build_index(tmp_path / "whole", documents, [half], manifest)
+    builder.build_index(tmp_path / "whole", documents, [half], manifest)
     assert helpers.contents(tmp_path / "index") == helpers.contents(tmp_path / "whole")

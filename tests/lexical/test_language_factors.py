@@ -11,14 +11,10 @@ from tests.lexical.helpers import counts
 from tests.lexical.test_scores import MODEL
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical import initial_model, positions, psq, validation, word_weights
 from tf_smoothclir.lexical import language_factors as module
-from tf_smoothclir.lexical.initial_model import InitialModel
 from tf_smoothclir.lexical.language_factors import balanced, first_of_each, language_factors
 from tf_smoothclir.lexical.model import LexicalModel
-from tf_smoothclir.lexical.positions import FLAT
-from tf_smoothclir.lexical.psq import background
-from tf_smoothclir.lexical.validation import Validation
-from tf_smoothclir.lexical.word_weights import learn_word_weights
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.settings.data import DataSettings
 
@@ -99,7 +95,7 @@ def test_factors_are_chosen_on_validation_and_left_out_if_worse(two_languages, m
 
     monkeypatch.setattr(module, "is_better", lambda *measured: compared.append(measured) or worse)
     texts = SimpleNamespace(retrieval_set=two_languages)
-    found = balanced(model, texts, rows, lengths, Validation(two_languages))
+    found = balanced(model, texts, rows, lengths, validation.Validation(two_languages))
     assert len(compared) == 1
     if worse:
         assert found is model
@@ -120,12 +116,12 @@ def initial():
     model = LexicalModel(
         table=matrix({(2, 2): 1.0, (3, 2): 0.5}, FORMER),
         lookalikes=matrix({(3, 2): 0.25}, FORMER),
-        background=background(FORMER_QUERIES),
-        fields=(FLAT,),
+        background=psq.background(FORMER_QUERIES),
+        fields=(positions.FLAT,),
         weights=np.array([[0.3, 0.3, 0.7, 0.3, 0.3, 0.3, 0.1]], np.float32),
         evidence=np.array([0, 0, 3, 0], np.float32),
     )
-    return InitialModel(model, SHAPE, QUERIES.sum(axis=0))
+    return initial_model.InitialModel(model, SHAPE, QUERIES.sum(axis=0))
 
 
 def test_a_word_of_both_has_the_translations_of_both_by_their_counts(initial):
@@ -168,6 +164,6 @@ def test_weights_are_learned_for_new_words_alone():
     # Word 2 is for the wrong document in each query, word 3 for the mate.
     features = [np.tile(np.eye(2, dtype=np.float32)[::-1], (20, 1))]
     queries, is_new = counts(*[[2, 3]] * 20, size=4), np.arange(4) == 3
-    found = learn_word_weights(queries, features, former=former, is_new=is_new)
+    found = word_weights.learn_word_weights(queries, features, former=former, is_new=is_new)
     assert found.astype(np.float32)[0, :3].tolist() == former[0, :3].tolist()
     assert found[0, 3] > 0.4

@@ -26,10 +26,7 @@ from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.protocols import scorer
-from tf_smoothclir.protocols.scorer import RowRetriever
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.text import TextSettings
+from tf_smoothclir.settings import data, presets, text
 
 FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
 BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
@@ -215,8 +212,8 @@ def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_jud
 
 
 def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
-    world = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
-    texts = LexicalTexts(tokenize_set(world, TextSettings(), tmp_path), 200)
+    world = RetrievalSet.load(source_of(data.DataSettings(toy_entities=300)))
+    texts = LexicalTexts(tokenize_set(world, text.TextSettings(), tmp_path), 200)
     number = len(texts.documents.offsets) - 1
     rows = (np.arange(number)[:, None] + [-3, 0, 3]).ravel() % number  # each between two others
     joined = texts.documents.of(rows)
@@ -342,7 +339,7 @@ def scores_of(strength):
 
 
 def metrics_of(rows):
-    ranker = RowRetriever(rows, SET.tie_order)
+    ranker = scorer.RowRetriever(rows, SET.tie_order)
     metrics = evaluate_split(SET, ranker, "validation", negatives=40).metrics
     return [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
 
@@ -495,9 +492,9 @@ def test_a_smaller_number_is_drawn_by_seed(tiny_set, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path):
-    settings = changed(tiny(batching="in_batch", hard_negatives=2), {"pseudo_queries": 18})
+    settings = presets.changed(tiny(batching="in_batch", hard_negatives=2), {"pseudo_queries": 18})
     whole = trained(settings, tmp_path / "whole")
-    fewer = trained(changed(settings, {"pseudo_queries": 0}), tmp_path / "without")
+    fewer = trained(presets.changed(settings, {"pseudo_queries": 0}), tmp_path / "without")
     assert whole[0].pairs > fewer[0].pairs
     train_until_killed(start(settings, tmp_path / "killed")[0], 3)
     assert_same(trained(settings, tmp_path / "killed"), whole)

@@ -17,24 +17,18 @@ from tests.lexical.helpers import counts, words
 from tests.small_world import random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.encoder.word_evidence import NAMES
-from tf_smoothclir.lexical import posting_bounds
+from tf_smoothclir.lexical import model, posting_bounds, sparse_tables, word_weights
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
-from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.posting_bounds import filled_bounds, may_be_best
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest, lexical_rows
 from tf_smoothclir.lexical.psq import impacts
-from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import TextReader
-from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
-from tf_smoothclir.protocols import scorer
-from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
-from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.tokenizer import tokenize
-from tf_smoothclir.text.vocabulary import write_vocabulary
+from tf_smoothclir.protocols import scorer, text_search
+from tf_smoothclir.text import tokenizer, vocabulary
 from tf_smoothclir.utils.errors import InputError
 
 LIMIT = 5
@@ -62,8 +56,8 @@ def readers(tmp_path_factory):
     """In the graph, and in plain Python."""
     directory = tmp_path_factory.mktemp("vocabularies")
     query, document = directory / "query.txt", directory / "document.txt"
-    write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
-    write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
+    vocabulary.write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
+    vocabulary.write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
     return {
         (name, as_is): [kind(directory, name, LIMIT, as_is) for kind in (TextReader, PlainReader)]
         for as_is in (False, True)
@@ -87,11 +81,11 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
+        _, known = in_graph.read(tokenizer.tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [
-            QueryReading(NAMES[level], tuple(unknown.decode().split()))
+            text_search.QueryReading(NAMES[level], tuple(unknown.decode().split()))
             for level, unknown in zip(known.levels.numpy(), known.unknown.numpy())
         ]
 
@@ -106,7 +100,7 @@ def test_by_hand(readers):
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
     unknown = [("zebra",), (), (), ("z", "x"), ()]
-    assert readings == list(map(QueryReading, levels, unknown))
+    assert readings == list(map(text_search.QueryReading, levels, unknown))
     for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document", False]:
@@ -118,7 +112,7 @@ def test_by_hand(readers):
     for reader in readers["query", True]:  # what stands between white space, as it is
         found = texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"]))
         assert found == [[NO_WORD, 12], [2, 12, 6], [NO_WORD]]
-    assert reading == QueryReading("words")
+    assert reading == text_search.QueryReading("words")
 
 
 @both
@@ -165,7 +159,7 @@ def test_counts_shares_and_cuts_by_hand():
 TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
 BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
 LOOKALIKES = sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], np.float32))
-MODEL = LexicalModel(
+MODEL = model.LexicalModel(
     table=sp.csr_array(TABLE),
     lookalikes=LOOKALIKES,
     background=BACKGROUND,
@@ -183,7 +177,7 @@ MODEL = LexicalModel(
 
 def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
     MODEL.save(tmp_path / "lexical")
-    found = LexicalModel.load(tmp_path / "lexical")
+    found = model.LexicalModel.load(tmp_path / "lexical")
     for name in (field.name for field in dataclasses.fields(MODEL)):
         value, expected = getattr(found, name), getattr(MODEL, name)
         if sp.issparse(expected):
@@ -207,17 +201,17 @@ def test_a_pickle_is_not_opened(tmp_path):
         content = dict(arrays)
     np.savez(path, **{**content, "weights": np.array([Bomb()], object)})
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        LexicalModel.load(path.parent)
+        model.LexicalModel.load(path.parent)
     for name, value in (("columns", 10**6), ("columns", -1), ("row_ends", 10**6)):
         for prefix, matrix in (("", "table"), ("lookalike_", "lookalikes")):
             array = content[prefix + name].copy()
             array[-1] = value  # compiled code would read and write there
             np.savez(path, **{**content, prefix + name: array})
             with pytest.raises(InputError, match="its arrays do not fit"):
-                assert getattr(LexicalModel.load(path.parent), matrix) is not None
+                assert getattr(model.LexicalModel.load(path.parent), matrix) is not None
     path.write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ValueError, match="pickle"):
-        LexicalModel.load(path.parent)
+        model.LexicalModel.load(path.parent)
     assert not (tmp_path / "opened").exists()
 
 
@@ -327,7 +321,7 @@ def test_passages_overlap_by_half_end_with_their_text_and_the_best_one_counts(lo
     of_rows = postings.of_rows([4, 5, 7], [1, 2, 1])
     best = postings.best_rows(of_rows, np.arange(5)) - passages.firsts[:-1]
     assert best.tolist() == [int(own.argmax()) for own in scores]
-    largest = largest_of_groups(sp.csr_array(shares), passages.firsts).toarray()
+    largest = sparse_tables.largest_of_groups(sp.csr_array(shares), passages.firsts).toarray()
     groups = np.split(shares, passages.firsts[1:-1])
     assert largest.tolist() == [own.max(axis=0).tolist() for own in groups]
 
@@ -356,8 +350,8 @@ def test_rankings_are_those_of_a_plain_loop_ties_too(world, depth, queries_at_on
     retrieval_set, queries, impacts = world
     expected = [[sum(q * d for q, d in zip(query, row)) for row in impacts] for query in queries]
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
-    ranker, asked = RowRetriever(rows, retrieval_set.tie_order), np.array([4, 0, 22, 9, 4])
-    found = Ranking.joined(ranker.rank(asked, depth))
+    ranker, asked = scorer.RowRetriever(rows, retrieval_set.tie_order), np.array([4, 0, 22, 9, 4])
+    found = scorer.Ranking.joined(ranker.rank(asked, depth))
     assert found.query_rows.tolist() == asked.tolist()
     for place, scores in enumerate(expected[query] for query in asked):
         assert len(set(scores)) < 40  # there are ties
@@ -373,7 +367,7 @@ def test_lists_and_rankings_have_the_same_scores_with_feedback(world):
     retrieval_set, queries, impacts = world
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
     feedback = Feedback.of(tf_idf(sp.csr_array(impacts)), 3.0)
-    ranker = RowRetriever(rows, retrieval_set.tie_order, feedback.added_to)
+    ranker = scorer.RowRetriever(rows, retrieval_set.tie_order, feedback.added_to)
     (ranking,) = ranker.rank(np.arange(23), 40)
     scores = ranker.score(ranking.candidate_lists(retrieval_set))
     assert scores.tolist() == ranking.scores.reshape(-1).tolist()
@@ -446,13 +440,13 @@ def weights_of(telling, *penalty):
     # One query is the other way round, so that the best weights are finite.
     places = np.array([1, 0] + [0, 1] * 39)
     fields = [np.eye(2, dtype=np.float32)[places ^ (word - 1)] for word in telling]
-    return learn_word_weights(counts(*[[1, 2]] * 40, size=4), fields, *penalty)
+    return word_weights.learn_word_weights(counts(*[[1, 2]] * 40, size=4), fields, *penalty)
 
 
 def test_features_are_counts_times_impacts_and_words_that_tell_count_more():
     impacts = sp.csr_array(np.array([[0, 1.0, 2.0], [0, 3.0, 0], [0, 0, 0.5]], np.float32))
     queries = counts([1, 1, 2], [2], size=3)
-    found = candidate_features(queries, impacts, np.array([[0, 2], [1, 0]]))
+    found = word_weights.candidate_features(queries, impacts, np.array([[0, 2], [1, 0]]))
     assert found.tolist() == [[2 * 1, 0], [2, 0.5], [0, 2]]
     # The penalty keeps words together.
     loose, tight = (weights_of([1], penalty) for penalty in (1.0, 1e4))

@@ -12,8 +12,6 @@ from tests.graphs import nodes_of_functions, operations_in
 from tf_smoothclir.ops import row_sums, row_updates
 from tf_smoothclir.ops import table_sum as table_sum_module
 from tf_smoothclir.ops import top_k as top_k_module
-from tf_smoothclir.ops.row_sums import segment_sum, take
-from tf_smoothclir.ops.row_updates import RowAdagradInPlace, RowAdagradOfCopies
 from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum, table_sum_of_distinct
 from tf_smoothclir.ops.top_k import in_chunks, top_k
 from tf_smoothclir.utils import devices
@@ -70,7 +68,7 @@ def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
         with tf.GradientTape() as tape:
             tape.watch(rows)
             pairs = [tf.constant(numbers, tf.int32) for numbers in (positions, segments)]
-            sums = segment_sum(rows, *pairs, number, training=training)
+            sums = row_sums.segment_sum(rows, *pairs, number, training=training)
             total = tf.reduce_sum(weights * sums)
         return sums, tape.gradient(total, rows)
 
@@ -89,7 +87,7 @@ def test_take_and_its_gradient(training):
     weights, watched = np.arange(12, dtype="f4").reshape(4, 3), tf.constant(rows)
     with tf.GradientTape() as tape:
         tape.watch(watched)
-        taken = take(watched, tf.constant(positions), training=training)
+        taken = row_sums.take(watched, tf.constant(positions), training=training)
         total = tf.reduce_sum(weights * taken)
     np.testing.assert_array_equal(taken, rows[positions])
     expected = expected_sums(positions, weights, range(4), 4)
@@ -101,8 +99,8 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
     def gradients(rows, positions):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(rows)
-            sums = segment_sum(rows, positions, positions, 5, training=True)
-            taken = take(rows, positions, training=True)
+            sums = row_sums.segment_sum(rows, positions, positions, 5, training=True)
+            taken = row_sums.take(rows, positions, training=True)
         return tape.gradient(sums, rows), tape.gradient(taken, rows)
 
     graph = gradients.get_concrete_function().graph
@@ -137,8 +135,8 @@ def test_gradients_do_not_keep_their_table_alive():
         def step(positions):
             with tf.GradientTape() as tape:
                 rows = tf.gather(table, positions)
-                total = segment_sum(rows, positions, positions, 5, training=True)
-                total += take(rows, positions, training=True)
+                total = row_sums.segment_sum(rows, positions, positions, 5, training=True)
+                total += row_sums.take(rows, positions, training=True)
                 total += table_sum(table, positions, positions, tf.ones_like(positions))
             return tf.convert_to_tensor(tape.gradient(total, table))
 
@@ -150,7 +148,7 @@ def test_gradients_do_not_keep_their_table_alive():
     assert table() is None
 
 
-@pytest.mark.parametrize("kind", [RowAdagradInPlace, RowAdagradOfCopies])
+@pytest.mark.parametrize("kind", [row_updates.RowAdagradInPlace, row_updates.RowAdagradOfCopies])
 def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     rng = np.random.default_rng(6)
     before, squares = rng.normal(size=(5, 3)).astype("f4"), rng.random((5, 3)).astype("f4")
@@ -187,7 +185,7 @@ def test_rows_are_read_however_they_are_named(ids, traced):
 
 def test_rows_are_read_a_second_time_only_after_a_write():
     table, sums = tf.Variable([[1.0], [2.0], [3.0]]), tf.Variable(tf.zeros([3, 1]))
-    update = RowAdagradOfCopies(table, sums)
+    update = row_updates.RowAdagradOfCopies(table, sums)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
     def steps(rows):

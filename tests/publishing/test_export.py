@@ -25,20 +25,16 @@ from tf_smoothclir.evaluation.evaluate import evaluate_split
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.plugins import with_parts
 from tf_smoothclir.protocols.text_search import CutPoints, read_cut_points
-from tf_smoothclir.publishing import export_directory
+from tf_smoothclir.publishing import export_directory, model_card
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import DIRECTORIES, load_part, part_dir
 from tf_smoothclir.publishing.exported_models import ExportedFiles, load_exported_models
-from tf_smoothclir.publishing.model_card import write_model_card
 from tf_smoothclir.publishing.version_writer import LARGEST_BATCH, publish_version, warm_up_batches
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.text.vocabulary import write_vocabulary
-from tf_smoothclir.training import run_models
+from tf_smoothclir.training import run_models, run_report, tasks
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.training.run_report import hits_of_short_queries
-from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.two_tower.scorer import SetEncoder
 from tf_smoothclir.utils.errors import InputError
 
@@ -137,7 +133,7 @@ def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking
     run, path = ranking_runs[name], ranking_exports[name]
     tokenized_set = tokenized_by(run)
     queries = [text.text for text in tokenized_set.retrieval_set.source.queries()]
-    models, ids = load_models(run), tokenized_set.retrieval_set.document_ids
+    models, ids = run_models.load_models(run), tokenized_set.retrieval_set.document_ids
     scores = models.retrievers(tokenized_set)[name].scores(np.arange(len(queries)))
     assert np.ptp(scores) > 0.1
     model, manifest = load_part(path, "search")
@@ -237,7 +233,7 @@ def texts_of(run, role):
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_raw_strings_give_the_vectors_of_evaluation(run, exported, role):
-    encoded = SetEncoder(load_model(run), tokenized_by(run))()
+    encoded = SetEncoder(tasks.load_model(run), tokenized_by(run))()
     expected = encoded.queries if role == "query" else encoded.documents
     model, _ = load_part(exported, role)
     texts = texts_of(run, role)
@@ -275,7 +271,7 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     export_run(run, tmp_path / "export", dim=4, search_model=False, verifier=NoVerifier())
     found = load_exported_models(tmp_path / "export")
     assert found.manifest.dim == 4
-    models = load_models(run, 4)
+    models = run_models.load_models(run, 4)
     tokenized_set = tokenized_by(run, models.settings)
     over = run_models.ModelsOverSet(models.settings, tokenized_set, models)
     fusion, negatives = over.models["hybrid"], settings.training.negatives
@@ -284,14 +280,14 @@ def test_a_hybrid_that_is_cut_has_a_fusion_and_cut_points_of_its_own(tiny, tmp_p
     assert fusion.dense_deviation != Fusion.load(run.fusion).dense_deviation
     hybrid = over.retrievers["hybrid"]
     evaluation = evaluate_split(over.retrieval_set, hybrid, "validation", negatives=negatives)
-    own = calibrated(evaluation, hits_of_short_queries(over)["hybrid"])
+    own = calibrated(evaluation, run_report.hits_of_short_queries(over)["hybrid"])
     assert found.manifest.cut_points == own
     assert run_models.load_retriever(run, tokenized_set, 4)[1] is None
 
 
 def card_of(run, tmp_path, roles):
     """The header, read by a YAML parser, and the Markdown of the card of an export."""
-    path = write_model_card(run, run.settings(), tmp_path, 3, roles)
+    path = model_card.write_model_card(run, run.settings(), tmp_path, 3, roles)
     assert path == tmp_path / "model_card-3.md"
     _, header, text = path.read_text(encoding="utf-8").split("---\n", 2)
     return yaml.safe_load(header), text

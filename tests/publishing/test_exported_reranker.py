@@ -12,12 +12,8 @@ from tests.training.fixtures import tokenized_by
 from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.families import reranked as reranked_family
 from tf_smoothclir.protocols.scorer import Ranking
-from tf_smoothclir.publishing import export
-from tf_smoothclir.publishing.export import models_of_run
-from tf_smoothclir.publishing.export_directory import exported_versions, load_part
-from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search import second_stage
-from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.publishing import export, export_directory, exported_models
+from tf_smoothclir.search import opening, second_stage
 from tf_smoothclir.settings.retrieval import RERANKED
 from tf_smoothclir.training.run_models import RunModels, load_models
 
@@ -36,7 +32,7 @@ def export_dir(reranked):
 
 
 def opened(export_dir, **options):
-    return open_search(export_dir, "", lambda data: data, **options)
+    return opening.open_search(export_dir, "", lambda data: data, **options)
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +48,9 @@ def padded(texts, encoder):
 
 
 def test_the_saved_model_scores_as_python_does(run, export_dir):
-    model, manifest = load_part(export_dir, "reranker")
+    model, manifest = export_directory.load_part(export_dir, "reranker")
     assert undesired_operations(model) == set()
-    stage = load_exported_models(export_dir)["reranked"]
+    stage = exported_models.load_exported_models(export_dir)["reranked"]
     documents = padded(DOCUMENTS, stage.encoders["document"])
     serve = model.signatures["serving_default"]
     for text in TEXTS:
@@ -66,14 +62,14 @@ def test_the_saved_model_scores_as_python_does(run, export_dir):
     with pytest.raises(tf.errors.InvalidArgumentError, match="query must have one row"):
         serve(query=tf.constant(["a", "b"]), document=tf.constant(DOCUMENTS[:3]))
     assert manifest.parts == ("lexical", "reranker")
-    assert manifest.pair_id == models_of_run(run).manifest.pair_id
+    assert manifest.pair_id == export.models_of_run(run).manifest.pair_id
     said = model.signatures["pair_id"](text=tf.constant([""]))
     assert said["pair_id"].numpy()[0].decode() == manifest.pair_id
     assert said["weight"].numpy() == [30.0]
 
 
 def test_a_model_server_re_ranks(export_dir):
-    model, _ = load_part(export_dir, "reranker")
+    model, _ = export_directory.load_part(export_dir, "reranker")
     serve = model.signatures["serving_default"]
     expected = serve(query=tf.constant(TEXTS[:1]), document=tf.constant(DOCUMENTS))["score"]
     with local_server(export_dir) as address:
@@ -122,7 +118,7 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     """Whoever copied the export may have left it out."""
 
     def versions(path, role):
-        return [] if role == "reranker" else exported_versions(path, role)
+        return [] if role == "reranker" else export_directory.exported_versions(path, role)
 
     monkeypatch.setattr(reranked_family, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
@@ -137,7 +133,7 @@ def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatc
     settings = dataclasses.replace(models.settings, text=text)
     short = RunModels(settings, models)
     monkeypatch.setattr(export, "load_models", lambda _: short)
-    stage = models_of_run(run)["reranked"]
+    stage = export.models_of_run(run)["reranked"]
     assert [stage.encoders[role].max_tokens for role in ("query", "document")] == [2, 3]
 
 

@@ -11,19 +11,16 @@ import tensorflow as tf
 
 from tests import published
 from tests.published import CUT_POINTS, DIM
-from tf_smoothclir.data.hashing import hash_ids
+from tf_smoothclir.data import hashing, tokenized_set
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import postings
 from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.protocols.text_search import CutPoints
-from tf_smoothclir.publishing import exported_scorers, exported_search
-from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing import exported_lexical, exported_scorers, exported_search
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.settings.text import TextSettings
 
@@ -95,7 +92,7 @@ def towers(vocabulary_dir):
         role: published.small_tower(
             vocabulary_dir, role, words=words[role], max_tokens=TEXT.max_tokens(role)
         )
-        for role in ROLES
+        for role in tokenized_set.ROLES
     }
 
 
@@ -107,7 +104,7 @@ def parts(model, vocabulary_dir, towers):
         values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
         fusion = values.pop("fusion")
         own = dataclasses.replace(model, mean_length=20.0, **values)
-        return LexicalParts(own, vocabulary_dir, TEXT, fusion)
+        return exported_lexical.LexicalParts(own, vocabulary_dir, TEXT, fusion)
 
     return lambda kind: None if kind == "dense" else make(kind)
 
@@ -157,7 +154,7 @@ def readable(texts):
 
 def house_scores(parts, towers, documents=DOCUMENTS):
     """`[queries, documents]`, documents by the tie rule; 0 where nothing of the query is known."""
-    documents = [documents[row] for row in np.argsort(hash_ids(ids_of(documents)))]
+    documents = [documents[row] for row in np.argsort(hashing.hash_ids(ids_of(documents)))]
     vectors = vectors_of(towers, "document", documents)
     vectors, copies = np.unique(vectors, axis=0, return_inverse=True)  # copies have equal scores
     dense = (vectors_of(towers, "query", QUERIES) @ vectors.T)[:, copies.ravel()]
@@ -169,7 +166,7 @@ def house_scores(parts, towers, documents=DOCUMENTS):
         asked = parts.query_reader.words(readable(QUERIES)).matrix()
         passages = parts.model.passages(words)
         impacts = parts.model.impacts(passages, parts.spelling)
-        rows = lexical_rows(asked, impacts, passages.firsts)
+        rows = postings.lexical_rows(asked, impacts, passages.firsts)
         if parts.fusion is not None:
             counted = np.maximum(1, asked.sum(axis=1))[:, np.newaxis] * dense  # for each known word
             rows = parts.fusion.rows({"lexical": rows, "dense": counted.__getitem__})
@@ -185,7 +182,7 @@ def check_search(found, expected):
 
     Left out are the last documents where their score is 0. Returns how many scores are equal.
     """
-    hashes = hash_ids(ids_of(expected[0]))
+    hashes = hashing.hash_ids(ids_of(expected[0]))
     place = {f"d{row}".encode(): number for number, row in enumerate(np.argsort(hashes))}
     answers = [found[name].numpy() for name in ("ids", "scores", "grades", "evidence")]
     equal = []
@@ -304,7 +301,7 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     collection = Collection.of(ids, {"dense": different[positions]})
     encoders = {"dense": towers["query"]}
     model = build_search_model(collection, encoders, None, cut_points=CUT_POINTS, depth=1999)
-    places = hash_ids(ids)
+    places = hashing.hash_ids(ids)
     for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
         found = model.serve(tf.constant(batch))
         for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy()):

@@ -12,21 +12,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.flushes import flushed_before_named
-from tests.nth_call import at_call
+from tests import flushes, nth_call
 from tests.published import FACTS, WORDS, NoVerifier, publish_small, small_tower
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.protocols.text_search import CutPoints
-from tf_smoothclir.publishing import export_directory, verification, version_writer
+from tf_smoothclir.publishing import export_directory, exported_tower, verification, version_writer
 from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest, load_part
 from tf_smoothclir.publishing.exported_search import SearchModel
-from tf_smoothclir.publishing.exported_tower import ExportedTower
-from tf_smoothclir.publishing.verification import Verifier, _compare
-from tf_smoothclir.publishing.version_writer import publish_version
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage import folder
-from tf_smoothclir.storage.folder import write_manifest
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"
@@ -77,13 +72,13 @@ def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
     roles = (*ROLES, "search") if search else ROLES
     parts = {role: FakePart(role, seed) for role in roles}
-    return publish_version(parts, path, FACTS, {role: [b"a text"] for role in ROLES})
+    return version_writer.publish_version(parts, path, FACTS, {role: [b"a text"] for role in ROLES})
 
 
 def inject(step, call, fault, set_attribute):
     """Makes one call of a step of publishing run `fault` first."""
     owner, name = STEPS[step]
-    set_attribute(owner, name, at_call(call, getattr(owner, name), fault))
+    set_attribute(owner, name, nth_call.at_call(call, getattr(owner, name), fault))
 
 
 @pytest.fixture
@@ -175,7 +170,7 @@ def test_whenever_process_or_power_goes_the_old_or_the_new_version_loads(fakes, 
         found = [max(int(p.name) for p in (fakes / part).glob("[0-9]*")) for part in PARTS]
         latest[tuple(found)] = version
 
-    with flushed_before_named(monkeypatch, look):
+    with flushes.flushed_before_named(monkeypatch, look):
         publish_fakes(fakes, seed=1, search=True)
     assert PARTS == ("document_tower", "search", "query_tower")
     assert [*latest.items()] == [((2, 1, 1), 1), ((2, 2, 1), 1), ((2, 2, 2), 2)]
@@ -248,8 +243,8 @@ def test_towers_with_other_vectors_are_not_published(tmp_path, monkeypatch):
         patch.setattr(Encoder, "encode", lambda *arguments: encode(*arguments) + 1e-5)
         with pytest.raises(RuntimeError, match=r"tower without TensorFlow differs .* 1\..*e-05"):
             publish_small(tmp_path, path)
-    save = ExportedTower.save
-    monkeypatch.setattr(ExportedTower, "save", lambda tower, path: save(other, path))
+    save = exported_tower.ExportedTower.save
+    monkeypatch.setattr(exported_tower.ExportedTower, "save", lambda tower, path: save(other, path))
     with pytest.raises(RuntimeError, match=r"query_tower, serving_default, differs .* by [01]"):
         publish_small(tmp_path, path)
     assert (
@@ -272,7 +267,7 @@ def test_model_that_does_not_load_is_not_published(tmp_path, monkeypatch):
 
 
 def test_process_ends_with_the_exporter_even_if_nothing_was_sent():
-    with Verifier() as verifier:
+    with verification.Verifier() as verifier:
         child = verifier._child
         assert child.poll() is None
     assert child.returncode is not None
@@ -282,7 +277,7 @@ def test_error_says_why_the_process_failed_at_the_start(monkeypatch, tmp_path):
     # Fills the pipe of standard error, and reads nothing.
     failing = "import sys; sys.exit('x' * 100_000 + ' no TensorFlow here')"
     monkeypatch.setattr(verification, "_LOAD_AND_RUN", failing)
-    with Verifier() as verifier:
+    with verification.Verifier() as verifier:
         verifier._child.wait(timeout=60)
         verifier.send("query", small_tower(tmp_path, "query"), tmp_path, TEXTS)
         with pytest.raises(RuntimeError, match=r"(?s)do not load and run:.*no TensorFlow here"):
@@ -302,10 +297,10 @@ def test_error_says_why_the_process_failed_at_the_start(monkeypatch, tmp_path):
 def test_scores_may_differ_by_rounding_and_ids_among_equal_scores(scores, ids, error):
     found = {"scores": [scores], "ids": [ids]}
     if error is None:
-        _compare("It", EXPECTED, found)
+        verification._compare("It", EXPECTED, found)
     else:
         with pytest.raises(RuntimeError, match=error):
-            _compare("It", EXPECTED, found)
+            verification._compare("It", EXPECTED, found)
 
 
 WHOLE = ExportManifest(
@@ -347,7 +342,7 @@ def test_facts_are_read_as_they_were_written(tmp_path, changes):
 )
 def test_facts_that_are_not_right_are_named(tmp_path, changes, reason):
     facts = {**dataclasses.asdict(WHOLE), **changes}
-    write_manifest(tmp_path, facts["role"], facts)
+    folder.write_manifest(tmp_path, facts["role"], facts)
     with pytest.raises(InputError, match=rf"not a manifest of the kind .* \(.*{reason}.*\)"):
         ExportManifest.read(tmp_path)
     WHOLE.write(tmp_path)

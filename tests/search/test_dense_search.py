@@ -13,20 +13,16 @@ import tensorflow as tf
 from tests.oracles import maths
 from tests.published import EPSILON
 from tests.storage.changed import rewrite
-from tests.training.test_run_directory import snapshot
-from tests.training.tiny_set import DOCUMENTS
+from tests.training import test_run_directory, tiny_set
 from tf_smoothclir.data.hashing import hash_ids
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.encoder.encoder import TokenVectors
 from tf_smoothclir.families.dense import training_query_vectors
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.document_collections import open_files
+from tf_smoothclir.index import builder, document_collections
 from tf_smoothclir.protocols.text_search import Explanation, QueryReading, WordShare
 from tf_smoothclir.publishing.exported_models import load_exported_models
+from tf_smoothclir.search import opening, query_reading, text_search
 from tf_smoothclir.search.explanation import SavedTower, explain
-from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.query_reading import QueryBatch
-from tf_smoothclir.search.text_search import DenseRanker
 from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.utils.errors import InputError
@@ -60,9 +56,9 @@ class Half:
 )
 def test_an_empty_document_takes_no_place_of_a_hit(factor, depth, mask, expected):
     """Hazard: a score of 0 is no hit, but stands before those below 0; there were fewer hits."""
-    ranker = DenseRanker.__new__(DenseRanker)
+    ranker = text_search.DenseRanker.__new__(text_search.DenseRanker)
     ranker._half = Half()
-    batch = QueryBatch(["q"], [types.SimpleNamespace()], np.float32([[factor]]))
+    batch = query_reading.QueryBatch(["q"], [types.SimpleNamespace()], np.float32([[factor]]))
     ((positions, scores),) = ranker.rank(batch, depth, mask)
     assert positions.tolist() == expected
     np.testing.assert_array_equal(scores, factor * SCORES[expected])
@@ -137,13 +133,13 @@ def the_same(trained_on):
 @pytest.fixture(scope="module")
 def index_dir(export_dir, tmp_path_factory):
     path = tmp_path_factory.mktemp("index") / "index"
-    open_search(export_dir, path, the_same)
+    opening.open_search(export_dir, path, the_same)
     return path
 
 
 @pytest.fixture(scope="module")
 def search(export_dir, index_dir):
-    return open_search(export_dir, index_dir, the_same)
+    return opening.open_search(export_dir, index_dir, the_same)
 
 
 def raw_vectors(run, role, texts):
@@ -164,9 +160,9 @@ def brute_force(run, query):
 
 @pytest.mark.parametrize("query", [QUERY, "word8", "word3 unheard"])
 def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
-    (results,) = search.search([query], DOCUMENTS)
+    (results,) = search.search([query], tiny_set.DOCUMENTS)
     expected = brute_force(tiny_run, query)
-    assert [r.rank for r in results] == list(range(1, DOCUMENTS))  # one document is empty
+    assert [r.rank for r in results] == list(range(1, tiny_set.DOCUMENTS))  # one document is empty
     np.testing.assert_allclose([r.score for r in results], [s for _, s in expected], atol=1e-6)
     assert [(r.id, r.title, r.text) for r in results] == [tuple(d) for d, _ in expected]
 
@@ -185,31 +181,31 @@ def test_index_is_enough_if_its_collection_changed_or_went(export_dir, tiny_run,
     data = shutil.copytree(tiny_run.settings().data.data_dir, tmp_path / "data")
     settings = dataclasses.replace(tiny_run.settings().data, data_dir=str(data))
     path, collection = tmp_path / "index", source_of(settings)
-    build_index(path, collection, *export_halves(export_dir), data=settings)
-    open_search(export_dir, path, the_same)
+    builder.build_index(path, collection, *builder.export_halves(export_dir), data=settings)
+    opening.open_search(export_dir, path, the_same)
     assert "has changed" not in caplog.text
     with open(data / "wiki_fr.documents", "a", encoding="utf-8") as file:
-        file.write(f"{DOCUMENTS}\tNouveau\tmot1 mot1\n")
-    search = open_search(export_dir, path, the_same)
+        file.write(f"{tiny_set.DOCUMENTS}\tNouveau\tmot1 mot1\n")
+    search = opening.open_search(export_dir, path, the_same)
     assert "data-en-fr has changed since it was indexed" in caplog.text
     assert "smoothclir-index --update" in caplog.text
-    assert len(search.search([QUERY], 1000)[0]) == DOCUMENTS - 1  # one is empty
+    assert len(search.search([QUERY], 1000)[0]) == tiny_set.DOCUMENTS - 1  # one is empty
     shutil.rmtree(data)
-    assert len(open_search(export_dir, path, the_same).search([QUERY], 3)[0]) == 3
+    assert len(opening.open_search(export_dir, path, the_same).search([QUERY], 3)[0]) == 3
 
 
 def test_index_of_an_earlier_training_is_refused_and_named(export_dir, tmp_path):
     export = shutil.copytree(export_dir, tmp_path / "an export")
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
-    collection = open_files(tmp_path / "own.tsv", "--collection")
-    build_index(export / "index", collection, *export_halves(export))
+    collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
+    builder.build_index(export / "index", collection, *builder.export_halves(export))
     for part in ("query_tower", "document_tower"):
         shutil.copytree(export / part / "1", export / part / "2")
         rewrite(export / part / "2", version=2, pair_id="f" * 64)
-    before = snapshot(export)
+    before = test_run_directory.snapshot(export)
     with pytest.raises(InputError, match=r"different training run.* index of .*own\.tsv again"):
-        open_search(export, "", the_same)
-    assert snapshot(export) == before
+        opening.open_search(export, "", the_same)
+    assert test_run_directory.snapshot(export) == before
 
 
 def test_queries_of_the_run_measure_the_recall_if_there(export_dir, tiny_run, monkeypatch, caplog):

@@ -19,19 +19,13 @@ from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.index import builder, document_index, lexical_half, vector_index
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import FlatIndex
 from tf_smoothclir.lexical.feedback import FEW_TERMS, TERMS, Similarity
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search import word_explanation, word_ranker
+from tf_smoothclir.publishing import export_directory, exported_models
+from tf_smoothclir.search import query_reading, text_search, word_explanation, word_ranker
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.query_reading import by_tower
-from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
@@ -119,18 +113,18 @@ def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name,
 def hybrid(opened, ranking_exports, tmp_path_factory):
     """`hybrid(fusion)` is a search of the hybrid export by this fusion."""
     search, path = opened("hybrid"), ranking_exports["hybrid"]
-    models = load_exported_models(path)
+    models = exported_models.load_exported_models(path)
     lexical, manifest = models["lexical"], models.manifest
     with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
-    halves = [export_halves(path)[0][0], LexicalHalf(with_feedback)]
+    halves = [builder.export_halves(path)[0][0], lexical_half.LexicalHalf(with_feedback)]
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"
-    build_index(index_dir, source_of(manifest.data), halves, manifest)
-    index = DocumentIndex(index_dir)
-    encode = by_tower(load_part(path, "query").model)
+    builder.build_index(index_dir, source_of(manifest.data), halves, manifest)
+    index = document_index.DocumentIndex(index_dir)
+    encode = query_reading.by_tower(export_directory.load_part(path, "query").model)
 
     def hybrid(fusion):
         parts = dataclasses.replace(lexical, fusion=fusion)
-        return TextSearch(search.collection, ranker_of("hybrid", parts, index, encode))
+        return text_search.TextSearch(search.collection, ranker_of("hybrid", parts, index, encode))
 
     return hybrid
 
@@ -185,7 +179,7 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
 def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypatch):
     opened("hybrid")  # builds the index
     opened.cache_clear()
-    monkeypatch.setattr(FlatIndex, "__init__", None)
+    monkeypatch.setattr(vector_index.FlatIndex, "__init__", None)
     (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
     assert len(hits) == 3
 

@@ -10,8 +10,7 @@ import pytest
 from tests.server.devtools import browser
 from tests.server.local_server import local_server, rest
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.document_collections import open_files
+from tf_smoothclir.index import builder, document_collections
 from tf_smoothclir.protocols import text_search
 from tf_smoothclir.protocols.text_search import Explanation, QueryReading, SearchHit, WordShare
 from tf_smoothclir.search.opening import open_search
@@ -191,8 +190,8 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     assert about["examples"][0].startswith("word")
     # A collection of files has the languages of the towers.
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
-    collection = open_files(tmp_path / "own.tsv", "--collection")
-    build_index(tmp_path / "own", collection, *export_halves(export_dir))
+    collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
+    builder.build_index(tmp_path / "own", collection, *builder.export_halves(export_dir))
     about = open_page(open_search(export_dir, tmp_path / "own", lambda data: data)).about()
     assert (about["query_language"], about["document_language"]) == ("en", "fr")
     assert about["examples"] == ()

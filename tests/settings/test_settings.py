@@ -7,25 +7,23 @@ import pytest
 from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
 from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.plugins import LOSSES
-from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.settings import data, run, text
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import PRESETS, changed, preset_settings, rules
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.settings.training import METRICS, TrainingSettings
 from tf_smoothclir.utils.errors import InputError
 
 RISING = "be rising numbers from 1 on, such as 64,128,256"
 PLUG_IN = "A plug-in (--plugin) may bring it."
-SETTINGS = set(RunSettings().values())
+SETTINGS = set(run.RunSettings().values())
 BEST, FAST = ("average_pooling", "ordinal_softmax", 512), ("average_pooling", "sosl", 64)
 
 
 def test_defaults_are_those_of_the_paper():
-    settings = RunSettings()
+    settings = run.RunSettings()
     assert settings.text.vocabulary_size == 100_000
     assert settings.text.max_document_tokens == 200
-    short = TextSettings(max_query_tokens=7)
+    short = text.TextSettings(max_query_tokens=7)
     assert (short.max_tokens("query"), short.max_tokens("document")) == (7, 200)
     model, training = settings.model, settings.training
     assert (model.dim, model.epsilon, model.thresholds) == (64, 1.0, (0.2, 0.7))
@@ -44,7 +42,7 @@ REFUSED = [
     (ModelSettings, "lower_grade_weight", 1.5, "be at most 1.0, but is 1.5."),
     # Numbers that TensorFlow does not take.
     (TrainingSettings, "seed", 2**31 - 1, "be at most 2147483646, but is 2147483647."),
-    (DataSettings, "split_seed", 10**30, f"be at most 2147483646, but is {10**30}."),
+    (data.DataSettings, "split_seed", 10**30, f"be at most 2147483646, but is {10**30}."),
     (ModelSettings, "dim", 16_385, "be at most 16384, but is 16385."),
     (ModelSettings, "matryoshka_dims", (64, 32), f"{RISING}, but is 64,32."),
     (ModelSettings, "loss", "hinge", f"be one of {', '.join(LOSSES)}, but is 'hinge'. {PLUG_IN}"),
@@ -60,7 +58,7 @@ def test_the_error_for_a_refused_value_names_flag_value_and_remedy(kind, name, v
 
 def test_rows_of_ngrams_follow_the_vocabulary_up_to_their_number():
     for of, rows in {0: 50, 2: 2 * 9, 6: 50}.items():
-        assert TextSettings(ngram_buckets=50, ngram_rows_per_word=of).ngram_rows(9) == rows
+        assert text.TextSettings(ngram_buckets=50, ngram_rows_per_word=of).ngram_rows(9) == rows
 
 
 def broken(settings, **beside):
@@ -74,18 +72,18 @@ def test_each_rule_fires_first_for_its_example_unless_a_setting_it_reads_is_vari
     of_settings = {name: value for name, value in example.values.items() if name in SETTINGS}
     rule = example.rule
     with pytest.raises(InputError) as error:
-        changed(RunSettings(), of_settings, **beside)
+        changed(run.RunSettings(), of_settings, **beside)
     where, colon, what = str(error.value).partition(": ")
     shown = [flag.split("=")[0].removeprefix("--").removeprefix("no") for flag in where.split()]
     assert shown == list(rule.names)
     assert (colon, what) == (": ", f"{rule.reason}. {rule.remedy}.")
-    free = changed(RunSettings(), of_settings, varied=rule.names, **beside)
+    free = changed(run.RunSettings(), of_settings, varied=rule.names, **beside)
     for name in rule.names:
         if all(name in names for names in broken(free, **beside)):
-            changed(RunSettings(), of_settings, varied=[name], **beside)
+            changed(run.RunSettings(), of_settings, varied=[name], **beside)
         else:
             with pytest.raises(InputError):
-                changed(RunSettings(), of_settings, varied=[name], **beside)
+                changed(run.RunSettings(), of_settings, varied=[name], **beside)
 
 
 @pytest.mark.parametrize("example", OF_FLAGS, ids=str)
@@ -114,7 +112,7 @@ def test_no_rule_fires_for_a_preset(preset):
     ],
 )
 def test_what_ranks_and_its_objective_decide_what_can_be_searched(changes, tune, names):
-    assert broken(changed(RunSettings(), changes), tune=tune) == names
+    assert broken(changed(run.RunSettings(), changes), tune=tune) == names
 
 
 @pytest.mark.parametrize(

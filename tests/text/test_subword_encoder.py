@@ -8,10 +8,9 @@ import tensorflow as tf
 
 from tf_smoothclir.encoder.word_evidence import NGRAMS, NOTHING, WORDS
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.text.evidence import word_evidence
+from tf_smoothclir.text import evidence, vocabulary
 from tf_smoothclir.text.subwords import MAX_CHARACTERS, SubwordTextEncoder, ngrams, text_encoder
 from tf_smoothclir.text.tokens import TextEncoder
-from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 
 SETTINGS = TextSettings(max_document_tokens=4, ngram_buckets=1000, min_ngram=3, max_ngram=4)
 TEXTS = ["the sea, the", "", "unseen sea ünseen unseen cut", "\xff"]
@@ -25,7 +24,7 @@ NGRAMS_OF_4 = TextSettings(ngram_buckets=50, min_ngram=4, max_ngram=5)
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "document.txt"
-    write_vocabulary(path, [PADDING, UNKNOWN, "the", "sea", ","])
+    vocabulary.write_vocabulary(path, [vocabulary.PADDING, vocabulary.UNKNOWN, "the", "sea", ","])
     return path
 
 
@@ -144,7 +143,7 @@ def test_hashes_never_change():
 )
 def test_evidence_is_words_or_ngrams_or_nothing(tmp_path, settings, text, level, unknown):
     path = tmp_path / "query.txt"
-    write_vocabulary(path, VOCABULARY)
+    vocabulary.write_vocabulary(path, VOCABULARY)
     encoder = text_encoder(path, settings, "query")
-    levels, words = word_evidence(VOCABULARY, encoder, settings)(tf.constant([text]))
+    levels, words = evidence.word_evidence(VOCABULARY, encoder, settings)(tf.constant([text]))
     assert (levels.numpy().tolist(), words.numpy()[0].decode()) == ([level], unknown)

@@ -11,9 +11,8 @@ from tf_smoothclir import LazyAdam, LSTMTower, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.plugins import TOWERS
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.towers import average_pooling
+from tf_smoothclir.towers import average_pooling, cnn
 from tf_smoothclir.towers.average_pooling import NUM_PARTS, AveragePoolingTower
-from tf_smoothclir.towers.cnn import CNNTower, largest_responses
 from tf_smoothclir.towers.sequence_tower import dropped_out
 
 TEXTS = {
@@ -48,7 +47,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 READER_SIZE = 12
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
 
-every_reader = pytest.mark.parametrize("kind", [CNNTower, LSTMTower])
+every_reader = pytest.mark.parametrize("kind", [cnn.CNNTower, LSTMTower])
 WORDS = [[2, 3, 2], [], [5, 6, 4], [1]]
 
 
@@ -288,7 +287,7 @@ def test_functional_model_on_padded_ids_survives_save_and_reload(tmp_path):
     ],
 )
 def test_invalid_arguments_are_named(name, value, message):
-    for kind in (CNNTower, LSTMTower) if name == "dropout" else (AveragePoolingTower,):
+    for kind in (cnn.CNNTower, LSTMTower) if name == "dropout" else (AveragePoolingTower,):
         with pytest.raises(ValueError, match=f"^{name} {message}"):
             kind(**{"vocabulary_size": SIZE, "dim": DIM, name: value})
 
@@ -310,7 +309,7 @@ def random_reader(kind, **options):
 
 def read_by_hand(tower, texts):
     table, *rest = (weight.numpy() for weight in tower.trainable_weights)
-    if isinstance(tower, CNNTower):
+    if isinstance(tower, cnn.CNNTower):
         of_text = oracle.cnn
     else:
         kernel, bias, *recurrent = rest
@@ -470,7 +469,7 @@ def test_gradients_of_the_largest_responses_are_those_of_tensorflow(texts):
         return tf.math.unsorted_segment_max(tf.matmul(windows, filters), texts, batch)
 
     found = []
-    for largest in (largest_responses, of_tensorflow):
+    for largest in (cnn.largest_responses, of_tensorflow):
         given = [tf.constant(stream), tf.constant(filters)]
         with tf.GradientTape() as tape:
             tape.watch(given)
@@ -485,7 +484,7 @@ def test_gradients_of_the_largest_responses_are_those_of_tensorflow(texts):
 def test_random_words_leave_the_filters_where_tanh_has_a_slope():
     # Of word vectors from N(0, 1), which average pooling begins with, the largest of 30 responses
     # is about 2: tanh is flat there, and training hardly began in three epochs.
-    tower = CNNTower(1000, 64, seed=1)
+    tower = cnn.CNNTower(1000, 64, seed=1)
     tower.build()
     words = np.random.default_rng(1).integers(2, 1000, 8 * 30)
     features = tower.read(tf.gather(tower.embeddings, words), tf.fill([8], 30))

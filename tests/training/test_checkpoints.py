@@ -15,8 +15,7 @@ from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
-from tf_smoothclir.two_tower.builder import build_model
-from tf_smoothclir.two_tower.scorer import TwoTowerTask
+from tf_smoothclir.two_tower import builder, scorer
 from tf_smoothclir.utils.errors import InputError
 
 PROGRESS = Progress(
@@ -31,14 +30,14 @@ PROGRESS = Progress(
 
 
 def make_model(seed=1, **training):
-    return build_model(
+    return builder.build_model(
         RunSettings(model=ModelSettings(dim=2), training=TrainingSettings(seed=seed, **training)),
         {"query": list("abcd"), "document": list("abcde")},
     )
 
 
 def task_of(model, **training):
-    return TwoTowerTask(model, TrainingSettings(**training), Batches())
+    return scorer.TwoTowerTask(model, TrainingSettings(**training), Batches())
 
 
 def checkpoints_of(path, model):

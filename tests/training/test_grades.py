@@ -14,9 +14,8 @@ from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.settings import presets, run
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.presets import PRESETS, changed
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import evaluated_sets
 from tf_smoothclir.training.evaluated_sets import another_set, with_grades_of_set
@@ -33,7 +32,7 @@ def write_set(directory, highest):
     (directory / "judgments.tsv").write_text(
         "".join(f"{i}\t{(i + g) % 10}\t{highest - g}\n" for i in range(10) for g in range(highest))
     )
-    return RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
+    return run.RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
 
 
 def test_the_judgments_decide(tmp_path):
@@ -42,7 +41,7 @@ def test_the_judgments_decide(tmp_path):
         with (tmp_path / str(highest) / "judgments.tsv").open("a") as file:
             file.write("gone\t0\t9\n0\tgone\t9\n")  # which training skips
         found = with_grades_of_set(settings, tmp_path / "run")
-        assert found == changed(settings, {"thresholds": thresholds})
+        assert found == presets.changed(settings, {"thresholds": thresholds})
 
 
 def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
@@ -61,7 +60,7 @@ def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
         (0.06, 3000, False),
     ):
         result = {"set": {"documents": documents}, "test": {"full/MRR@10": mrr}}
-        evaluated_sets.warn_near_chance(result, RunSettings())
+        evaluated_sets.warn_near_chance(result, run.RunSettings())
         assert ("hardly better than chance" in caplog.text) == is_near
         assert ("--preset=best" in caplog.text) == is_near  # towers alone may be improved by it
         caplog.clear()
@@ -97,7 +96,7 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     settings = write_set(tmp_path / "set", 1)
     binary = with_grades_of_set(settings, tmp_path / "run")
     RunDirectory.create(tmp_path / "run", binary)
-    RunDirectory.create(tmp_path / "given", changed(settings, {"thresholds": (0.1,)}))
+    RunDirectory.create(tmp_path / "given", presets.changed(settings, {"thresholds": (0.1,)}))
     assert with_grades_of_set(settings, tmp_path / "given") == settings  # not in silence
     (tmp_path / "set" / "judgments.tsv").unlink()
     assert with_grades_of_set(settings, tmp_path / "run") == binary
@@ -111,7 +110,7 @@ def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, m
     with pytest.raises(sc.InputError, match="the highest grade is 57"):
         with_grades_of_set(settings, tmp_path / "run")
     monkeypatch.setattr("tf_smoothclir.training.evaluated_sets.highest_grade", None)
-    assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
+    assert with_grades_of_set(run.RunSettings(), tmp_path / "run") == run.RunSettings()
 
 
 def test_from_python_binary_judgments_are_enough(tmp_path):
@@ -126,13 +125,13 @@ def test_from_python_binary_judgments_are_enough(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", presets.PRESETS)
 def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
     mates_only = write_tiny_set(tmp_path / "mates")
     lines = (mates_only / "en2fr.rel").read_text().splitlines(keepends=True)
     (mates_only / "en2fr.rel").write_text("".join(s for s in lines if s.endswith("\t2\n")))
     small = {"epochs": 1, "dim": 4, "batch_size": 8, "matryoshka_dims": (), "hard_negatives": 0}
-    settings = tiny_settings(mates_only, tmp_path / "cache", **{**PRESETS[preset], **small})
+    settings = tiny_settings(mates_only, tmp_path / "cache", **{**presets.PRESETS[preset], **small})
     train(settings, tmp_path / "run")
     figures = read_json(tmp_path / "run" / "metrics.json")["test"]
     assert all(math.isfinite(value) for value in figures.values())

@@ -11,11 +11,9 @@ import pytest
 
 from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.interaction import reranker_learning
-from tf_smoothclir.interaction.learning import Learned
+from tf_smoothclir.interaction import learning, reranker_learning
 from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models, load_retriever
+from tf_smoothclir.training import run_directory, run_models
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
@@ -33,7 +31,7 @@ def tokenized(run):
 
 @pytest.fixture(scope="module")
 def models(run):
-    return load_models(run)
+    return run_models.load_models(run)
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +45,12 @@ def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, mo
     assert content["reranker"]["network"] == "late_interaction"
     assert content["reranker"]["validation"]["0"] > 0
     assert content["training"]["seconds"] >= content["reranker"]["seconds"]
-    assert "reranked" not in load_models(finished)
+    assert "reranked" not in run_models.load_models(finished)
     lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
     found = models.retrievers(tokenized)
     assert list(found) == ["dense", "reranked"]
     assert found["reranked"]._ranks == 5
-    scores = load_retriever(run, tokenized)[0].score(lists)
+    scores = run_models.load_retriever(run, tokenized)[0].score(lists)
     np.testing.assert_array_equal(scores, found["reranked"].score(lists))
     reranker = models["reranked"]
     second = reranker.scorer(reranker.texts(tokenized)).score(lists)
@@ -101,7 +99,7 @@ def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, fi
 @pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
 def test_validation_decides_about_related_ones(models, first_stage, tokenized, monkeypatch, gains):
     """The first is learned without them, the second with them."""
-    unchanged = Learned(0, (0.0,), (), 0.0)
+    unchanged = learning.Learned(0, (0.0,), (), 0.0)
     monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
     found = [(3 * gain, float(gain > 0), {0.0: 0.5, 1.0: 0.5 + gain}) for gain in gains]
     monkeypatch.setattr(
@@ -134,7 +132,7 @@ def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch,
 
 
 def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, models, tmp_path):
-    again = RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
+    again = run_directory.RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
     again.metrics.unlink()
     shutil.rmtree(again.reranker)
 
@@ -154,7 +152,7 @@ def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, models, tmp_p
         train(run.settings(), again.path)
     assert not again.reranker.exists()
     with pytest.raises(InputError, match="has not learned its re-ranker yet"):
-        load_models(again)
+        run_models.load_models(again)
     train(run.settings(), again.path)
     again.metrics.unlink()
     with mock.patch.object(reranker_learning, "learn", stop):

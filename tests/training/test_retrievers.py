@@ -9,20 +9,15 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.fixtures import run_of, tokenized_by
-from tests.training.test_run_directory import snapshot
-from tests.training.tiny_set import SPLITS, WORDS
+from tests.training import fixtures, test_run_directory, tiny_set
 from tf_smoothclir.families import hybrid as hybrid_family
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import learning as lexical_learning
 from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training import run_report, trainer
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import check_retriever, load_models, load_retriever
+from tf_smoothclir.training import run_directory, run_models, run_report, trainer
 from tf_smoothclir.training.train import train
-from tf_smoothclir.training.trainer import Trainer
 
 TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec", "per_query.tsv"}
 stop = mock.Mock(side_effect=KeyboardInterrupt)
@@ -32,7 +27,7 @@ stop = mock.Mock(side_effect=KeyboardInterrupt)
 def runs(tiny, ranking_runs, tmp_path_factory):
     """Name of a retriever -> a finished run of one epoch with it."""
     path = tmp_path_factory.mktemp("retrievers") / "dense"
-    return {**ranking_runs, "dense": run_of(tiny(epochs=1), path)}
+    return {**ranking_runs, "dense": fixtures.run_of(tiny(epochs=1), path)}
 
 
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
@@ -59,7 +54,7 @@ def test_a_run_says_and_keeps_nothing_of_what_it_has_not(runs):
     result = read_json(lexical.metrics)
     assert "components" not in result
     assert (result["history"], result["training"]["pairs"]) == ([], 0)
-    assert list(load_models(lexical)) == ["lexical"]
+    assert list(run_models.load_models(lexical)) == ["lexical"]
 
 
 def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
@@ -91,26 +86,26 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
         (lexical_learning, "learn_lexical_model"),
-        (Trainer, "train"),
+        (trainer.Trainer, "train"),
         (hybrid_learning, "learn_fusion"),
         (run_report, "evaluate_splits"),
     ]
     for stage in stages if name == "hybrid" else stages[::3]:
         with mock.patch.object(*stage, stop), pytest.raises(KeyboardInterrupt):
             train(settings, path)
-    run = RunDirectory.load(path)
+    run = run_directory.RunDirectory.load(path)
     assert not run.finished
-    kept = snapshot(run.lexical)
+    kept = test_run_directory.snapshot(run.lexical)
     for learned in stages[:3:2]:
         monkeypatch.setattr(*learned, stop)  # nothing is learned again
     result = train(settings, path)
-    assert snapshot(run.lexical) == kept
+    assert test_run_directory.snapshot(run.lexical) == kept
     expected = read_json(runs[name].metrics)
     for part in ("test", "validation", "components"):
         assert result.get(part) == expected.get(part)
-    before = snapshot(path)
+    before = test_run_directory.snapshot(path)
     assert train(settings, path) == read_json(run.metrics)
-    assert snapshot(path) == before
+    assert test_run_directory.snapshot(path) == before
 
 
 @pytest.mark.parametrize(
@@ -131,17 +126,17 @@ def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, l
     settings, path = tiny(retriever="hybrid", epochs=epochs), tmp_path / "run"
     result = train(settings, path)
     assert [call.args[-1] for call in look.mock_calls] == [True] * len(early) + [False] * len(looks)
-    run, lexical = RunDirectory.load(path), runs["lexical"]
+    run, lexical = run_directory.RunDirectory.load(path), runs["lexical"]
     found = {"query_language": "en", "document_language": "fr"}  # by the names of the files
     assert run.settings() == tiny(retriever="lexical", epochs=epochs, **found)
     assert not run.checkpoints.exists()
     assert result["test"] == read_json(lexical.metrics)["test"]
     assert result["training"]["epochs"] == 0
     assert "ranked no better with --retriever=dense than by lexical alone" in run.report.read_text()
-    assert list(load_models(run)) == ["lexical"]
+    assert list(run_models.load_models(run)) == ["lexical"]
     assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
     with pytest.raises(sc.InputError, match="or train with --retriever=dense"):
-        check_retriever(run.settings(), "dense")
+        run_models.check_retriever(run.settings(), "dense")
 
 
 def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
@@ -154,18 +149,18 @@ def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
         (path / missing).rename(tmp_path / "elsewhere")
         message = rf"the run has not {what} yet\. Continue it: smoothclir-train"
         with pytest.raises(sc.InputError, match=message):
-            load_models(RunDirectory.load(path, verify=False))
+            run_models.load_models(run_directory.RunDirectory.load(path, verify=False))
         (tmp_path / "elsewhere").rename(path / missing)
 
 
 def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     run = runs["hybrid"]
-    tokenized_set = tokenized_by(run)
+    tokenized_set = fixtures.tokenized_by(run)
     queries = tokenized_set.retrieval_set.queries_in("test")
-    expected_of = load_models(run).retrievers(tokenized_set)
+    expected_of = run_models.load_models(run).retrievers(tokenized_set)
     assert list(expected_of) == ["dense", "lexical", "hybrid"]
     for name, expected in expected_of.items():
-        found, cut_points = load_retriever(run, tokenized_set, retriever=name)
+        found, cut_points = run_models.load_retriever(run, tokenized_set, retriever=name)
         for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9)):
             np.testing.assert_array_equal(own.document_rows, other.document_rows)
         assert cut_points == read_cut_points(run.cut_points)[name]
@@ -174,7 +169,7 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
 @pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
 def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, grades, caplog):
     """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
-    run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
+    run = run_directory.RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")
     with open(other / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("999\tNouveau\tmot1 mot2 inconnu\n")
@@ -204,16 +199,16 @@ def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, 
 def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
     judged = (data / "en2fr.rel").read_text().splitlines()
-    others = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
+    others = [line for line in judged if tiny_set.SPLITS[int(line.split("\t")[0]) % 5] != "train"]
     (data / "en2fr.rel").write_text("\n".join(others) + "\n")
     path = tmp_path / "en-fr.txt"
-    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(WORDS)))
+    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(tiny_set.WORDS)))
     metrics = train(tiny(data, retriever="lexical", dictionary=str(path)), tmp_path / "run")
     assert metrics["test"]["full/MRR@10"] > 0.5
     assert metrics["lexical"]["dictionary"] == 1
-    run = RunDirectory.load(tmp_path / "run")
-    assert {f"new{n}" for n in range(WORDS)} <= set(run.vocabulary_tokens("query"))
-    assert load_models(run)["lexical"].table.nnz == 2 * WORDS
+    run = run_directory.RunDirectory.load(tmp_path / "run")
+    assert {f"new{n}" for n in range(tiny_set.WORDS)} <= set(run.vocabulary_tokens("query"))
+    assert run_models.load_models(run)["lexical"].table.nnz == 2 * tiny_set.WORDS
     with pytest.raises(sc.InputError, match="no query of the train split has a judgment"):
         train(tiny(data, retriever="lexical"), tmp_path / "without")
 

@@ -18,8 +18,7 @@ from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
 from tf_smoothclir.optimizers import make_optimizer
 from tf_smoothclir.protocols.task import Batches
-from tf_smoothclir.settings.presets import PRESETS
-from tf_smoothclir.settings.training import TrainingSettings
+from tf_smoothclir.settings import presets, training
 from tf_smoothclir.training import steps as steps_module
 from tf_smoothclir.training.checkpoints import Progress
 from tf_smoothclir.training.steps import Diverged, StepMonitor, StopRequest, compile_steps
@@ -30,7 +29,7 @@ OPTIONS = [
     {"batching": "lists", "loss": "softmax", "optimizer": "adam"},
     {"tower": "cnn", "optimizer": "lazy_adam"},
     {"tower": "lstm", "batching": "bucketed"},
-    {**PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "epochs": 1},
+    {**presets.PRESETS["dense"], "dim": 4, "ngram_buckets": 50, "epochs": 1},
 ]
 SIZES = (4, 4, 2, 4)  # pairs of the steps
 
@@ -49,7 +48,7 @@ def batches():
 
 def test_a_call_of_many_steps_does_what_as_many_calls_do():
     one, many = model_of(), model_of()
-    tasks = (TwoTowerTask(model, TrainingSettings(), Batches()) for model in (one, many))
+    tasks = (TwoTowerTask(model, training.TrainingSettings(), Batches()) for model in (one, many))
     step, steps = map(compile_steps, tasks)
     taken = batches()
     losses = [step(taken, tf.constant(1))[0].numpy() for _ in range(5)]

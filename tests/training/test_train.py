@@ -15,15 +15,10 @@ from tf_smoothclir.data.word_places import inverse_document_frequency
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.training import run_data, run_report
+from tf_smoothclir.training import run_data, run_models, run_report, short_queries, tasks, trainer
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import ModelsOverSet, load_models
-from tf_smoothclir.training.run_report import hits_of_short_queries
-from tf_smoothclir.training.short_queries import cut_short
-from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import train
-from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
 FULL = {f"full/{name}" for name in COLLECTION_METRICS}
@@ -42,7 +37,7 @@ def test_scores_are_drawn_only_where_there_are_any(tmp_path):
 @pytest.fixture
 def begin(monkeypatch):
     """Trains until the first step."""
-    monkeypatch.setattr(Trainer, "train", mock.Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(trainer.Trainer, "train", mock.Mock(side_effect=KeyboardInterrupt))
 
     def begin(settings, path):
         with pytest.raises(KeyboardInterrupt):
@@ -145,7 +140,7 @@ def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
     weighted = {"token_weights": "learned", "position_weights": "learned"}
     settings = tiny(**weighted, shared_vocabulary=shared)
     assert_validated_by_the_best(train(settings, tmp_path / "run"))
-    model = load_model(RunDirectory.load(tmp_path / "run"))
+    model = tasks.load_model(RunDirectory.load(tmp_path / "run"))
     for role in ROLES:
         same = np.isclose(word_weights(model, role), np.log(2), rtol=1e-5)
         assert same[0]  # padding is in no text
@@ -168,7 +163,7 @@ def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_
         epochs=1,
     )
     run = run_of(settings, tmp_path / "run")
-    model, documents = load_model(run), run.vocabulary_tokens("document")
+    model, documents = tasks.load_model(run), run.vocabulary_tokens("document")
     if not shared:
         rows = [documents.index(word) for word in ("mot1", "mot2")]
         np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
@@ -214,7 +209,7 @@ def test_corrected_data_are_taken_and_changed_ones_refused(tiny_dir, tmp_path, b
 def test_a_third_the_first_ten_words_the_others_the_three_rarest():
     long = " ".join(f"w{number}" for number in range(12))
     texts = {2: "The sea, the sea!", 3: long, 5: "the w1 emu, the w2 yak; w3 ape", 9: long, 11: "!"}
-    assert cut_short(texts) == {
+    assert short_queries.cut_short(texts) == {
         2: "the sea the sea",
         3: "w0 w10 w11",  # of those in two queries, the first by name
         5: "emu yak ape",  # w1 to w3 are in three queries, the others in one
@@ -225,21 +220,21 @@ def test_a_third_the_first_ten_words_the_others_the_three_rarest():
 
 def test_what_has_no_spaces_has_words_of_two_characters_unless_users_split_it():
     texts = {0: "日本人 です。四つ字熟語 ok 字"}
-    assert cut_short(texts) == {0: "日本 人 です 四つ 字熟 語 ok 字"}
-    assert cut_short(texts, pretokenized=True) == texts
+    assert short_queries.cut_short(texts) == {0: "日本 人 です 四つ 字熟 語 ok 字"}
+    assert short_queries.cut_short(texts, pretokenized=True) == texts
     # Of 日本 人日 本人 日本 ok, the first by name: each is in one query.
-    assert cut_short({0: "字", 1: "日本人日本人日本ok"})[1] == "日本 人日 ok"
+    assert short_queries.cut_short({0: "字", 1: "日本人日本人日本ok"})[1] == "日本 人日 ok"
 
 
 @pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
 def test_all_that_ranks_ranks_them_and_the_set_is_left_as_it_is(ranking_runs, name, monkeypatch):
     run = ranking_runs[name]
-    over = ModelsOverSet(run.settings(), tokenized_by(run), load_models(run))
+    over = run_models.ModelsOverSet(run.settings(), tokenized_by(run), run_models.load_models(run))
     before = [query.text for query in over.retrieval_set.source.queries()]
     rows = over.retrieval_set.queries_in("validation")
     short = {rows[1]: before[rows[0]]}
     monkeypatch.setattr(run_report, "cut_short", lambda texts, as_is: texts | short)
-    for own, hits in hits_of_short_queries(over).items():
+    for own, hits in run_report.hits_of_short_queries(over).items():
         (whole,) = over.retrievers[own].rank(rows, 10)
         np.testing.assert_allclose(hits.scores[1], whole.scores[0, :10], rtol=1e-5)
         np.testing.assert_allclose(hits.scores[2:], whole.scores[2:, :10], rtol=1e-5)

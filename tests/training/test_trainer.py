@@ -12,11 +12,9 @@ from tests.training.fixtures import tokenized_by
 from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import batches as batches_module
+from tf_smoothclir.training import run_directory, run_models, train
 from tf_smoothclir.training import trainer as trainer_module
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import ModelsOverSet
 from tf_smoothclir.training.steps import StepMonitor
-from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
 
@@ -29,9 +27,9 @@ class Killed(BaseException):
 
 def begin(settings, path):
     """Does what `train` does before the first step."""
-    run = RunDirectory.create(path, settings)
+    run = run_directory.RunDirectory.create(path, settings)
     tokenized_set = tokenized_by(run)
-    return tokenized_set, trainer_of(ModelsOverSet(settings, tokenized_set), run)
+    return tokenized_set, train.trainer_of(run_models.ModelsOverSet(settings, tokenized_set), run)
 
 
 def start(settings, path):

@@ -20,24 +20,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.nth_call import at_call
-from tests.training.test_grades import write_set
-from tests.training.test_run_directory import settings_by_flags, snapshot
-from tests.training.test_trainer import Killed
-from tf_smoothclir.settings.presets import changed
+from tests.training import test_grades, test_run_directory, test_trainer
+from tf_smoothclir.settings import presets, training
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search, searchable
-from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.tuning import oracles, tune, tuner
+from tf_smoothclir.tuning import oracles, search_directory, tune, tuner
 from tf_smoothclir.tuning import search_space as spaces
 from tf_smoothclir.tuning.oracles import ORACLES, GridOracle, trial_values
-from tf_smoothclir.tuning.search_directory import only_search
 from tf_smoothclir.tuning.search_space import combinations, search_space, with_values
 from tf_smoothclir.tuning.tune import ENVIRONMENT, role, run_local_workers
-from tf_smoothclir.tuning.tuner import TrialTuner
 from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import InputError
 
@@ -49,7 +44,7 @@ SEARCH = Search(search="random", max_trials=TRIALS)
 
 
 def settings_of(**changes):
-    return changed(RunSettings(), changes)
+    return presets.changed(RunSettings(), changes)
 
 
 def points_of(names, **changes):
@@ -202,13 +197,13 @@ def test_killed_at_five_random_writes_it_ends_the_same(tmp_path, monkeypatch, ki
         def write_or_die(path, value, counter=counter, before=before):
             last = next(counter) == 0
             if last and before:
-                raise Killed
+                raise test_trainer.Killed
             write(path, value)
             if last:
-                raise Killed
+                raise test_trainer.Killed
 
         monkeypatch.setattr(oracles, "write_json", write_or_die)
-        with pytest.raises(Killed):
+        with pytest.raises(test_trainer.Killed):
             run(make(kind, state, asked))
     monkeypatch.setattr(oracles, "write_json", write)
     assert history(run(make(kind, state, asked))) == history(expected)
@@ -259,7 +254,7 @@ def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
 
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, results = searched
-    found = settings_by_flags(f"--flagfile={output_dir}/best.flags")
+    found = test_run_directory.settings_by_flags(f"--flagfile={output_dir}/best.flags")
     assert found == [str(with_values(settings, results[0].values))]
 
 
@@ -281,7 +276,7 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, setti
 
 
 def test_thresholds_are_as_many_as_the_grades_of_the_set_need(tmp_path, commands):
-    settings = write_set(tmp_path / "binary", highest=1)
+    settings = test_grades.write_set(tmp_path / "binary", highest=1)
     (tmp_path / "out").mkdir()
     tune.open_search(tmp_path / "out", settings, Search())  # of two thresholds
     given = [f"--data_dir={settings.data.data_dir}", f"--cache_dir={tmp_path}/cache"]
@@ -293,9 +288,9 @@ def test_thresholds_are_as_many_as_the_grades_of_the_set_need(tmp_path, commands
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, results = searched
     monkeypatch.setattr(tuner, "trainer_of", None)
-    before = snapshot(output_dir / "trials")
+    before = test_run_directory.snapshot(output_dir / "trials")
     assert tune.tune(settings, SEARCH, output_dir) == results
-    assert snapshot(output_dir / "trials") == before
+    assert test_run_directory.snapshot(output_dir / "trials") == before
     copy = shutil.copytree(output_dir, tmp_path / "copy")
     (copy / "oracle.json").unlink()  # the trials have metrics of their own
     assert tune.tune(settings, SEARCH, copy) == results
@@ -304,9 +299,9 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
 @pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
-    killed = at_call(call, tuner.write_json, mock.Mock(side_effect=Killed))
+    killed = at_call(call, tuner.write_json, mock.Mock(side_effect=test_trainer.Killed))
     monkeypatch.setattr(tuner, "write_json", killed)
-    with pytest.raises(Killed):
+    with pytest.raises(test_trainer.Killed):
         tune.tune(settings, SEARCH, tmp_path)
     results = tune.tune(settings, SEARCH, tmp_path)
     for of_both in zip(results, searched[1], strict=True):
@@ -329,10 +324,10 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     ],
 )
 def test_a_mistake_leaves_a_search_alone(tiny, searched, search, changes, overwrite, message):
-    path, before = searched[0], snapshot(searched[0])
+    path, before = searched[0], test_run_directory.snapshot(searched[0])
     with pytest.raises(InputError, match=message):
         tune.tune(tiny(select_metric="MAP", **changes), search, path, overwrite=overwrite)
-    assert snapshot(path) == before
+    assert test_run_directory.snapshot(path) == before
 
 
 def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp_path):
@@ -347,7 +342,7 @@ def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp
 
 def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_path, monkeypatch):
     message = "another search is running"
-    with only_search(tmp_path), pytest.raises(InputError, match=message):
+    with search_directory.only_search(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
     for name, value in zip(ENVIRONMENT, ("tuner0", "127.0.0.1", "1")):
         monkeypatch.setenv(name, value)
@@ -379,7 +374,7 @@ def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path
     monkeypatch.setattr("tf_smoothclir.tuning.search_space.searchable", lambda: values)
     results = tune.tune(tiny(clip_norm=0.0), Search(("learning_rate",), "grid"), tmp_path / "out")
     assert [result.diverged for result in results] == [False, True]
-    assert results[1].metrics == dict.fromkeys(METRICS, 0.0)
+    assert results[1].metrics == dict.fromkeys(training.METRICS, 0.0)
 
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
@@ -417,7 +412,7 @@ def test_trials_of_a_hybrid_have_its_metrics(tiny, tmp_path):
     results = tune.tune(fixed, search, tmp_path / "out")
     assert len({result.values["epsilon"] for result in results}) == 2
     expected = train.train(with_values(fixed, results[0].values), tmp_path / "run")
-    assert results[0].metrics == {name: expected["validation"][name] for name in METRICS}
+    assert results[0].metrics == {name: expected["validation"][name] for name in training.METRICS}
     assert results[0].best_epoch == 1
     kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
     assert kept == {results[0].id}
@@ -442,7 +437,7 @@ def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
 
     def make_tuner():
         assert role() == "chief"
-        return TrialTuner(oracle, None, [], tmp_path)
+        return tuner.TrialTuner(oracle, None, [], tmp_path)
 
     with pytest.raises(InputError, match=message):
         run_local_workers(make_tuner, 1, function, tmp_path)

@@ -9,12 +9,10 @@ from tests.training.test_trainer import begin, start, weights
 from tf_smoothclir import InputError, ThreePartL2
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.settings.given import objects_text
+from tf_smoothclir.settings import given, run, training
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.two_tower import builder
 from tf_smoothclir.two_tower.builder import build_model, load_pretrained
 from tf_smoothclir.two_tower.scorer import SetEncoder
@@ -23,13 +21,13 @@ VOCABULARIES = {
     "query": ["[PAD]", "[UNK]", "cat", "dog", "sea"],
     "document": ["[PAD]", "[UNK]", "chat", "chien", "mer", "ciel"],
 }
-GIVEN = {"loss": "given", "objects": objects_text(loss=ThreePartL2())}
+GIVEN = {"loss": "given", "objects": given.objects_text(loss=ThreePartL2())}
 FROZEN = {f"train_{role}_embeddings": False for role in ROLES}
 
 
 def settings(seed=13, **model):
     own = ModelSettings(**{"dim": 2, **model})
-    return RunSettings(model=own, training=TrainingSettings(seed=seed))
+    return run.RunSettings(model=own, training=training.TrainingSettings(seed=seed))
 
 
 def tables(model):
@@ -65,7 +63,7 @@ def test_tables_of_ngrams_begin_with_other_vectors_and_freeze_with_their_words()
 def test_settings_that_cannot_be_used_are_named(changes, message):
     batching = "lists" if changes.get("loss") == "softmax" else "pairs"
     with pytest.raises(InputError, match=message):
-        build_model(changed(RunSettings(), {"batching": batching, **changes}), VOCABULARIES)
+        build_model(changed(run.RunSettings(), {"batching": batching, **changes}), VOCABULARIES)
 
 
 @pytest.mark.parametrize("changes", [{}, {"tower": "cnn"}, {"tower": "lstm"}])

@@ -19,13 +19,10 @@ from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_cut_points, load_models, load_retriever
+from tf_smoothclir.training import run_directory, run_models
+from tf_smoothclir.two_tower import builder, scorer, similarity
 from tf_smoothclir.two_tower import scorer as scorer_module
-from tf_smoothclir.two_tower.builder import cut_to
 from tf_smoothclir.two_tower.model import CUT_WEIGHT, TwoTower
-from tf_smoothclir.two_tower.scorer import DenseRetriever, SetEncoder
-from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 from tf_smoothclir.utils.errors import InputError
 
 EPSILON = 0.5
@@ -46,10 +43,10 @@ def check(found, model, tokenized_set):
 @pytest.mark.parametrize("texts_per_batch", [5, 1000])
 def test_rows_are_vectors_by_the_current_weights(texts_per_batch, tokenized_set, monkeypatch):
     towers = [AveragePoolingTower(len(tokenized_set.vocabulary(role)), 3) for role in ROLES]
-    model = TwoTower(*towers, SmoothCosineSimilarity(EPSILON))
+    model = TwoTower(*towers, similarity.SmoothCosineSimilarity(EPSILON))
     model.build()
     monkeypatch.setattr(scorer_module, "_TEXTS_PER_BATCH", texts_per_batch)
-    encoder = SetEncoder(model, tokenized_set)
+    encoder = scorer.SetEncoder(model, tokenized_set)
     before = encoder()
     check(before, model, tokenized_set)
     assert before.tie_order is tokenized_set.retrieval_set.tie_order
@@ -110,7 +107,7 @@ def test_the_loss_is_the_weighted_mean_of_those_of_the_models_with_cut_vectors(f
     model = matryoshka(form, loss)
     apart_losses = [
         float(cut.compute_loss(*batch, cut(batch[0])))
-        for cut in (cut_to(model, dim) for dim in (4, *DIMS))
+        for cut in (builder.cut_to(model, dim) for dim in (4, *DIMS))
     ]
     expected = np.average(apart_losses, weights=[1, CUT_WEIGHT, CUT_WEIGHT])
     assert float(model.logged_step(batch)["batch_loss"]) == pytest.approx(expected, rel=1e-5)
@@ -121,12 +118,12 @@ def test_the_loss_is_the_weighted_mean_of_those_of_the_models_with_cut_vectors(f
 @pytest.mark.parametrize("shared", [False, True])
 def test_cut_vectors_are_the_first_numbers_of_the_towers_normalised_anew(shared, epsilon):
     model = matryoshka("lists", SOSL, shared=shared, epsilon=epsilon)
-    cut = cut_to(model, 3)
+    cut = builder.cut_to(model, 3)
     assert cut.is_shared == shared
     assert cut.matryoshka_dims == (1,)
     assert TwoTower.from_config(model.get_config()).matryoshka_dims == DIMS
     whole = [model.vectors(role, tokens).numpy() for role, tokens in tensors().items()]
-    retriever = DenseRetriever(*whole, np.arange(4)).cut_to(3, epsilon)
+    retriever = scorer.DenseRetriever(*whole, np.arange(4)).cut_to(3, epsilon)
     for role, of_set in (("query", retriever.queries), ("document", retriever.documents)):
         first = getattr(model, f"{role}_tower")(tensors()[role]).numpy()[:, :3]
         expected = [maths.smooth_normalize(vector, epsilon) for vector in first]
@@ -147,12 +144,12 @@ def test_a_run_evaluates_every_length_and_loads_with_any(run):
     assert result["components"]["dense-4"]["test"].keys() == result["test"].keys()
     assert set(cut_points) == {"dense", "dense-4", "dense-8"}
     assert "dense-8" in run.report.read_text()
-    components = load_models(run).retrievers(tokenized_set)
+    components = run_models.load_models(run).retrievers(tokenized_set)
     for dim, name in ((0, "dense"), (4, "dense-4"), (8, "dense-8"), (16, "dense")):
-        models = load_models(run, dim)
+        models = run_models.load_models(run, dim)
         assert models.settings.model.dim == models["dense"].query_tower.dim == (dim or 16)
-        assert load_cut_points(run, models)["dense"] == cut_points[name]
-        retriever, of_grades = load_retriever(run, tokenized_set, dim)
+        assert run_models.load_cut_points(run, models)["dense"] == cut_points[name]
+        retriever, of_grades = run_models.load_retriever(run, tokenized_set, dim)
         assert of_grades == cut_points[name]
         kept = models.retrievers(tokenized_set)["dense"]
         np.testing.assert_array_equal(retriever.queries, kept.queries)
@@ -161,7 +158,7 @@ def test_a_run_evaluates_every_length_and_loads_with_any(run):
 
 def test_other_lengths_are_refused_and_without_vectors_nothing_can_be_cut(run, tmp_path):
     with pytest.raises(InputError, match=r"--dim=32: .* vectors of 4, 8, 16 .*--matryoshka_dims"):
-        load_models(run, 32)
+        run_models.load_models(run, 32)
     lexical = changed(run.settings(), {"retriever": "lexical"})
     with pytest.raises(InputError, match="the run ranks by --retriever=lexical, and has no vect"):
-        load_models(RunDirectory.create(tmp_path / "lexical", lexical), 8)
+        run_models.load_models(run_directory.RunDirectory.create(tmp_path / "lexical", lexical), 8)

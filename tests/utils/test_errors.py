@@ -13,9 +13,8 @@ from tf_smoothclir.index.document_collections import open_files
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage.files import make_directory
+from tf_smoothclir.utils import paths, records
 from tf_smoothclir.utils.errors import InputError, name_flags
-from tf_smoothclir.utils.paths import local_path
-from tf_smoothclir.utils.records import record_from_json
 
 
 @pytest.fixture
@@ -85,12 +84,12 @@ def test_paths_that_cannot_be_are_refused(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "~/cache")
     monkeypatch.setenv("HOME", "/anywhere")
     assert str(default_cache_dir()) == "/anywhere/cache/tf_smoothclir"
-    assert [local_path(path) for path in ("a/~", DataSettings.data_dir)] == ["a/~", ""]
+    assert [paths.local_path(path) for path in ("a/~", DataSettings.data_dir)] == ["a/~", ""]
     with pytest.raises(InputError, match=r"'a\\udcff': the path is not UTF-8"):
-        local_path("a\udcff")
+        paths.local_path("a\udcff")
     monkeypatch.setattr("os.path.expanduser", str)  # as for a user that the system does not know
     with pytest.raises(InputError, match="~/a: nobody knows the home directory"):
-        local_path("~/a")
+        paths.local_path("~/a")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,14 +121,14 @@ WHOLE = {
 
 
 def test_every_field_is_read_and_written_back():
-    whole = record_from_json(Whole, {**WHOLE, "unknown": 1})
+    whole = records.record_from_json(Whole, {**WHOLE, "unknown": 1})
     assert whole.parts == (Part("a", 3), Part("b", 0))
     assert (whole.cuts, whole.hashes, whole.done) == ((0.2, 1), {"a": "00"}, True)
     assert json.loads(json.dumps(dataclasses.asdict(whole))) == WHOLE
     assert whole.perhaps == Part("c", 1)
-    assert record_from_json(Whole, {**WHOLE, "perhaps": None}).perhaps is None
+    assert records.record_from_json(Whole, {**WHOLE, "perhaps": None}).perhaps is None
     without = {key: value for key, value in WHOLE.items() if key != "done"}
-    assert record_from_json(Whole, without).done is False  # the default
+    assert records.record_from_json(Whole, without).done is False  # the default
 
 
 @pytest.mark.parametrize(
@@ -151,10 +150,10 @@ def test_every_field_is_read_and_written_back():
 )
 def test_value_of_another_type_is_named(change, message):
     with pytest.raises(ValueError, match=message):
-        record_from_json(Whole, {**WHOLE, **change})
+        records.record_from_json(Whole, {**WHOLE, **change})
 
 
 @pytest.mark.parametrize("value", [None, [], 3, "x"])
 def test_what_is_no_object_is_named(value):
     with pytest.raises(ValueError, match="the content must be an object, not"):
-        record_from_json(Whole, value)
+        records.record_from_json(Whole, value)

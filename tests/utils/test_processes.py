@@ -13,11 +13,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tf_smoothclir.utils import devices
-from tf_smoothclir.utils.devices import on_the_cpu
-from tf_smoothclir.utils.import_hooks import around_import
-from tf_smoothclir.utils.parallel import map_in_threads
-from tf_smoothclir.utils.processes import process_group
+from tf_smoothclir.utils import devices, import_hooks, parallel, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
@@ -30,7 +26,7 @@ def save_on_sigterm(path):
 
 
 def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused():
-    with process_group() as running:
+    with processes.process_group() as running:
         running.start("good", sys.exit, 0)
         running.start("bad", sys.exit, 3)
         assert list(running) == ["good", "bad"]
@@ -44,7 +40,7 @@ def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused()
 
 def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatch):
     # The process that they are forked from is older than either change.
-    with process_group() as running:
+    with processes.process_group() as running:
         for value in ("first", "second"):
             monkeypatch.setenv("SMOOTHCLIR_TEST", value)
             running.start(value, os.system, "echo $SMOOTHCLIR_TEST")
@@ -56,7 +52,7 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     path = tmp_path / "state"
 
     def fail_while_one_runs():
-        with process_group() as running:
+        with processes.process_group() as running:
             running.start("key", save_on_sigterm, str(path))
             end = time.monotonic() + HALF_A_MINUTE
             while not path.exists() and time.monotonic() < end:
@@ -103,15 +99,15 @@ def test_results_keep_the_order_of_the_items(threads_there, monkeypatch):
         ended.append(item)
         return item**2
 
-    assert list(map_in_threads(work, range(20))) == [item**2 for item in range(20)]
+    assert list(parallel.map_in_threads(work, range(20))) == [item**2 for item in range(20)]
     assert (ended == sorted(ended)) == (threads_there == 1)
-    assert list(map_in_threads(work, [])) == []
+    assert list(parallel.map_in_threads(work, [])) == []
 
 
 def test_only_a_few_items_are_read_ahead(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     taken = []
-    results = map_in_threads(str, (taken.append(item) or item for item in range(50)))
+    results = parallel.map_in_threads(str, (taken.append(item) or item for item in range(50)))
     for item, result in enumerate(results):
         assert result == str(item)
         assert len(taken) <= item + 3
@@ -125,14 +121,14 @@ def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypat
         begun.append(item)
         return 1 // (5 - item)
 
-    results = map_in_threads(work, range(1000))
+    results = parallel.map_in_threads(work, range(1000))
     assert [next(results) for _ in range(5)] == [0, 0, 0, 0, 1]
     with pytest.raises(ZeroDivisionError):
         next(results)
     assert max(begun) < 12
     assert threading.active_count() == threads
 
-    results = map_in_threads(str, range(1000))
+    results = parallel.map_in_threads(str, range(1000))
     assert next(results) == "0"
     results.close()
     assert threading.active_count() == threads
@@ -148,10 +144,10 @@ def test_a_function_runs_on_the_cpu_in_each_thread_despite_a_gpu(monkeypatch, ha
 
     def devices_of(_):
         with graph.as_default():
-            return device_of(), on_the_cpu(device_of)(), device_of()
+            return device_of(), devices.on_the_cpu(device_of)(), device_of()
 
     with tf.device("CPU"):  # of this thread alone
-        assert set(map_in_threads(devices_of, range(3))) == {("", device, "")}
+        assert set(parallel.map_in_threads(devices_of, range(3))) == {("", device, "")}
 
 
 @pytest.mark.parametrize(
@@ -174,8 +170,8 @@ def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, c
     if content is not None:
         (tmp_path / f"{name}.py").write_text(content)
     monkeypatch.syspath_prepend(tmp_path)
-    around_import(name, loud)
-    around_import(name, loud)
+    import_hooks.around_import(name, loud)
+    import_hooks.around_import(name, loud)
     try:
         importlib.import_module(name)
         importlib.import_module(name)

@@ -13,9 +13,7 @@ from concurrent import futures
 
 import pytest
 
-from tf_smoothclir.utils import progress_display
-from tf_smoothclir.utils.errors import input_error
-from tf_smoothclir.utils.printing import markdown_table, print_table, visible_lines
+from tf_smoothclir.utils import errors, printing, progress_display
 from tf_smoothclir.utils.progress import progress_bar, progress_shown
 
 WORK = """
@@ -88,9 +86,9 @@ def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
 
 
 def test_control_characters_are_shown_in_lines_and_in_tables():
-    assert visible_lines("a\x1b[2J\x9b\tb\nc\r\u202e") == "a␛[2J\\u009b b\nc \\u202e"
-    assert str(input_error("a\x1b", "b", "c")) == "a␛: b. c."
-    assert markdown_table(["a\x1b"], [["b|\nc\x07"]]) == "| a␛ |\n| --- |\n| b\\| c␇ |\n"
+    assert printing.visible_lines("a\x1b[2J\x9b\tb\nc\r\u202e") == "a␛[2J\\u009b b\nc \\u202e"
+    assert str(errors.input_error("a\x1b", "b", "c")) == "a␛: b. c."
+    assert printing.markdown_table(["a\x1b"], [["b|\nc\x07"]]) == "| a␛ |\n| --- |\n| b\\| c␇ |\n"
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("ascii", b"\\u4e09"), ("utf-8", "三".encode())])
@@ -105,13 +103,13 @@ def test_any_locale_prints_everything_and_json_is_utf8(encoding, shown):
 
 def test_a_file_gets_markdown_and_a_terminal_no_line_that_is_too_wide(capsys, monkeypatch):
     table = ["a", "b"], [["x|y", 1], ["\x1b[2J", "words " * 30]]
-    print_table(["a", "b"], [["x|y", 1]], title="Title")
+    printing.print_table(["a", "b"], [["x|y", 1]], title="Title")
     assert capsys.readouterr().out == "Title\n\n| a | b |\n| --- | --- |\n| x\\|y | 1 |\n\n"
     monkeypatch.setenv("COLUMNS", "80")
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     with contextlib.redirect_stdout(terminal):
-        print_table(*table)
+        printing.print_table(*table)
     text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("words") == 30

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.languages import other_alphabet
-from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources import languages, opening
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -69,7 +68,7 @@ FORMS = {
 
 
 def opened(make, files, **settings):
-    return source_of(DataSettings(data_dir=str(make(files)), **settings))
+    return opening.source_of(DataSettings(data_dir=str(make(files)), **settings))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -171,4 +170,4 @@ def test_a_language_that_nobody_gives_is_unknown(make, caplog):
     ],
 )
 def test_the_alphabet_of_most_letters_tells(text, language, other):
-    assert other_alphabet([text, ""], language) == other
+    assert languages.other_alphabet([text, ""], language) == other

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
+from tf_smoothclir.data.sources import line_files, tables
 from tf_smoothclir.data.sources.columns import SPLITS, TEXTS
-from tf_smoothclir.data.sources.line_files import read_lines
-from tf_smoothclir.data.sources.tables import read_table
 from tf_smoothclir.utils.errors import InputError
 
 ROWS = [["1", "a,b"], ["2", 'c "d"']]
@@ -35,10 +34,10 @@ def write(tmp_path):
     ],
 )
 def test_lines_are_returned_unchanged(write, content, lines):
-    assert list(read_lines(write(content))) == list(enumerate(lines, start=1))
+    assert list(line_files.read_lines(write(content))) == list(enumerate(lines, start=1))
 
 
-texts = functools.partial(read_table, role=TEXTS)
+texts = functools.partial(tables.read_table, role=TEXTS)
 NOT = "Give one JSON object per line"
 CUT = gzip.compress(b"a\n", mtime=0)[:-9]
 BAD_FILES = [
@@ -73,7 +72,7 @@ def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
     path = write(content, name)
     expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
     with pytest.raises(InputError, match=f"^{expected}"):
-        list((texts if "." in name.removesuffix(".gz") else read_lines)(path))
+        list((texts if "." in name.removesuffix(".gz") else line_files.read_lines)(path))
 
 
 def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
@@ -82,7 +81,7 @@ def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
     assert row == (1, [1, "😀", ..., ...])
     expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
     with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
-        list(read_lines(tmp_path / "absent"))
+        list(line_files.read_lines(tmp_path / "absent"))
 
 
 @pytest.mark.parametrize(
@@ -100,10 +99,10 @@ def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
 def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
     columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
     path = write(gzip.compress(content, mtime=0) if name.endswith("GZ") else content, name)
-    rows = list(read_table(path, TEXTS, columns))
+    rows = list(tables.read_table(path, TEXTS, columns))
     assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
 
 
 def test_a_first_line_is_a_record_where_it_could_be_one(write):
     path = write(b"query\ttrain\nq\ttest\n", "f.tsv")
-    assert list(read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
+    assert list(tables.read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]

@@ -9,10 +9,9 @@ from collections import Counter
 import pytest
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources import memory, toy_world
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Judgment
-from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import BeirDirectory, PairsFile, UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
@@ -84,7 +83,7 @@ def test_judgments_have_the_weights_that_their_table_names(make, tmp_path):
     source = UserDirectory(make({**TSV, "judgments.tsv": rows}), "fr")
     weighted = [Judgment("q1", "d-2", 1, 1.0), Judgment("q1", "d-1", 1, 0.25)]
     assert list(source.judgments()) == weighted
-    write_set(source, tmp_path / "copy", None)
+    memory.write_set(source, tmp_path / "copy", None)
     assert list(UserDirectory(tmp_path / "copy", "fr").judgments()) == weighted
 
 
@@ -238,7 +237,7 @@ def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
 
 def test_without_a_place_the_toy_world_is_opened():
     source = source_of(DataSettings(document_language="it", toy_entities=300, split_seed=3))
-    assert source.fingerprint() == ToyWorld("it", "en", 300, 3).fingerprint()
+    assert source.fingerprint() == toy_world.ToyWorld("it", "en", 300, 3).fingerprint()
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ import pytest
 import tensorflow_datasets as tfds
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data.sources import opening, tfds_source
 from tf_smoothclir.data.sources import wiki_clir_builder as wiki_clir
 from tf_smoothclir.data.sources.languages import PUBLISHED_FOLDERS
-from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.sources.tfds_source import TfdsSource
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory, document_languages
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
@@ -136,7 +135,7 @@ def archive(make, *blemishes):
 def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(make, caplog):
     blemishes = ("1000\t1000\t1", "77\t1000\t2", "1001\t88\t1")  # of 402: under one percent
     settings = DataSettings(data_dir=str(archive(make, *blemishes)), document_language="fr")
-    loaded = RetrievalSet.load(source_of(settings))
+    loaded = RetrievalSet.load(opening.source_of(settings))
     assert len(loaded.query_ids) == len(loaded.document_ids) == 200
     assert np.bincount(loaded.grades).tolist() == [0, 199, 200]
     mates = loaded.document_rows[loaded.grades == 2]
@@ -147,7 +146,7 @@ def test_an_archive_with_blemishes_is_read_without_them_and_they_are_counted(mak
     assert "french/en2fr.rel:401: the judged query '77' is not among the 200 queries" in warning
     message = "rel:401: .*=0.007 allows fewer than 3 of 402 judgments .*: 1 repeat another one"
     with pytest.raises(InputError, match=message):
-        RetrievalSet.load(source_of(dataclasses.replace(settings, max_skipped=0.007)))
+        RetrievalSet.load(opening.source_of(dataclasses.replace(settings, max_skipped=0.007)))
 
 
 LOCAL = Path(__file__).parent / "fake_examples" / "wiki_clir"
@@ -164,7 +163,7 @@ def data_dir(tmp_path_factory):
 
 def test_the_source_has_what_the_files_have_in_batches_that_end_anywhere(data_dir, monkeypatch):
     settings = DataSettings(tfds_name="wiki_clir/fr", tfds_data_dir=data_dir)
-    source, files = source_of(settings), WikiClirDirectory(LOCAL, "fr")
+    source, files = opening.source_of(settings), WikiClirDirectory(LOCAL, "fr")
     whole = {stream: list(getattr(source, stream)()) for stream in ("queries", "documents")}
     for stream, records in whole.items():
         assert sorted(records) == sorted(getattr(files, stream)())
@@ -185,11 +184,11 @@ def local_copy(tmp_path):
 def prepared(local_copy, data_dir):
     options = {"data_dir": str(data_dir), "directory": str(local_copy)}
     wiki_clir.WikiClir(config="fr", **options).download_and_prepare()
-    return TfdsSource("wiki_clir/fr", str(data_dir))
+    return tfds_source.TfdsSource("wiki_clir/fr", str(data_dir))
 
 
 def test_fingerprints_follow_the_content_and_splits_are_drawn(data_dir, local_copy, tmp_path):
-    before = TfdsSource("wiki_clir/fr", data_dir).fingerprint()
+    before = tfds_source.TfdsSource("wiki_clir/fr", data_dir).fingerprint()
     documents = local_copy / "wiki_fr.documents"
     documents.write_text(documents.read_text("utf-8").replace("chaud", "froid"), "utf-8")
     assert prepared(local_copy, tmp_path / "other").fingerprint() != before
@@ -218,7 +217,7 @@ def test_a_bad_line_stops_the_preparation_with_its_place(local_copy, tmp_path):
 )
 def test_a_dataset_that_cannot_be_read_is_an_error(data_dir, name, message):
     with pytest.raises(InputError, match=f"^TFDS dataset {message}"):
-        TfdsSource(name, data_dir)
+        tfds_source.TfdsSource(name, data_dir)
 
 
 def test_the_published_archive_is_checked_and_extracted(data_dir, tmp_path, monkeypatch):
@@ -237,5 +236,5 @@ def test_the_published_archive_is_checked_and_extracted(data_dir, tmp_path, monk
     monkeypatch.setattr(wiki_clir, "ARCHIVE_MD5", hashlib.md5(content).hexdigest())
     tfds.load("wiki_clir/fr", data_dir=str(tmp_path / "data"))
     download.assert_called_with(wiki_clir.ARCHIVE_URL)
-    source = TfdsSource("wiki_clir/fr", str(tmp_path / "data"))
-    assert source.fingerprint() == TfdsSource("wiki_clir/fr", data_dir).fingerprint()
+    source = tfds_source.TfdsSource("wiki_clir/fr", str(tmp_path / "data"))
+    assert source.fingerprint() == tfds_source.TfdsSource("wiki_clir/fr", data_dir).fingerprint()

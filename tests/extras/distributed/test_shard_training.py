@@ -5,12 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.training.test_checkpoints import flip
-from tests.training.test_trainer import assert_same, train_until_killed, weights
+from tests.training import test_checkpoints, test_trainer
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
+from tf_smoothclir.data.sources import opening, source
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras import distributed as distributed  # registers the distributions
 from tf_smoothclir.extras.distributed.pipeline import on_shards as on_shards_of
@@ -27,7 +25,7 @@ TEXT = TextSettings(vocabulary_size=30)
 
 def tiny_shards(tiny, directory, text, seed=13):
     settings = tiny()
-    retrieval_set = retrieval_set_of(source_of(settings.data), settings, SPLITS)
+    retrieval_set = retrieval_set_of(opening.source_of(settings.data), settings, source.SPLITS)
     tokenized_set = tokenize_set(retrieval_set, text, settings.data.cache_dir)
     sampling = {"negatives": 3, "seed": seed}
     lists = candidate_lists(retrieval_set, split="train", **sampling)
@@ -48,13 +46,13 @@ def on_shards(tiny, shards):
 
 def start(settings, path):
     run = RunDirectory.create(path, settings)
-    tokenized_set = tokenized_set_of(source_of(settings.data), settings, run, SPLITS)
+    tokenized_set = tokenized_set_of(opening.source_of(settings.data), settings, run, source.SPLITS)
     return trainer_of(ModelsOverSet(settings, tokenized_set), run, on_shards_of(settings, None))
 
 
 def trained(settings, path):
     trainer = start(settings, path)
-    return trainer.train(), weights(trainer.task.model)
+    return trainer.train(), test_trainer.weights(trainer.task.model)
 
 
 def test_run_has_the_vocabularies_of_the_shards_and_metrics(on_shards, shards, tiny, tmp_path):
@@ -75,8 +73,8 @@ def test_killed_run_continues_bit_for_bit(on_shards, tmp_path):
     expected = trained(on_shards(), tmp_path / "whole")
     assert expected[0].pairs == 2 * 60
     for number in (4, 5):
-        train_until_killed(start(on_shards(), tmp_path / "run"), number)
-    assert_same(trained(on_shards(), tmp_path / "run"), expected)
+        test_trainer.train_until_killed(start(on_shards(), tmp_path / "run"), number)
+    test_trainer.assert_same(trained(on_shards(), tmp_path / "run"), expected)
 
 
 def test_moved_shards_continue_a_run_and_other_ones_do_not(on_shards, shards, tiny, tmp_path):
@@ -92,7 +90,7 @@ def test_moved_shards_continue_a_run_and_other_ones_do_not(on_shards, shards, ti
 def test_broken_record_is_named(on_shards, shards, tmp_path):
     shutil.copytree(shards.directory, tmp_path / "copy")
     path = tmp_path / "copy" / shards.manifest.shards[2].file
-    flip(path)
+    test_checkpoints.flip(path)
     with pytest.raises(InputError, match=rf"{path.name}, record [1-9]: .*corrupted record"):
         train(on_shards(shards_dir=str(tmp_path / "copy")), tmp_path / "run")
 
