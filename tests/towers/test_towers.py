@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 from tests.graphs import operations_in
-from tests.oracles import towers as oracle
+from tests.oracles import maths
 from tf_smoothclir import LazyAdam, LSTMTower, SmoothOrdinalSearchLoss, TwoTower
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.plugins import TOWERS
@@ -310,10 +310,10 @@ def random_reader(kind, **options):
 def read_by_hand(tower, texts):
     table, *rest = (weight.numpy() for weight in tower.trainable_weights)
     if isinstance(tower, cnn.CNNTower):
-        of_text = oracle.cnn
+        of_text = maths.cnn
     else:
         kernel, bias, *recurrent = rest
-        of_text, rest = oracle.bidirectional_lstm, (recurrent[:3], recurrent[3:], kernel, bias)
+        of_text, rest = maths.bidirectional_lstm, (recurrent[:3], recurrent[3:], kernel, bias)
     vectors = [of_text(table[text], *rest, tower.as_published) for text in texts]
     return np.reshape(vectors, [-1, DIM])
 
