@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from benchmarks import common, encoding, growth, preparation, profile, scaling, training
 from benchmarks.workload import Workload
+from tests.cases import cases
 from tests.engines.test_milvus import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.lexical.positions import FLAT
@@ -58,19 +59,17 @@ GROWING = [["CPU s", "MRR@10"]] * 2 + [["CPU p50 ms", "build CPU s"], ["ms/step"
 OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "options", "columns"),
-    [
-        ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
-        ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
-        ("growth", [[*GROWN], GROWN], {"rounds": 1}, GROWING),
-        ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
-        ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
-        ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
-        ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),
-        ("training", [TINY], {**VARIANTS, **ONCE}, [["pairs/s", "ms/step"]]),
-        pytest.param("engine", [], ENGINE, [["p99 ms", "recall@10"]], marks=needs_milvus),
-    ],
+@cases(
+    "name, arguments, options, columns",
+    ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
+    ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
+    ("growth", [[*GROWN], GROWN], {"rounds": 1}, GROWING),
+    ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
+    ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
+    ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
+    ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),
+    ("training", [TINY], {**VARIANTS, **ONCE}, [["pairs/s", "ms/step"]]),
+    pytest.param("engine", [], ENGINE, [["p99 ms", "recall@10"]], marks=needs_milvus),
 )
 def test_small_measurements(name, arguments, options, columns, ranking_exports, tmp_path):
     if "export_dir" in options:
@@ -101,7 +100,7 @@ def test_stacks_compares_two_pythons(tmp_path):
 
 
 @pytest.mark.skipif(ON_KERAS_3, reason="TensorFlow 2.21 leaves most operations out of its trace")
-@pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "adam"])  # is dense
+@cases("optimizer", *[name for name in OPTIMIZERS if name != "adam"])  # is dense
 def test_profile(optimizer):
     changes = {"optimizer": optimizer}
     measurements = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))

@@ -9,6 +9,7 @@ from tensorflow import keras
 
 import tf_smoothclir as sc
 from tests.api.own_objects import PowerLoss, Recorder, SumTower
+from tests.cases import cases
 from tf_smoothclir import AveragePoolingTower, InputError
 from tf_smoothclir.api import given as module
 from tf_smoothclir.api.given import judgments_of, strings, texts_of
@@ -32,7 +33,7 @@ class Frame:
         return self._columns[name]
 
 
-@pytest.mark.parametrize("form", [list, tuple, iter])
+@cases("form", list, tuple, iter)
 def test_other_columns_of_texts_are_kept_in_every_form(form):
     rows = [{"id": "7", "text": "a", "year": 1}, {"id": "d8", "text": "b"}]
     texts, others = module.texts_and_others(form(rows), "documents")
@@ -41,9 +42,7 @@ def test_other_columns_of_texts_are_kept_in_every_form(form):
     assert module.texts_and_others(form([("7", "a")]), "documents")[1] == [{}]
 
 
-@pytest.mark.parametrize(
-    "given", [{1: "test"}, [("1", "test")], Frame(query_id=[1], split=["test"])]
-)
+@cases("given", {1: "test"}, [("1", "test")], Frame(query_id=[1], split=["test"]))
 def test_splits_are_taken_in_every_form(given):
     assert module.splits_of(given) == {"1": "test"}
 
@@ -59,31 +58,27 @@ def test_a_query_has_one_split_and_a_column_one_name():
     assert judgments_of({"q": {*"edcba"}}) == [Judgment("q", d, 1) for d in "abcde"]
 
 
-@pytest.mark.parametrize(
-    ("given", "texts"),
-    [
-        ({np.int64(7): "ein Apfel", "d8": ""}, TEXTS),
-        (Frame(text=["ein Apfel", ""], other=[1, 2], id=[7, "d8"]), TEXTS),
-        (Frame(id=["1"], text=["Apfel"], title=["Obst"]), [Text("1", "Obst", "Apfel")]),
-        (["a", " "], [Text("0", "", "a"), Text("1", "", " ")]),  # ids are positions
-        (np.array(["a"]), [Text("0", "", "a")]),
-        ([{"qid": 7.0, "Query": "ein Apfel"}, {"id": "d8", "text": "", "title": np.nan}], TEXTS),
-        ([(7, "ein Apfel"), ["d8", ""]], TEXTS),
-    ],
+@cases(
+    "given, texts",
+    ({np.int64(7): "ein Apfel", "d8": ""}, TEXTS),
+    (Frame(text=["ein Apfel", ""], other=[1, 2], id=[7, "d8"]), TEXTS),
+    (Frame(id=["1"], text=["Apfel"], title=["Obst"]), [Text("1", "Obst", "Apfel")]),
+    (["a", " "], [Text("0", "", "a"), Text("1", "", " ")]),  # ids are positions
+    (np.array(["a"]), [Text("0", "", "a")]),
+    ([{"qid": 7.0, "Query": "ein Apfel"}, {"id": "d8", "text": "", "title": np.nan}], TEXTS),
+    ([(7, "ein Apfel"), ["d8", ""]], TEXTS),
 )
 def test_texts(given, texts):
     assert texts_of(given, "documents") == texts
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        (row for row in [["q1", "7", 2.0], ("q1", "d8", np.int32(0))]),
-        {"q1": {7: 2, "d8": 0}},
-        Frame(query_id=["q1", "q1"], document_id=[7, "d8"], grade=[2.0, 0.0]),
-        [("q1", "7", 2, 1.0), ("q1", "d8", 0, None)],
-        Frame(qid=["q1", "q1"], docid=[7.0, "d8"], **{"corpus-ID": [7, "d8"], "label": [2, False]}),
-    ],
+    (row for row in [["q1", "7", 2.0], ("q1", "d8", np.int32(0))]),
+    {"q1": {7: 2, "d8": 0}},
+    Frame(query_id=["q1", "q1"], document_id=[7, "d8"], grade=[2.0, 0.0]),
+    [("q1", "7", 2, 1.0), ("q1", "d8", 0, None)],
+    Frame(qid=["q1", "q1"], docid=[7.0, "d8"], **{"corpus-ID": [7, "d8"], "label": [2, False]}),
 )
 def test_judgments(given):
     assert judgments_of(given) == JUDGMENTS
@@ -110,37 +105,33 @@ def test_frames_of_pandas():
     assert strings(pandas.Series(["a", "b"]), "texts") == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("a text", "queries='a text': it is a single string. Give a list of strings"),
-        (b"bytes", "it is bytes"),
-        (7, "it is 7, an int"),
-        ([], "queries: it is empty"),
-        (["a", " "], r"queries\[1\]: the text of query 1 is empty"),
-        (["a", 7], r"queries\[1\]: the text of 1 is 7, not a string. Give a string there"),
-        ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
-        ({1.5: "text"}, "id is 1.5, not a string or a whole number"),
-        ({True: "text"}, "id is True"),
-        ({"q": "\ud800"}, "half of a surrogate pair"),
-    ],
+@cases(
+    "given, message",
+    ("a text", "queries='a text': it is a single string. Give a list of strings"),
+    (b"bytes", "it is bytes"),
+    (7, "it is 7, an int"),
+    ([], "queries: it is empty"),
+    (["a", " "], r"queries\[1\]: the text of query 1 is empty"),
+    (["a", 7], r"queries\[1\]: the text of 1 is 7, not a string. Give a string there"),
+    ({"a b": "text"}, r"queries\[0\]: id 'a b' is empty or contains white space"),
+    ({1.5: "text"}, "id is 1.5, not a string or a whole number"),
+    ({True: "text"}, "id is True"),
+    ({"q": "\ud800"}, "half of a surrogate pair"),
 )
 def test_other_texts_are_errors(given, message):
     with pytest.raises(InputError, match=message):
         texts_of(given, "queries")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ([("q1",)], r"judgments\[0\]: it is \('q1',\), a tuple, not 2 or 3 values"),
-        (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not 2 or 3 values"),
-        ([("q1", "d1", 0.5)], "the grade is 0.5, not a whole number"),
-        ([("q1", "d1", 1, -1)], r"judgments\[0\]: the weight is -1, not a number above 0"),
-        ([("q1", "d1", None)], "the grade is missing. Give whole numbers"),
-        ({"q1": "d1"}, r"judgments\['q1'\]: it is 'd1', a str, not a dictionary or a list"),
-        (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),
-    ],
+@cases(
+    "given, message",
+    ([("q1",)], r"judgments\[0\]: it is \('q1',\), a tuple, not 2 or 3 values"),
+    (["q1d"], r"judgments\[0\]: it is 'q1d', a str, not 2 or 3 values"),
+    ([("q1", "d1", 0.5)], "the grade is 0.5, not a whole number"),
+    ([("q1", "d1", 1, -1)], r"judgments\[0\]: the weight is -1, not a number above 0"),
+    ([("q1", "d1", None)], "the grade is missing. Give whole numbers"),
+    ({"q1": "d1"}, r"judgments\['q1'\]: it is 'd1', a str, not a dictionary or a list"),
+    (Frame(query_id=["q"], doc=["d"], grade=[1]), "no column 'document_id'"),
 )
 def test_other_judgments_are_errors(given, message):
     with pytest.raises(InputError, match=message):
@@ -214,17 +205,15 @@ def test_a_class_that_is_not_known_is_not_imported(monkeypatch):
         given.given_object(stranger, "loss")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"query_tower": "cnn"}, r"^train: query_tower: it is a str\. Give a Keras layer"),
-        ({"query_tower": SumTower(dim=4), "tower": "cnn"}, "towers are given as objects too"),
-        (UNEQUAL, r"different lengths \(query_tower: 4, document_tower: 8\)"),
-        ({"query_tower": SumTower(dim=4), "tune": ["dim"]}, "--tune=dim --objects.* has its own"),
-        ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
-        ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
-        ({"loss": sc.SoftmaxLoss(), "preset": "fast"}, r"--loss.*: give --batching=lists"),
-    ],
+@cases(
+    "arguments, message",
+    ({"query_tower": "cnn"}, r"^train: query_tower: it is a str\. Give a Keras layer"),
+    ({"query_tower": SumTower(dim=4), "tower": "cnn"}, "towers are given as objects too"),
+    (UNEQUAL, r"different lengths \(query_tower: 4, document_tower: 8\)"),
+    ({"query_tower": SumTower(dim=4), "tune": ["dim"]}, "--tune=dim --objects.* has its own"),
+    ({"query_tower": keras.layers.GRU(4)}, r"^train: query_tower: it cannot read padded ids"),
+    ({"query_tower": keras.layers.Embedding(9, 4)}, r"it returns 3 axes, \(1, 1, 4\)"),
+    ({"loss": sc.SoftmaxLoss(), "preset": "fast"}, r"--loss.*: give --batching=lists"),
 )
 def test_what_cannot_be_used_is_an_error_in_words(arguments, message, tmp_path):
     call = sc.tune if "tune" in arguments else sc.train

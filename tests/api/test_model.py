@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.training import tiny_set
 from tf_smoothclir.api import collections
 from tf_smoothclir.storage.files import read_json
@@ -106,7 +107,7 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
         assert len(run.search(QUERIES, 3, retriever=half)) == len(QUERIES)
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
+@cases("role", "query", "document")
 def test_explanations_add_up_to_the_score(one, role):
     query, document = "word1 word4", " ".join(f"mot{word}" for word in tiny_set.words_of(1))
     explanation = one.explain(query, document, role)
@@ -116,7 +117,7 @@ def test_explanations_add_up_to_the_score(one, role):
     assert [explanation.score, total] == pytest.approx([score, score], rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("grade", [2, 1])  # the highest of binary judgments is another
+@cases("grade", 2, 1)  # the highest of binary judgments is another
 def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     judged = [(id_, id_, grade) for id_ in parts["queries"]]
     given = {name: parts[name] for name in ("queries", "documents")}
@@ -126,22 +127,20 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     assert "of the 20 test queries" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda m: m.search("word1"), "queries='word1': it is a single string"),
-        (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
-        (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
-        (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
-        (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
-        (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
-        (lambda m: m.evaluate(split="tset"), "there is no such split"),
-        (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
-        (lambda m: m.evaluate(3), "data: it is a int"),
-        (lambda m: sc.load("nowhere"), "there is no such directory"),
-        (lambda m: sc.load(m.path.parent), "there is neither a run"),
-        (lambda m: sc.load(3), "it is a int"),
-    ],
+@cases(
+    "call, message",
+    (lambda m: m.search("word1"), "queries='word1': it is a single string"),
+    (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
+    (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
+    (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
+    (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
+    (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
+    (lambda m: m.evaluate(split="tset"), "there is no such split"),
+    (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
+    (lambda m: m.evaluate(3), "data: it is a int"),
+    (lambda m: sc.load("nowhere"), "there is no such directory"),
+    (lambda m: sc.load(m.path.parent), "there is neither a run"),
+    (lambda m: sc.load(3), "it is a int"),
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
     with pytest.raises(sc.InputError, match=message):

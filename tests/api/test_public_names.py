@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import tf_smoothclir
+from tests.cases import cases
 from tf_smoothclir.api import metrics, training
 from tf_smoothclir.api.settings import _ARGUMENTS, run_settings
 from tf_smoothclir.settings.base import fields_with_flags
@@ -88,39 +89,35 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     assert [(found[name], type(found[name])) for name in given] == [(v, type(v)) for v in expected]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"epoch": 3}, "epoch: there is no such setting. Did you mean epochs"),
-        ({"outputdir": "x"}, "Did you mean output_dir"),
-        ({"zzz": 1}, "zzz: there is no such setting. Settings have the names of the flags"),
-        ({"preset": "bset"}, "preset='bset': there is no such preset. Did you mean best"),
-        ({"epochs": "3"}, "epochs='3': it is a str. Give a whole number, such as epochs=30"),
-        ({"epochs": 2.5}, "Give a whole number"),
-        ({"epochs": True}, "it is a bool"),
-        ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
-        ({"fresh_negatives": 1}, "Give True or False"),
-        ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
-        ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
-        ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
-        ({"init_from": "nowhere"}, "there is no such directory"),
-    ],
+@cases(
+    "given, message",
+    ({"epoch": 3}, "epoch: there is no such setting. Did you mean epochs"),
+    ({"outputdir": "x"}, "Did you mean output_dir"),
+    ({"zzz": 1}, "zzz: there is no such setting. Settings have the names of the flags"),
+    ({"preset": "bset"}, "preset='bset': there is no such preset. Did you mean best"),
+    ({"epochs": "3"}, "epochs='3': it is a str. Give a whole number, such as epochs=30"),
+    ({"epochs": 2.5}, "Give a whole number"),
+    ({"epochs": True}, "it is a bool"),
+    ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
+    ({"fresh_negatives": 1}, "Give True or False"),
+    ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
+    ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
+    ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
+    ({"init_from": "nowhere"}, "there is no such directory"),
 )
 def test_a_wrong_keyword_says_what_to_write(given, message):
     with pytest.raises(InputError, match=message):
         settings_of(**given)
 
 
-@pytest.mark.parametrize(
-    ("metric", "expected"),
-    [
-        # The first list is ranked 0, 1, 2, 0; the second 1, 0.
-        (metrics.NDCG(), ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1) / 2),
-        (metrics.NDCG(k=2), ((1 / LOG3) / (2 + 1 / LOG3) + 1) / 2),
-        (metrics.MRR(), (1 / 2 + 1) / 2),
-        (metrics.MRR(k=1), (0 + 1) / 2),
-        (metrics.Precision(k=2), (1 / 2 + 1 / 2) / 2),
-    ],
+@cases(
+    "metric, expected",
+    # The first list is ranked 0, 1, 2, 0; the second 1, 0.
+    (metrics.NDCG(), ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1) / 2),
+    (metrics.NDCG(k=2), ((1 / LOG3) / (2 + 1 / LOG3) + 1) / 2),
+    (metrics.MRR(), (1 / 2 + 1) / 2),
+    (metrics.MRR(k=1), (0 + 1) / 2),
+    (metrics.Precision(k=2), (1 / 2 + 1 / 2) / 2),
 )
 def test_keras_metrics_by_hand(metric, expected):
     metric.update_state(GRADES[:1], SCORES[:1])
@@ -141,13 +138,11 @@ def test_keras_metrics_by_hand(metric, expected):
     assert float(metric.result()) == 0
 
 
-@pytest.mark.parametrize(
-    ("metric", "expected"),
-    [
-        (metrics.MRR(), 1 / 2),  # a list without a grade of 1 or more is left out
-        (metrics.Precision(1), 0),
-        (metrics.NDCG(), (0.5 + 1.5 / LOG3) / (1.5 + 0.5 / LOG3)),
-    ],
+@cases(
+    "metric, expected",
+    (metrics.MRR(), 1 / 2),  # a list without a grade of 1 or more is left out
+    (metrics.Precision(1), 0),
+    (metrics.NDCG(), (0.5 + 1.5 / LOG3) / (1.5 + 0.5 / LOG3)),
 )
 def test_a_grade_below_1_is_not_relevant_and_a_small_gain(metric, expected):
     metric.update_state([[0.5, 1.5, 0], [0.5, 0, 0]], [[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]])

@@ -11,6 +11,7 @@ import tensorflow as tf
 from absl import flags
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.training.tiny_set import tiny_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import file_source
@@ -120,7 +121,7 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
 
 
 @pytest.mark.usefixtures("no_child_process")
-@pytest.mark.parametrize("given", ["sentences", "dictionary"])
+@cases("given", "sentences", "dictionary")
 def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
     texts = parts["queries"], parts["documents"]
     pairs = [(texts[0][q], texts[1][d]) for q, d, grade, _ in parts["judgments"] if grade == 2]
@@ -177,7 +178,7 @@ def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, towers, monkeypatch
         sc.train(**parts, **towers)
 
 
-@pytest.mark.parametrize("name", ["lexical", pytest.param("hybrid", marks=pytest.mark.slow)])
+@cases("name", "lexical", pytest.param("hybrid", marks=pytest.mark.slow))
 def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, towers, tmp_path):
     first = ranking_runs[name]
     still = {} if name == "lexical" else {"learning_rate": 1e-9, "epochs": 1}
@@ -196,22 +197,20 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
         assert (tmp_path / "hybrid.json").read_text() == first.fusion.read_text()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"documents": None}, "documents are missing"),
-        ({"columns": {"text": "nosuch"}}, "no table has the column 'nosuch'; there are: none"),
-        ({"data": "somewhere"}, "queries, documents, judgments are given too"),
-        ({"data_dir": "somewhere"}, "Leave one of the two out"),
-        ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
-        ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
-        ({"judgments": None, "queries": None, "splits": None}, "there are no judgments. Add judgm"),
-        ({"pairs": [("a", "b")]}, "they do not go together"),
-        ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
-        ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
-        ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),
-        ({"init_from": "", "preset": "best"}, r"has its settings\. Leave one of the two out"),
-    ],
+@cases(
+    "changes, message",
+    ({"documents": None}, "documents are missing"),
+    ({"columns": {"text": "nosuch"}}, "no table has the column 'nosuch'; there are: none"),
+    ({"data": "somewhere"}, "queries, documents, judgments are given too"),
+    ({"data_dir": "somewhere"}, "Leave one of the two out"),
+    ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
+    ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
+    ({"judgments": None, "queries": None, "splits": None}, "there are no judgments. Add judgm"),
+    ({"pairs": [("a", "b")]}, "they do not go together"),
+    ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
+    ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
+    ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),
+    ({"init_from": "", "preset": "best"}, r"has its settings\. Leave one of the two out"),
 )
 def test_wrong_data_and_other_forms_of_a_run_are_named(ranking_runs, parts, changes, message):
     if "init_from" in changes:
@@ -231,14 +230,12 @@ def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, to
     assert model.history[-1]["validation"] == found.trials[0].metrics
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
-        ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
-        ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
-        ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),
-    ],
+@cases(
+    "changes, message",
+    ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
+    ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
+    ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
+    ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),
 )
 def test_a_mistake_is_an_error(parts, towers, changes, message, tmp_path):
     with pytest.raises(sc.InputError, match=message):

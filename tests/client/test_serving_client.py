@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.published import DIM, encode
 from tests.server.local_server import free_port, local_server
 from tf_smoothclir import InputError, ServingClient
@@ -35,7 +36,7 @@ def client(address):
     return ServingClient(address)
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
+@cases("role", "query", "document")
 def test_vectors_and_pair_id_are_those_of_the_export(client, export, role):
     vectors = client.encode(TEXTS, role)
     tower = load_part(export, role)
@@ -111,20 +112,18 @@ def test_error_of_a_large_request_names_batch_size(client):
     assert client.encode(["red"]).shape == (1, DIM)
 
 
-@pytest.mark.parametrize(
-    ("options", "name", "arguments", "message"),
-    [
-        ({}, "search", ["red apple"], "text: it is a single text, 'red apple'"),
-        ({}, "rerank", ["red", "apple"], "document: it is a single text, 'apple'"),
-        ({}, "encode", [["red", None]], "text: None is no text"),
-        ({}, "encode", [["red"], "documents"], "role='documents'.*document"),
-        ({"batch_size": 0}, "", [], "batch_size=0: it is too small"),
-        ({"version": 2, "label": "canary"}, "", [], "label 'canary': version 2 is given too"),
-        *(
-            ({"address": one}, "", [], rf"address={one}.*8501")
-            for one in ("", "localhost:8500", "ftp://a:1", "http://", "http:///b", "a b:1")
-        ),
-    ],
+@cases(
+    "options, name, arguments, message",
+    ({}, "search", ["red apple"], "text: it is a single text, 'red apple'"),
+    ({}, "rerank", ["red", "apple"], "document: it is a single text, 'apple'"),
+    ({}, "encode", [["red", None]], "text: None is no text"),
+    ({}, "encode", [["red"], "documents"], "role='documents'.*document"),
+    ({"batch_size": 0}, "", [], "batch_size=0: it is too small"),
+    ({"version": 2, "label": "canary"}, "", [], "label 'canary': version 2 is given too"),
+    *(
+        ({"address": one}, "", [], rf"address={one}.*8501")
+        for one in ("", "localhost:8500", "ftp://a:1", "http://", "http:///b", "a b:1")
+    ),
 )
 def test_mistakes_are_named_before_anything_is_sent(options, name, arguments, message):
     with pytest.raises(InputError, match=message):
@@ -175,17 +174,15 @@ def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64():
     assert sent == {"signature_name": "serving_default", "inputs": inputs}
 
 
-@pytest.mark.parametrize(
-    ("status", "answer", "message"),
-    [
-        *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
-        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*timeout"),
-        (200, b"<html>", "is not one of a model server"),
-        (200, b"[]", "is not one of a model server"),
-        (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
-        (200, b'{"outputs": "text"}', "the answer to 2 rows"),
-        (200, b'{"outputs": [[1.0], [2.0, 3.0]]}', "not a table of numbers"),
-    ],
+@cases(
+    "status, answer, message",
+    *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
+    ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*timeout"),
+    (200, b"<html>", "is not one of a model server"),
+    (200, b"[]", "is not one of a model server"),
+    (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
+    (200, b'{"outputs": "text"}', "the answer to 2 rows"),
+    (200, b'{"outputs": [[1.0], [2.0, 3.0]]}', "not a table of numbers"),
 )
 def test_a_failure_of_a_server_has_a_code_and_a_reason(status, answer, message):
     with pytest.raises(InputError, match=message):

@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGINS, OF_SETTINGS
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
@@ -58,7 +59,7 @@ def one_line(text):
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("module", MAINS)
+@cases("module", *MAINS)
 def test_help_shows_every_setting_with_its_default(commands, module):
     defaults = presets.PRESETS["best"] if module in ("trainers.train", "trainers.tune") else {}
     done, groups = commands.run(module, "--help"), MAINS[module]
@@ -71,23 +72,21 @@ def test_help_shows_every_setting_with_its_default(commands, module):
             assert shown[1] == shown_default(defaults.get(field.name, field.default))
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "message"),
-    [
-        ("trainers.train", ["toy"], "Unknown argument 'toy'; flags begin with --."),
-        ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
-        ("trainers.train", ["--loss=hinge"], "--loss=hinge: must be one of sosl, mse,"),
-        ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
-        ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
-        ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
-        ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
-        ("trainers.compare", ["a.run", "b.run", "--nofull"], "error: --nofull: every run is a fi"),
-        ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
-        ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
-        ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
-        ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: there is no such run"),
-        ("trainers.tune", ["--output_dir=a\udcff"], "'a\\udcff': the path is not UTF-8. Rename"),
-    ],
+@cases(
+    "module, arguments, message",
+    ("trainers.train", ["toy"], "Unknown argument 'toy'; flags begin with --."),
+    ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
+    ("trainers.train", ["--loss=hinge"], "--loss=hinge: must be one of sosl, mse,"),
+    ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
+    ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
+    ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
+    ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
+    ("trainers.compare", ["a.run", "b.run", "--nofull"], "error: --nofull: every run is a fi"),
+    ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
+    ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
+    ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
+    ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: there is no such run"),
+    ("trainers.tune", ["--output_dir=a\udcff"], "'a\\udcff': the path is not UTF-8. Rename"),
 )
 def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, message):
     (tmp_path / "file").write_text("")
@@ -101,16 +100,14 @@ def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, mes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("trainers.train", "objective-loss"),
-        ("trainers.train", "distribution-batching"),
-        ("trainers.tune", "tune-retriever"),
-        ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
-        ("export.search", "queries-query"),
-        ("export.build_index", "add-engine"),
-    ],
+@cases(
+    "module, name",
+    ("trainers.train", "objective-loss"),
+    ("trainers.train", "distribution-batching"),
+    ("trainers.tune", "tune-retriever"),
+    ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
+    ("export.search", "queries-query"),
+    ("export.build_index", "add-engine"),
 )
 def test_incompatible_flags_are_told_before_anything_is_loaded(commands, tmp_path, module, name):
     rule, texts = EXAMPLES[name].rule, EXAMPLES[name].texts
@@ -146,19 +143,17 @@ def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch
     assert errors == ""
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "said"),
-    [
-        ("trainers.stats", ["--toy_entities=300"], "300"),
-        ("trainers.compare", ["first", "second"], "first"),
-        ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
-        ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
-        ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),
-        ("export.export", ["--run_dir=nowhere"], NOWHERE),
-        ("export.serve", ["--export_dir=nowhere"], NOWHERE),
-        ("export.build_index", ["--export_dir=nowhere"], NOWHERE),
-        ("export.search", ["--export_dir=nowhere", "--query=a"], NOWHERE),
-    ],
+@cases(
+    "module, arguments, said",
+    ("trainers.stats", ["--toy_entities=300"], "300"),
+    ("trainers.compare", ["first", "second"], "first"),
+    ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
+    ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
+    ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),
+    ("export.export", ["--run_dir=nowhere"], NOWHERE),
+    ("export.serve", ["--export_dir=nowhere"], NOWHERE),
+    ("export.build_index", ["--export_dir=nowhere"], NOWHERE),
+    ("export.search", ["--export_dir=nowhere", "--query=a"], NOWHERE),
 )
 def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path):
     code = (
@@ -171,13 +166,11 @@ def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("error", "place"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
-        (OF_SAVE_V2, "error: runs/mine/state;"),
-        (OF_THE_PATH, "'out.npz'. Free"),
-    ],
+@cases(
+    "error, place",
+    (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
+    (OF_SAVE_V2, "error: runs/mine/state;"),
+    (OF_THE_PATH, "'out.npz'. Free"),
 )
 def test_full_disk_is_a_message(error, place, monkeypatch):
     monkeypatch.setattr(command.gc, "freeze", lambda: None)  # of what the other tests leave

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.full_disk import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tests.training.test_checkpoints import flip
@@ -66,7 +67,7 @@ def vocabulary_by_hand(role, settings):
     return [PADDING, UNKNOWN, *kept][: settings.vocabulary_size]
 
 
-@pytest.mark.parametrize("min_count", [1, 2])
+@cases("min_count", 1, 2)
 def test_a_warning_counts_words_beyond_the_vocabulary(min_count, small_set, tmp_path, caplog):
     whole = TextSettings(min_count=min_count)
     words = [word for text in words_of("document", whole) for word in text]
@@ -81,7 +82,7 @@ def test_a_warning_counts_words_beyond_the_vocabulary(min_count, small_set, tmp_
     assert f"--vocabulary_size={size + 1} reads them too" in caplog.text
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, CUT])
+@cases("settings", *SETTINGS, CUT)
 def test_documents_have_stores_to_their_ends_with_titles_if_read(settings, small_set, tmp_path):
     short = dataclasses.replace(settings, max_document_tokens=3)
     asked = dataclasses.replace(short, passage_words=(4,), text_fields=("title", "body"))
@@ -98,7 +99,7 @@ def test_documents_have_stores_to_their_ends_with_titles_if_read(settings, small
     assert not (tokenize_set(small_set, short, tmp_path).directory / f"{WHOLE}.values").exists()
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, CUT, dataclasses.replace(CUT, **SHARED)])
+@cases("settings", *SETTINGS, CUT, dataclasses.replace(CUT, **SHARED))
 def test_vocabularies_ids_and_ngrams_are_those_by_hand(settings, small_set, tmp_path):
     found = tokenize_set(small_set, settings, tmp_path)
     for role in ROLES:
@@ -126,7 +127,7 @@ def test_vocabularies_ids_and_ngrams_are_those_by_hand(settings, small_set, tmp_
             assert other.vocabulary_dir == found.vocabulary_dir
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@cases("settings", *SETTINGS)
 def test_a_second_call_does_no_work(settings, small_set, tmp_path, request):
     first = tokenize_set(small_set, settings, tmp_path)
     before = entries(tmp_path)
@@ -142,19 +143,17 @@ def test_a_second_call_does_no_work(settings, small_set, tmp_path, request):
     assert len(before) == 2  # vocabularies and tokens
 
 
-@pytest.mark.parametrize(
-    ("parts", "change"),
-    [
-        ({"documents": (*tuple(DOCUMENTS.items())[:-1], ("d12", "neu"))}, {}),
-        ({"queries": (("q1", "a red pear"), *tuple(QUERIES.items())[1:])}, {}),
-        ({"judgments": JUDGMENTS[:-1]}, {}),
-        ({"splits": {**SPLITS, "q3": "test"}}, {}),
-        ({}, {"max_query_tokens": 3}),
-        ({}, {"max_document_tokens": 3}),
-        ({}, {"min_count": 2}),
-        ({}, {"vocabulary_size": 9}),
-        ({}, {"ngram_buckets": 9}),
-    ],
+@cases(
+    "parts, change",
+    ({"documents": (*tuple(DOCUMENTS.items())[:-1], ("d12", "neu"))}, {}),
+    ({"queries": (("q1", "a red pear"), *tuple(QUERIES.items())[1:])}, {}),
+    ({"judgments": JUDGMENTS[:-1]}, {}),
+    ({"splits": {**SPLITS, "q3": "test"}}, {}),
+    ({}, {"max_query_tokens": 3}),
+    ({}, {"max_document_tokens": 3}),
+    ({}, {"min_count": 2}),
+    ({}, {"vocabulary_size": 9}),
+    ({}, {"ngram_buckets": 9}),
 )
 @pytest.mark.usefixtures("no_work")
 def test_changed_content_and_settings_are_not_found_in_the_cache(parts, change, tokenized_set):
@@ -167,7 +166,7 @@ def contents(directory):  # the manifest has times
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != MANIFEST}
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@cases("settings", *SETTINGS)
 def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_path, monkeypatch):
     expected = tokenize_set(small_set, settings, tmp_path / "whole")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
@@ -179,7 +178,7 @@ def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_p
     assert tokens == contents(found.directory) == contents(again.directory)
 
 
-@pytest.mark.parametrize(("error", "given"), [(Crash, 0), (Crash, 1), (KeyboardInterrupt, 0)])
+@cases("error, given", (Crash, 0), (Crash, 1), (KeyboardInterrupt, 0))
 def test_an_interruption_leaves_nothing(error, given, tokenized_set, tmp_path, monkeypatch):
     class Interrupted(SmallWorld):
         def documents(self):
@@ -243,10 +242,8 @@ def test_a_file_gives_the_words_of_its_side_and_its_content_is_looked_at(small_s
     assert found[0] != found[1]
 
 
-@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9), os.remove])
-@pytest.mark.parametrize(
-    "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST]
-)
+@cases("damage", flip, lambda path: os.truncate(path, 9), os.remove)
+@cases("name", "query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST)
 def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog):
     settings = TextSettings(ngram_buckets=50)
     found = tokenize_set(small_set, settings, tmp_path)
@@ -278,14 +275,14 @@ def gathered(store, rows):
     return [part.tolist() for part in np.split(values.numpy(), np.cumsum(lengths)[:-1])]
 
 
-@pytest.mark.parametrize("rows", [[], [[], []]])  # files without a byte cannot be mapped
+@cases("rows", [], [[], []])  # files without a byte cannot be mapped
 def test_a_store_without_values_is_read(tmp_path, rows):
     store = write(tmp_path, rows)
     assert (len(store), store.values.shape) == (len(rows), (0,))
     assert gathered(store, list(range(len(rows)))) == (rows or [[]])
 
 
-@pytest.mark.parametrize("rows_per_call", [1, 4, 6])
+@cases("rows_per_call", 1, 4, 6)
 def test_rows_are_read_back_however_they_were_added(tmp_path, rows_per_call):
     store = write(tmp_path, ROWS, rows_per_call=rows_per_call)
     assert len(store) == 6
@@ -317,8 +314,8 @@ def test_files_are_little_endian_without_a_header(tmp_path):
     assert gathered(store, [1, 0]) == [[0], [0xC3, 0xA9]]
 
 
-@pytest.mark.parametrize("piece", [1, 4, 100])
-@pytest.mark.parametrize("rows", [ROWS, [[], []], []])
+@cases("piece", 1, 4, 100)
+@cases("rows", ROWS, [[], []], [])
 def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
     monkeypatch.setattr(tokenized_set, "_VALUES_PER_PIECE", piece)
     write(tmp_path, rows)
@@ -328,7 +325,7 @@ def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
     assert [row.tolist() for row in store] == [[value**2 for value in row] for row in rows]
 
 
-@pytest.mark.parametrize("missing", [1, 4, 20])
+@cases("missing", 1, 4, 20)
 def test_a_disk_that_fills_with_the_last_bytes_is_an_error(tmp_path, missing):
     # `ndarray.tofile` lost them without a word.
     rows = [[1, 2, 3, 4, 5]] * 3  # 60 bytes of values and 32 of offsets

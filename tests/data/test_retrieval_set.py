@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_key, with_documents
 from tf_smoothclir.data.folds import fold_sets
@@ -63,7 +64,7 @@ def test_weights_stay_with_their_judgments():
     assert sorted(named) == sorted(weighted)
 
 
-@pytest.mark.parametrize(("codes", "share"), [("dd", ""), ("d?", "some"), ("??", "any")])
+@cases("codes, share", ("dd", ""), ("d?", "some"), ("??", "any"))
 def test_documents_of_no_known_language_are_said(codes, share, caplog):
     caplog.set_level("INFO", logger="absl")
     texts = [Text(str(n), "", "eins", {"d": "de"}.get(code, "")) for n, code in enumerate(codes)]
@@ -108,7 +109,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("parts", "message"), BAD)
+@cases("parts, message", *BAD)
 def test_defects(parts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         RetrievalSet.load(SmallWorld(**parts))
@@ -121,9 +122,7 @@ def split_of(query_ids, *, judged=(), **seed):
     return dict(zip(loaded.query_ids, loaded.splits.tolist()))
 
 
-@pytest.mark.parametrize(
-    ("count", "sizes"), [(3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2]), (40, [24, 8, 8])]
-)
+@cases("count, sizes", (3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2]), (40, [24, 8, 8]))
 def test_seeded_split_is_three_to_one_to_one_over_judged_queries(count, sizes):
     found = split_of(IDS, judged=IDS[:count])
     assert [list(found.values()).count(split) for split in range(3)] == sizes
@@ -218,9 +217,9 @@ def sampled_by_hand(world, query, judged, negatives, seed, epoch=0):
         draws *= 4
 
 
-@pytest.mark.parametrize("documents", [6, 9, 12, 30, 100])
-@pytest.mark.parametrize("negatives", [0, 1, 4, 5, 40])
-@pytest.mark.parametrize(("seed", "epoch"), [(1, {}), (2, {"epoch": 1})], ids=str)
+@cases("documents", 6, 9, 12, 30, 100)
+@cases("negatives", 0, 1, 4, 5, 40)
+@cases("seed, epoch", (1, {}), (2, {"epoch": 1}), ids=str)
 def test_negatives_are_distinct_unjudged_and_as_many_as_asked(documents, negatives, seed, epoch):
     world = random_set(5, documents, seed=seed, split="train")
     judged = {}
@@ -280,9 +279,7 @@ def test_every_number_of_a_tiny_set():
     assert large.table_1("fr") == ["fr", "25,000", "0.8", "1,894,000"]  # 3 / 4
 
 
-@pytest.mark.parametrize(
-    ("grades", "mean"), [((1, 1), 0.0), ((1, 0), 0.0), ((2, 1), 0.25), ((4, 3), 0.25)]
-)
+@cases("grades, mean", ((1, 1), 0.0), ((1, 0), 0.0), ((2, 1), 0.25), ((4, 3), 0.25))
 def test_the_highest_grade_is_not_partly_relevant(grades, mean):
     judgments = [("a", str(number), grade) for number, grade in enumerate(grades, start=1)]
     assert statistics_of(judgments).partly_relevant_mean == mean
@@ -292,7 +289,7 @@ def ids(retrieval_set, split):
     return {retrieval_set.query_ids[row] for row in retrieval_set.queries_in(split)}
 
 
-@pytest.mark.parametrize("folds", [2, 3, 5])
+@cases("folds", 2, 3, 5)
 def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     learnt = {"q1", "q2", "q3", "q4", "q8"}  # training and validation, with a judgment
     before = small_set.splits.copy()

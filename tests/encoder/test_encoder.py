@@ -12,6 +12,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.published import EPSILON, OPTIONS, NoVerifier, encode
 from tests.text.test_tokenizer import tokens
 from tests.training.fixtures import run_of
@@ -54,8 +55,8 @@ def rows_of(texts):
     return tf.constant(rows, tf.string)
 
 
-@pytest.mark.parametrize("kind", ["words", "options"])
-@pytest.mark.parametrize("role", ROLES)
+@cases("kind", "words", "options")
+@cases("role", *ROLES)
 def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_run, kind, role):
     words = tiny_run.vocabulary_tokens(role)[2:]
     generator = np.random.default_rng(13)
@@ -79,7 +80,7 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
         encoder.encode("text")
 
 
-@pytest.mark.parametrize("kind", ["words", "options"])
+@cases("kind", "words", "options")
 def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, kind):
     words = tiny_run.vocabulary_tokens("query")[2:]
     places = np.random.default_rng(14).integers(4, size=len(words))
@@ -130,9 +131,7 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy, expor
     assert Encoder(copy, "query").pair_id == Encoder(export_dir, "query").pair_id
 
 
-@pytest.mark.parametrize(
-    "name", ["variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION]
-)
+@cases("name", "variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION)
 def test_a_changed_file_is_named(copy, name):
     path = copy / "query_tower/1" / name
     path.write_bytes(path.read_bytes() + b" ")
@@ -196,14 +195,12 @@ def test_any_bytes_and_chunks_between_spaces_have_the_tokens_of_the_graph(rows):
     assert [tokens_of(text, pretokenized=True) for text in texts] == as_they_are
 
 
-@pytest.mark.parametrize(
-    ("text", "title", "passages"),
-    [
-        ("Ein Haus, das alt ist", "", ["Ein Haus, das", "Haus, das alt ist"]),
-        ("日本語です", "", ["日本語", "本語で"]),
-        ("alt und neu", "Das Haus", ["alt und", "alt und neu"]),
-        ("alt", "", ["alt"]),
-    ],
+@cases(
+    "text, title, passages",
+    ("Ein Haus, das alt ist", "", ["Ein Haus, das", "Haus, das alt ist"]),
+    ("日本語です", "", ["日本語", "本語で"]),
+    ("alt und neu", "Das Haus", ["alt und", "alt und neu"]),
+    ("alt", "", ["alt"]),
 )
 def test_passages_are_shown_in_whole_words(text, title, passages):
     assert [passage_text(text, n, 4, title) for n in range(len(passages))] == passages
@@ -216,7 +213,7 @@ def test_long_texts():
     assert tokens_of("a\ud800b") == ["a", "\ufffd", "b"]
 
 
-@pytest.mark.parametrize("number", [0x3000, pytest.param(None, marks=pytest.mark.slow)])
+@cases("number", 0x3000, pytest.param(None, marks=pytest.mark.slow))
 def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
     characters = CHARACTERS[:number]
     found, lower = GRAPH["classes"](characters)

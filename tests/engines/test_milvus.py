@@ -9,6 +9,7 @@ import types
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.index import helpers
 from tests.index.helpers import DIM, document, in_memory, queries
 from tests.training.tiny_set import DOCUMENTS
@@ -145,15 +146,13 @@ def test_documents_are_added_replaced_and_removed_by_id(milvus):
     assert_holds(milvus, [*rest, *ADDED, other])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]}, r"\[2\]: id 'd100' is already used"),
-        (
-            {"remove": ["d3"], "export": dataclasses.replace(helpers.TOWER, pair_id="b" * 64)},
-            "collection 1 and document 1: they come from different training runs",
-        ),
-    ],
+@cases(
+    "changes, message",
+    ({"remove": ["d3"], "add": [*ADDED[:2], ADDED[0]]}, r"\[2\]: id 'd100' is already used"),
+    (
+        {"remove": ["d3"], "export": dataclasses.replace(helpers.TOWER, pair_id="b" * 64)},
+        "collection 1 and document 1: they come from different training runs",
+    ),
 )
 def test_refused_change_changes_nothing(built, changes, message):
     with pytest.raises(InputError, match=message):
@@ -189,7 +188,7 @@ def test_what_cannot_be_searched_is_named(built):
         MilvusCollection(built, NAME).search(queries(1), MOST_HITS + 1)
 
 
-@pytest.mark.parametrize("uri", ["http://127.0.0.1:1", "missing/milvus.db"])
+@cases("uri", "http://127.0.0.1:1", "missing/milvus.db")
 def test_engine_that_does_not_answer_is_named(uri, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=rf"--uri={uri}: Milvus refuses: .*Start Milvus"):
@@ -203,12 +202,10 @@ def test_long_texts_are_cut_where_milvus_ends_them(milvus):
     assert hit.text == text[: 65_535 // 2]
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ([], "memory: there are no documents"),
-        ([*TEXTS, TEXTS[3]], r"\[62\]: id 'd3' is already used at .*\[3\]"),
-    ],
+@cases(
+    "texts, message",
+    ([], "memory: there are no documents"),
+    ([*TEXTS, TEXTS[3]], r"\[62\]: id 'd3' is already used at .*\[3\]"),
 )
 def test_what_cannot_be_written_is_named_before_anything_is(texts, message):
     with pytest.raises(InputError, match=message):
@@ -270,7 +267,7 @@ def searches(ranking_exports, export, address, tmp_path_factory):
     return searches
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+@cases("share", 0.0, 0.01, 0.3, 1.0)
 def test_engine_adds_the_scores_as_the_index_does(searches, share):
     # Feedback is what the engine leaves out; all documents are among the candidates.
     here, there = searches(Fusion(share, 2.0, 0.25))

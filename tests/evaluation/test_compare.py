@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.evaluation import compare as module
 from tf_smoothclir.evaluation import comparison_report, trec
@@ -101,17 +102,15 @@ def test_rounding_of_float32_is_no_difference():
     assert row.randomization_p == 1
 
 
-@pytest.mark.parametrize(
-    ("systems", "baseline", "message"),
-    [
-        ({"a": system([1])}, "", "RUN RUN ...: 1 given, but a comparison needs two. Give the run"),
-        (SYSTEMS, "best", "--baseline=best: no run has this name. Give one of: base, good, bad."),
-        (
-            {"a": system([1, 0]), "b": system([1, 0], ["q7", "q8"])},
-            "",
-            "b: it is evaluated on other queries than a (4 differ, such as ['q0', 'q1', 'q7']). Ev",
-        ),
-    ],
+@cases(
+    "systems, baseline, message",
+    ({"a": system([1])}, "", "RUN RUN ...: 1 given, but a comparison needs two. Give the run"),
+    (SYSTEMS, "best", "--baseline=best: no run has this name. Give one of: base, good, bad."),
+    (
+        {"a": system([1, 0]), "b": system([1, 0], ["q7", "q8"])},
+        "",
+        "b: it is evaluated on other queries than a (4 differ, such as ['q0', 'q1', 'q7']). Ev",
+    ),
 )
 def test_systems_that_cannot_be_compared_are_refused(systems, baseline, message):
     with pytest.raises(InputError) as error:
@@ -119,15 +118,13 @@ def test_systems_that_cannot_be_compared_are_refused(systems, baseline, message)
     assert str(error.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["runs/a", "runs/b/"], ["a", "b"]),
-        (["x/run.trec", "y/run.trec", "bm25"], ["x/run.trec", "y/run.trec", "bm25"]),
-        (["1/x/r", "2/x/r", "2/y/r"], ["1/x/r", "2/x/r", "y/r"]),
-        (["a", "a/a", "b/a/a"], ["tmp/a", "tmp/a/a", "b/a/a"]),
-        (["/a", "/b/a"], ["/a", "b/a"]),
-    ],
+@cases(
+    "paths, names",
+    (["runs/a", "runs/b/"], ["a", "b"]),
+    (["x/run.trec", "y/run.trec", "bm25"], ["x/run.trec", "y/run.trec", "bm25"]),
+    (["1/x/r", "2/x/r", "2/y/r"], ["1/x/r", "2/x/r", "y/r"]),
+    (["a", "a/a", "b/a/a"], ["tmp/a", "tmp/a/a", "b/a/a"]),
+    (["/a", "/b/a"], ["/a", "b/a"]),
 )
 def test_names_are_the_last_parts_that_tell_runs_apart(paths, names, tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
@@ -148,12 +145,10 @@ def read(directory, *pairs):
     return module.read_systems({run: (directory / run, directory / qrels) for run, qrels in pairs})
 
 
-@pytest.mark.parametrize(
-    ("other", "queries"),
-    [
-        (QRELS.replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
-        (QRELS + "".join(f"q{n} 0 d1 2\n" for n in "4567"), "4 queries such as ['q4', 'q5', 'q6']"),
-    ],
+@cases(
+    "other, queries",
+    (QRELS.replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
+    (QRELS + "".join(f"q{n} 0 d1 2\n" for n in "4567"), "4 queries such as ['q4', 'q5', 'q6']"),
 )
 def test_runs_with_other_judgments_are_refused(files, other, queries):
     (files / "other").write_text(other)
@@ -340,14 +335,12 @@ def test_queries_undefined_in_both_systems_are_left_out():
     assert sampled_test(*with_gaps) == sampled_test(a, b)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "message"),
-    [
-        ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
-        ([1, math.inf], [0.1, 0.2], "must be finite"),
-        ([0.1, 0.2], [1, math.inf], "must be finite"),
-        ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
-    ],
+@cases(
+    "a, b, message",
+    ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
+    ([1, math.inf], [0.1, 0.2], "must be finite"),
+    ([0.1, 0.2], [1, math.inf], "must be finite"),
+    ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
 )
 def test_scores_that_do_not_pair_are_an_error(a, b, message):
     with pytest.raises(ValueError, match=message):

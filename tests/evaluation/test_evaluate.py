@@ -16,6 +16,7 @@ from matplotlib import image
 from matplotlib import pyplot as plt
 from sklearn import linear_model
 
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import Languages
@@ -168,14 +169,12 @@ def best_by_trying_all(scores_by_grade):
     return max(macro_accuracy(scores_by_grade, cut) for cut in cuts)
 
 
-@pytest.mark.parametrize(
-    ("scores_by_grade", "expected"),
-    [
-        ([[0.0, 0.25], [0.5], [1.0, 2.0]], (0.375, 0.75)),  # half way between separable grades
-        # A grade that is better never predicted has no room.
-        ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
-        ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
-    ],
+@cases(
+    "scores_by_grade, expected",
+    ([[0.0, 0.25], [0.5], [1.0, 2.0]], (0.375, 0.75)),  # half way between separable grades
+    # A grade that is better never predicted has no room.
+    ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
+    ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
 )
 def test_cut_points_by_hand(scores_by_grade, expected):
     assert best_cut_points(scores_by_grade) == expected
@@ -215,7 +214,7 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     assert ranks_no_collection == CutPoints((0.5,), shares=(), lists=(0.5,))
 
 
-@pytest.mark.parametrize("power", [0.0, 0.6])
+@cases("power", 0.0, 0.6)
 def test_scores_that_grow_with_the_query_are_graded_by_its_words(power):
     generator, number = np.random.default_rng(3), 50_000
     words, merit = generator.choice([1, 3, 10, 30], number), generator.normal(size=number)
@@ -259,16 +258,14 @@ def test_a_grade_that_is_probable_everywhere_is_predicted_where_four_of_five_hit
     assert reliable_cut_points(scores[10:], grades[10:], 2)[0] < 2  # 7 of 10: of none four of five
 
 
-@pytest.mark.parametrize(
-    ("scores", "grades", "right"),
-    [
-        ([1, 2, 3], [1, 1, 1], [True] * 3),  # all are right: so is the lowest
-        ([1, 2, 3], [0, 0, 0], [False] * 3),
-        ([3, 3, 3], [1, 1, 1], [True] * 3),  # scores that say nothing
-        ([3, 3, 3], [1, 0, 0], [False] * 3),
-        ([3, 2, 1] * 9, [0, 0, 1] * 9, [False] * 27),  # the higher, the worse
-        ([0.0], [0], [False]),
-    ],
+@cases(
+    "scores, grades, right",
+    ([1, 2, 3], [1, 1, 1], [True] * 3),  # all are right: so is the lowest
+    ([1, 2, 3], [0, 0, 0], [False] * 3),
+    ([3, 3, 3], [1, 1, 1], [True] * 3),  # scores that say nothing
+    ([3, 3, 3], [1, 0, 0], [False] * 3),
+    ([3, 2, 1] * 9, [0, 0, 1] * 9, [False] * 27),  # the higher, the worse
+    ([0.0], [0], [False]),
 )
 def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
     scores = np.float32(scores)
@@ -354,7 +351,7 @@ DRAWINGS = {
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("draw", "arguments", "width"), DRAWINGS.values(), ids=DRAWINGS)
+@cases("draw, arguments, width", *DRAWINGS.values(), ids=DRAWINGS)
 def test_drawings(draw, arguments, width, tmp_path):
     draw(tmp_path / "plot.png", *arguments)
     pixels = image.imread(tmp_path / "plot.png")
@@ -364,9 +361,11 @@ def test_drawings(draw, arguments, width, tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("of_documents", "of_queries"),
-    [(("", "de", "fr"), ("en", "it")), (("", "de"), ("en",)), (("de",), ("en", "it"))],
+@cases(
+    "of_documents, of_queries",
+    (("", "de", "fr"), ("en", "it")),
+    (("", "de"), ("en",)),
+    (("de",), ("en", "it")),
 )
 def test_figures_of_a_language_are_those_of_a_ranking_of_it_alone(world, of_documents, of_queries):
     retrieval_set, retriever = world

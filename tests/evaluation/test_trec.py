@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, Success, nDCG
 
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
@@ -179,14 +180,12 @@ def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
     assert found == backwards == expected
 
 
-@pytest.mark.parametrize(
-    ("read", "content", "expected"),
-    [
-        (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
-        (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
-        (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
-        (read_qrels, "q1 0 d1 2\nq1 0 d2 -99999999999\n", JUDGMENTS),
-    ],
+@cases(
+    "read, content, expected",
+    (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
+    (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
+    (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
+    (read_qrels, "q1 0 d1 2\nq1 0 d2 -99999999999\n", JUDGMENTS),
 )
 def test_layouts_of_files(read, content, expected, tmp_path):
     assert read(written(tmp_path, content)) == expected
@@ -210,7 +209,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("read", "content", "reason", "remedy"), BAD.values(), ids=BAD)
+@cases("read, content, reason, remedy", *BAD.values(), ids=BAD)
 def test_bad_file_is_an_error_with_place_and_remedy(read, content, reason, remedy, tmp_path):
     path = written(tmp_path, content)
     with pytest.raises(InputError, match=f"^{re.escape(f'{path}{reason}')}.*{remedy}"):

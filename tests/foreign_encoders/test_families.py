@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.foreign_encoders import stand_in
 from tests.published import NoVerifier
 from tests.search.test_word_search import check_ranks, ranked_by_evaluation
@@ -151,14 +152,12 @@ def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny
         model.search(["word1"])
 
 
-@pytest.mark.parametrize(
-    ("given", "retriever"),
-    [
-        ({}, "hybrid+encoder"),
-        ({"tower": "lstm"}, "hybrid+encoder"),  # with the towers of another preset
-        ({"preset": "lexical"}, "lexical+encoder"),
-        ({"retriever": "encoder"}, "encoder"),
-    ],
+@cases(
+    "given, retriever",
+    ({}, "hybrid+encoder"),
+    ({"tower": "lstm"}, "hybrid+encoder"),  # with the towers of another preset
+    ({"preset": "lexical"}, "lexical+encoder"),
+    ({"retriever": "encoder"}, "encoder"),
 )
 def test_an_encoder_joins_the_ranking(given, retriever):
     preset = given.pop("preset", "")
@@ -173,14 +172,12 @@ def test_an_encoder_joins_no_towers_alone():
         preset_settings("dense", {"encoder": ENCODER})
 
 
-@pytest.mark.parametrize(
-    ("shares", "kept"),
-    [
-        ((0.0, 0.3), "lexical+encoder"),
-        ((0.3, 0.0), "hybrid"),
-        ((0.0, 0.0), "lexical"),
-        ((0.4, 0.6), "hybrid+encoder"),
-    ],
+@cases(
+    "shares, kept",
+    ((0.0, 0.3), "lexical+encoder"),
+    ((0.3, 0.0), "hybrid"),
+    ((0.0, 0.0), "lexical"),
+    ((0.4, 0.6), "hybrid+encoder"),
 )
 def test_parts_that_count_for_nothing_are_not_kept(tiny, tmp_path, monkeypatch, shares, kept):
     monkeypatch.setattr(hybrid, "_ENOUGH_QUERIES", 1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.foreign_encoders import stand_in
 from tests.small_world import SmallWorld
 from tf_smoothclir import InputError, SmoothOrdinalSearchLoss
@@ -83,7 +84,7 @@ def test_documents_are_not_first_for_having_much_of_what_all_texts_have_in_commo
     assert chosen is not None
 
 
-@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss((0.45,)), OrdinalSoftmaxLoss()])
+@cases("loss", SmoothOrdinalSearchLoss((0.45,)), OrdinalSoftmaxLoss())
 def test_a_head_that_wins_is_kept(loss, monkeypatch):
     monkeypatch.setattr(head_learning, "_LOOKS", 16)
     retrieval_set, vectors = a_set(400), encoded(400, noise=2)
@@ -99,7 +100,7 @@ def test_a_head_that_wins_is_kept(loss, monkeypatch):
     assert note == f"{by_head:.4f} on validation, {without:.4f} without"
 
 
-@pytest.mark.parametrize(("queries", "noise"), [(400, 0), (198, 1)])
+@cases("queries, noise", (400, 0), (198, 1))
 def test_a_head_is_left_out_where_the_cosine_is_as_good_or_nothing_tells(queries, noise):
     loss = SmoothOrdinalSearchLoss((0.45,))
     assert learn_head(encoded(queries, noise), a_set(queries), loss, 13) == (None, "")
@@ -169,14 +170,12 @@ def test_its_tables_are_those_of_ridge_regression(monkeypatch):
     np.testing.assert_allclose(found, unit_vectors(expected), atol=2e-3)  # tanh, and float32
 
 
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ("What is a blue-green alga?", {"What", "is", "a", "blue-green", "alga?"}),
-        ("全文検索", {"全", "文", "検", "索"}),
-        ("- !", set()),
-        ("", set()),
-    ],
+@cases(
+    "query, words",
+    ("What is a blue-green alga?", {"What", "is", "a", "blue-green", "alga?"}),
+    ("全文検索", {"全", "文", "検", "索"}),
+    ("- !", set()),
+    ("", set()),
 )
 def test_an_encoder_is_asked_for_words_and_words_in_a_row(query, words):
     pieces = pieces_of([query], seed=1)
@@ -193,7 +192,7 @@ def test_an_encoder_is_not_asked_without_end(monkeypatch):
     assert pieces[:2] == ["a", "b"]  # the most frequent
 
 
-@pytest.mark.parametrize("has_head", [True, False])
+@cases("has_head", True, False)
 def test_a_model_server_reads_as_it_does(has_head):
     student = learn_student(stand_in.encode, ["red apple", "green apples", "Ärger 本日"], seed=1)
     head = None

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.cases import cases
 from tests.index.helpers import brute_force, build, found_by, queries
 from tests.index.test_halves import TEXTS
 from tests.training.tiny_set import DOCUMENTS, write_tiny_set
@@ -54,7 +55,7 @@ def read(path):
     return list(open_files(path, "--collection").documents())
 
 
-@pytest.mark.parametrize("suffix", FORMS)
+@cases("suffix", *FORMS)
 def test_a_file_of_any_kind_or_a_directory_of_them_gives_the_same_documents(tmp_path, suffix):
     expected = [ENTRIES[0]._replace(title=""), *ENTRIES[1:]] if suffix.lower() == "tsv" else ENTRIES
     path, directory = tmp_path / f"some.{suffix}", tmp_path / "parts"
@@ -99,20 +100,18 @@ def test_large_parquet_is_read_across_batches_and_row_groups(tmp_path):
     assert read(tmp_path / "some.parquet") == expected
 
 
-@pytest.mark.parametrize(
-    ("suffix", "content", "message"),
-    [
-        ("tsv", b"", ": the file is empty"),
-        ("documents", b"1\tt\ta\n2\tb\n", ":2: 2 tab-separated columns instead of 3"),
-        ("parquet", b"", ":1: it cannot be read as Parquet"),
-        ("parquet", b"1\tx\n", ":1: it cannot be read as Parquet"),
-        ("parquet", b"PAR1\x15\x04\x15\x06", ":1: it cannot be read as Parquet"),  # cut
-        ("parquet", {"id": [], "text": []}, ": the file is empty"),
-        ("parquet", {"id": ["1"], "body": ["x"]}, ": there is no column 'text'; there are: id, bo"),
-        ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: id is missing"),
-        ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: the title of 1 is 1, not"),
-        ("parquet", {"id": ["1"], "text": np.array([2**62], "M8[us]")}, ":1: .* as Parquet .* out"),
-    ],
+@cases(
+    "suffix, content, message",
+    ("tsv", b"", ": the file is empty"),
+    ("documents", b"1\tt\ta\n2\tb\n", ":2: 2 tab-separated columns instead of 3"),
+    ("parquet", b"", ":1: it cannot be read as Parquet"),
+    ("parquet", b"1\tx\n", ":1: it cannot be read as Parquet"),
+    ("parquet", b"PAR1\x15\x04\x15\x06", ":1: it cannot be read as Parquet"),  # cut
+    ("parquet", {"id": [], "text": []}, ": the file is empty"),
+    ("parquet", {"id": ["1"], "body": ["x"]}, ": there is no column 'text'; there are: id, bo"),
+    ("parquet", {"id": ["1", None], "text": ["x", "y"]}, ":2: id is missing"),
+    ("parquet", {"id": ["1"], "text": ["x"], "title": [1]}, ":1: the title of 1 is 1, not"),
+    ("parquet", {"id": ["1"], "text": np.array([2**62], "M8[us]")}, ":1: .* as Parquet .* out"),
 )
 def test_a_defect_is_named(tmp_path, suffix, content, message):
     path = tmp_path / f"some.{suffix}"
@@ -124,16 +123,14 @@ def test_a_defect_is_named(tmp_path, suffix, content, message):
         read(path)
 
 
-@pytest.mark.parametrize(
-    ("names", "asked", "message"),
-    [
-        ([], "missing.tsv", r"--collection=.*missing\.tsv: there is no such file.*\.parquet"),
-        (["some.xls"], "some.xls", r"some\.xls: the suffix '\.xls' is not .*\.parquet"),
-        (["some"], "some", "some: the suffix '' is not"),
-        ([], "pipe.tsv", "it is not a regular file, and documents are read more than once"),
-        (["a.txt"], "", "the directory holds no files"),
-        (["a.tsv", "b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
-    ],
+@cases(
+    "names, asked, message",
+    ([], "missing.tsv", r"--collection=.*missing\.tsv: there is no such file.*\.parquet"),
+    (["some.xls"], "some.xls", r"some\.xls: the suffix '\.xls' is not .*\.parquet"),
+    (["some"], "some", "some: the suffix '' is not"),
+    ([], "pipe.tsv", "it is not a regular file, and documents are read more than once"),
+    (["a.txt"], "", "the directory holds no files"),
+    (["a.tsv", "b.jsonl"], "", r"the directory holds \.jsonl and \.tsv"),
 )
 def test_what_is_not_a_collection_is_named_with_its_flag(tmp_path, names, asked, message):
     for name in names:
@@ -210,7 +207,7 @@ def test_a_nested_entry_of_the_name_of_a_column_is_another_column():
     assert {name: column.to_pylist() for name, column in found.items()} == expected
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet"])
+@cases("suffix", ".tsv", ".csv", ".jsonl", ".parquet")
 def test_columns_of_any_file_are_kept_with_their_types(indexed, suffix):
     index = indexed(suffix)
     texts = ("_id", "text")
@@ -223,17 +220,15 @@ def test_columns_of_any_file_are_kept_with_their_types(indexed, suffix):
     json.dumps(metadata.plain([dict(hit.metadata) for hit in hits]), allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    ("condition", "expected"),
-    [
-        ("year > 2020 and section = 'it''s'", "b"),
-        ("YEAR between 2020 and 2021 or zip like '999%'", "abd"),
-        ("not (section = 'Web')", "b"),  # neither of what is not known
-        ("section is null or price in (2, 0.25)", "bcd"),
-        ("day >= '2022-01-01' -- later", "c"),
-        ("case when lower(section) = 'web' then year(day) = 2021 else false end", "a"),
-        ("regexp_matches(zip, '^1') and cast(year as varchar) = '2021'", "b"),
-    ],
+@cases(
+    "condition, expected",
+    ("year > 2020 and section = 'it''s'", "b"),
+    ("YEAR between 2020 and 2021 or zip like '999%'", "abd"),
+    ("not (section = 'Web')", "b"),  # neither of what is not known
+    ("section is null or price in (2, 0.25)", "bcd"),
+    ("day >= '2022-01-01' -- later", "c"),
+    ("case when lower(section) = 'web' then year(day) = 2021 else false end", "a"),
+    ("regexp_matches(zip, '^1') and cast(year as varchar) = '2021'", "b"),
 )
 def test_a_condition_holds_for_all_that_is_found(indexed, condition, expected):
     mask = indexed(".tsv").mask(condition)
@@ -255,7 +250,7 @@ install httpfs; pragma version; list_filter([1], lambda x: x > 0) = [1]; error('
 """
 
 
-@pytest.mark.parametrize("condition", filter(None, re.split("; |\n", ATTACKS)))
+@cases("condition", *filter(None, re.split("; |\n", ATTACKS)))
 def test_what_is_no_condition_over_the_columns_is_refused_with_their_names(indexed, condition):
     with pytest.raises(InputError, match=r"--filter=.*Give a condition over year \(int64\), sec"):
         indexed(".tsv").mask(condition)
@@ -281,8 +276,8 @@ def test_long_deep_and_wrong_standing_conditions_are_refused(indexed, tmp_path, 
         DocumentIndex(tmp_path / "index", "a > 1")
 
 
-@pytest.mark.parametrize("few", [0, 1 << 14])
-@pytest.mark.parametrize("kind", index_kind.KINDS)
+@cases("few", 0, 1 << 14)
+@cases("kind", *index_kind.KINDS)
 def test_documents_are_left_out_before_the_best_are_chosen(tmp_path, monkeypatch, kind, few):
     monkeypatch.setattr(ranker, "_FEW", few)
     build(tmp_path / "index", TEXTS, kind=kind)

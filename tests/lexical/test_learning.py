@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.lexical.helpers import tokenized
 from tests.small_world import SmallWorld
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
@@ -78,14 +79,12 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     assert (again.on_documents, again.feedback) == (True, model.feedback)
 
 
-@pytest.mark.parametrize(
-    ("gains", "chosen"),
-    [
-        ((0.004, 0, 0, 0, 0), FLAT),
-        ((0.006, 0, 0, 0, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[0])),
-        ((0.006, 0.007, 0, 0, 0.008), PositionProfile(positions.HEIGHTS[1], positions.DECAYS[2])),
-        ((0, 0, 0, 0.006, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[1])),
-    ],
+@cases(
+    "gains, chosen",
+    ((0.004, 0, 0, 0, 0), FLAT),
+    ((0.006, 0, 0, 0, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[0])),
+    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(positions.HEIGHTS[1], positions.DECAYS[2])),
+    ((0, 0, 0, 0.006, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[1])),
 )
 def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
@@ -99,7 +98,7 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 
-@pytest.mark.parametrize(("several", "is_judged"), [(True, True), (False, False)])
+@cases("several, is_judged", (True, True), (False, False))
 def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     learner = _Learner.__new__(_Learner)  # which has learned no table to measure a profile by
     source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
@@ -108,15 +107,13 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     assert learner._best_profile() == FLAT
 
 
-@pytest.mark.parametrize(
-    ("gains", "chosen"),
-    [
-        ([0.1, 0.2], LOWER_GRADES[1]),
-        ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
-        ([0.0, 0.2], LOWER_GRADES[1]),  # a little is of no use, more is
-        ([0.0, 0.0], 0.0),
-        ([FALLS, 0.0], LOWER_GRADES[0]),
-    ],
+@cases(
+    "gains, chosen",
+    ([0.1, 0.2], LOWER_GRADES[1]),
+    ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
+    ([0.0, 0.2], LOWER_GRADES[1]),  # a little is of no use, more is
+    ([0.0, 0.0], 0.0),
+    ([FALLS, 0.0], LOWER_GRADES[0]),
 )
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
@@ -127,15 +124,13 @@ def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains
     assert not model.weights[1:].any()
 
 
-@pytest.mark.parametrize(
-    ("gains", "chosen"),
-    [
-        ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
-        ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
-        ({0: FALLS}, 0),
-        ({0: FALLS, 1: (0.1, 0.1, 0.1)}, 2),
-        ({}, 0),
-    ],
+@cases(
+    "gains, chosen",
+    ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
+    ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
+    ({0: FALLS}, 0),
+    ({0: FALLS, 1: (0.1, 0.1, 0.1)}, 2),
+    ({}, 0),
 )
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
     found = {weight: gains.get(n, 0.0) for n, weight in enumerate(positions.TITLE_WEIGHTS)}
@@ -156,7 +151,7 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
         assert learner._best_title_weight(FLAT) == FLAT
 
 
-@pytest.mark.parametrize("best", [0, 3, 7])
+@cases("best", 0, 3, 7)
 def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
     learner, table = _Learner.__new__(_Learner), table_of(np.eye(2))
     learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
@@ -167,14 +162,12 @@ def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
     assert learner._best_dictionary_share(FLAT) == learning.DICTIONARY_SHARES[best]
 
 
-@pytest.mark.parametrize(
-    ("several", "qualities", "chosen"),
-    [
-        ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.6}, 100),  # no shorter ones than are better
-        ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.7}, 50),
-        ((300, 100, 50), {300: 0.5, 100: 0.5}, 300),
-        ((100, 50), {}, 300),  # no document is longer than 300 words: nothing to choose
-    ],
+@cases(
+    "several, qualities, chosen",
+    ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.6}, 100),  # no shorter ones than are better
+    ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.7}, 50),
+    ((300, 100, 50), {300: 0.5, 100: 0.5}, 300),
+    ((100, 50), {}, 300),  # no document is longer than 300 words: nothing to choose
 )
 def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualities, chosen):
     class Cut:
@@ -196,7 +189,7 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
     assert (learner._passage_words, learner._documents.longest) == (chosen, chosen)
 
 
-@pytest.mark.parametrize(("is_judged", "lengths"), [(True, (300, 100)), (False, (300,))])
+@cases("is_judged, lengths", (True, (300, 100)), (False, (300,)))
 def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_judged, lengths):
     tried = []
     monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
@@ -229,8 +222,8 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
-@pytest.mark.parametrize("best_feedback", range(len(learning.FEEDBACK_WEIGHTS)))
-@pytest.mark.parametrize("power", [0.0, -0.075, -0.15])
+@cases("best_feedback", *range(len(learning.FEEDBACK_WEIGHTS)))
+@cases("power", 0.0, -0.075, -0.15)
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
     best, places = learning.LENGTH_POWERS.index(power), range(len(learning.LENGTH_POWERS))
@@ -344,8 +337,8 @@ def metrics_of(rows):
     return [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
 
 
-@pytest.mark.parametrize("strength", [0, 0.2, 1])
-@pytest.mark.parametrize("queries_at_once", [1, 5, 100])
+@cases("strength", 0, 0.2, 1)
+@cases("queries_at_once", 1, 5, 100)
 def test_it_is_the_mean_of_two_metrics(strength, queries_at_once, monkeypatch):
     monkeypatch.setattr(scorer, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
     rows = scores_of(strength)
@@ -383,21 +376,19 @@ def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sample
     assert Validation(small_set)(scores.__getitem__) == pytest.approx((1 + 1 / 2) / 2)
 
 
-@pytest.mark.parametrize(
-    ("gains", "expected"),
-    [
-        (BETTER, True),
-        # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
-        (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
-        (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
-        (BETTER * [3, 1, -1], False),  # mates fall from the first rank
-        (BETTER * [3, 1, 0], True),
-        # Three mates that leave the first rank while two others reach it are chance; nine are not.
-        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
-        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
-        (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
-        (np.full((100, 3), np.nan), False),  # no query has a relevant document
-    ],
+@cases(
+    "gains, expected",
+    (BETTER, True),
+    # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
+    (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
+    (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
+    (BETTER * [3, 1, -1], False),  # mates fall from the first rank
+    (BETTER * [3, 1, 0], True),
+    # Three mates that leave the first rank while two others reach it are chance; nine are not.
+    (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
+    (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
+    (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
+    (np.full((100, 3), np.nan), False),  # no query has a relevant document
 )
 def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
     other = np.random.default_rng(3).random((100, 3))
@@ -467,7 +458,7 @@ def test_documents_that_are_no_training_querys_mate_have_one(tiny_set, tmp_path)
         assert found.tokens("query")[row].tolist() == tiny_set.tokens("query")[row].tolist()
 
 
-@pytest.mark.parametrize("profile", [FALLING, FLAT])
+@cases("profile", FALLING, FLAT)
 def test_they_are_as_long_as_queries_and_begin_by_the_profile(tiny_set, tmp_path, profile):
     found = made(tiny_set, tmp_path / "made", profile)
     after, own = found.retrieval_set, len(tiny_set.retrieval_set.query_ids)

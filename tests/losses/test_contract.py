@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tensorflow import keras
 
+from tests.cases import cases
 from tests.oracles import maths
 from tf_smoothclir.api.metrics import MRR, NDCG
 from tf_smoothclir.losses.labels import hit_grades, hit_shares
@@ -22,7 +23,7 @@ from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 LISTWISE = [name for name, loss in LOSSES.items() if loss.needs_lists]
-every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
+every_loss = cases("name", *sorted(LOSSES))
 EACH = SmoothOrdinalSearchLoss(reduction="none")
 # Shapes of labels, of scores, and of weights.
 MATRIX = (2, 3)
@@ -35,8 +36,8 @@ WITH_THRESHOLDS = {"sosl", "mse", "proportional_odds", "cumulative_logits"}
 # Of runs, none of them a default.
 SETTINGS = {"thresholds": (0.1, 0.5), "temperature": 0.3, "lower_grade_weight": 0.4}
 SETTINGS["cut_points"] = (0.0, 0.4, 0.7)
-every_ordinal_loss = pytest.mark.parametrize(
-    "name", ["sosl", "mse", "proportional_odds", "cumulative_logits", "three_part_l2"]
+every_ordinal_loss = cases(
+    "name", "sosl", "mse", "proportional_odds", "cumulative_logits", "three_part_l2"
 )
 # Few numbers, so that scores lie on cut points.
 SCORES = st.sampled_from([-3.0, -1.0, -0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 2.0**100])
@@ -51,7 +52,7 @@ def value_and_gradient(loss, labels, scores, weights=None):
 
 
 @every_loss
-@pytest.mark.parametrize("junk", [0.5, math.nan, math.inf, -math.inf])
+@cases("junk", 0.5, math.nan, math.inf, -math.inf)
 def test_appended_padding_changes_nothing_even_with_nan_scores(name, junk):
     loss = LOSSES[name]()
     labels, scores = np.array([[0, 1, 2], [2, 0, 0]]), np.float32([[0.9, 0.8, 0], [-1, 0.3, 0.4]])
@@ -70,7 +71,7 @@ def test_appended_padding_changes_nothing_even_with_nan_scores(name, junk):
 
 
 @every_loss
-@pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", "none"])
+@cases("reduction", "sum_over_batch_size", "sum", "none")
 def test_batches_without_a_document_are_zero_with_zero_gradient(name, reduction):
     loss = LOSSES[name](reduction=reduction)
     for score in (0.5, math.nan):
@@ -81,7 +82,7 @@ def test_batches_without_a_document_are_zero_with_zero_gradient(name, reduction)
 
 
 @every_loss
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@cases("dtype", "float16", "bfloat16")
 def test_half_precision_scores_are_computed_in_float32(name, dtype):
     labels, scores = [[0, 1, 2, 2]], tf.cast([[-0.9, 0.1, 0.95, 0.3]], dtype)
     value = LOSSES[name]()(labels, scores)
@@ -140,7 +141,7 @@ def test_reductions_and_weights_by_hand():
     assert found.numpy() == pytest.approx((10 * 0.49 + 1 * 0.01) / 2)
 
 
-@pytest.mark.parametrize("name", LISTWISE)
+@cases("name", *LISTWISE)
 def test_lists_are_weighted_and_padding_is_not_counted(name):
     labels, scores = [[0, 2], [2, 0], [-1, -1]], [[0.3, 0.1], [0.1, 0.5], [0, 0]]
     each = LOSSES[name](reduction="none")(labels, scores).numpy()
@@ -155,9 +156,13 @@ def test_lists_are_weighted_and_padding_is_not_counted(name):
         assert LOSSES[name]().num_terms(tf.constant(some)) == number
 
 
-@pytest.mark.parametrize(
+@cases(
     "weights",
-    [2.0, [2, 3.0], [[2], [3.0]], [[2, 2, 2], [3, 3, 3.0]], [[[2], [2], [2]], [[3], [3], [3.0]]]],
+    2.0,
+    [2, 3.0],
+    [[2], [3.0]],
+    [[2, 2, 2], [3, 3, 3.0]],
+    [[[2], [2], [2]], [[3], [3], [3.0]]],
 )
 def test_weights_of_each_shape_apply_to_leading_axes(weights):
     labels, scores = [[0, 0, 0], [2, 2, 2]], np.float64([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]])
@@ -167,7 +172,7 @@ def test_weights_of_each_shape_apply_to_leading_axes(weights):
     np.testing.assert_allclose(found, [0.49, 2 * 0.49])
 
 
-@pytest.mark.parametrize("shapes", [((4, 1), (4,)), ((4,), (4, 1)), ((2, 2, 1), (2, 2))])
+@cases("shapes", ((4, 1), (4,)), ((4,), (4, 1)), ((2, 2, 1), (2, 2)))
 def test_trailing_axis_does_not_broadcast_labels_against_scores(shapes):
     labels, scores = np.array([0, 1, 2, 0]), np.float64([0.9, 0.1, 0.3, 0.4])
     found = EACH(labels.reshape(shapes[0]), scores.reshape(shapes[1]))
@@ -199,14 +204,12 @@ def test_shapes_known_only_at_run_time_do_not_broadcast(name):
     np.testing.assert_allclose(found, [[0.49], [0]], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("loss", "shapes", "message"),
-    [
-        (EACH, UNLIKE, r"y_true has shape \(.*\) and y_pred \(.*\)"),
-        (EACH, OF_PAIRS, r"sample_weight has shape .* losses of shape \(2, 3\)"),
-        (SoftmaxLoss(), OF_LISTS, r"sample_weight has shape .* losses of shape \(2,\).*list"),
-        (SoftmaxLoss(), NO_LISTS, r"y_pred has shape .*SoftmaxLoss .*\[lists, list_size\]"),
-    ],
+@cases(
+    "loss, shapes, message",
+    (EACH, UNLIKE, r"y_true has shape \(.*\) and y_pred \(.*\)"),
+    (EACH, OF_PAIRS, r"sample_weight has shape .* losses of shape \(2, 3\)"),
+    (SoftmaxLoss(), OF_LISTS, r"sample_weight has shape .* losses of shape \(2,\).*list"),
+    (SoftmaxLoss(), NO_LISTS, r"y_pred has shape .*SoftmaxLoss .*\[lists, list_size\]"),
 )
 def test_shapes_that_do_not_fit_are_named(loss, shapes, message):
     for one in shapes:
@@ -216,25 +219,23 @@ def test_shapes_that_do_not_fit_are_named(loss, shapes, message):
         SoftmaxLoss().laid_out(tf.constant([0, 2]), tf.constant([0.1, 0.2]), None)
 
 
-@pytest.mark.parametrize(
-    ("make", "values", "message"),
-    [
-        *(
-            (LOSSES[name], (*BAD_THRESHOLDS, 0.5), "thresholds must be strictly .* got .*: .*use")
-            for name in sorted(WITH_THRESHOLDS)
-        ),
-        *(
-            (
-                lambda value, loss=loss: loss(temperature=value),
-                [0, -1.0, math.nan, math.inf, "hot"],
-                f"^temperature must be finite and above 0, got .*: use {usual}$",
-            )
-            for loss, usual in ((SoftmaxLoss, 0.1), (CumulativeLogits, 1.0))
-        ),
-        (ThreePartL2, [(0.2, 0.9), (0.2, 0.55, 0.9, 0.95), (0.9, 0.55, 0.2)], "cut_points must be"),
-        (lambda weight: OrdinalSoftmaxLoss(lower_grade_weight=weight), [-0.1, 1.1], "be in .0, 1"),
-        (lambda value: SoftmaxLoss(reduction=value), ["median"], "must be one of .* got 'median'"),
-    ],
+@cases(
+    "make, values, message",
+    *(
+        (LOSSES[name], (*BAD_THRESHOLDS, 0.5), "thresholds must be strictly .* got .*: .*use")
+        for name in sorted(WITH_THRESHOLDS)
+    ),
+    *(
+        (
+            lambda value, loss=loss: loss(temperature=value),
+            [0, -1.0, math.nan, math.inf, "hot"],
+            f"^temperature must be finite and above 0, got .*: use {usual}$",
+        )
+        for loss, usual in ((SoftmaxLoss, 0.1), (CumulativeLogits, 1.0))
+    ),
+    (ThreePartL2, [(0.2, 0.9), (0.2, 0.55, 0.9, 0.95), (0.9, 0.55, 0.2)], "cut_points must be"),
+    (lambda weight: OrdinalSoftmaxLoss(lower_grade_weight=weight), [-0.1, 1.1], "be in .0, 1"),
+    (lambda value: SoftmaxLoss(reduction=value), ["median"], "must be one of .* got 'median'"),
 )
 def test_arguments_that_cannot_be_used_are_named(make, values, message):
     for value in values:
@@ -276,7 +277,7 @@ def test_ordinal_losses_know_their_grades_and_some_predict_them():
     np.testing.assert_array_equal(found, [[0, 0, 0], [1, 1, 2]])
 
 
-@pytest.mark.parametrize("loss", LOSSES.values())
+@cases("loss", *LOSSES.values())
 def test_worked_example_in_the_docstring(loss):
     module = importlib.import_module(loss.__module__)
     (example,) = doctest.DocTestFinder(recurse=False).find(loss, loss.__name__, module=module)
@@ -297,7 +298,7 @@ def model_of_lists(loss, **metrics):
     return model, inputs, rng.integers(-1, 3, [8, 5])
 
 
-@pytest.mark.parametrize("loss", [SmoothOrdinalSearchLoss(), SoftmaxLoss()])
+@cases("loss", SmoothOrdinalSearchLoss(), SoftmaxLoss())
 def test_keras_gives_weights_and_masks_of_documents_to_losses_and_metrics(loss):
     compiled = {"metrics": [MRR()], "weighted_metrics": [NDCG()]}
     model, inputs, labels = model_of_lists(loss, **compiled)
@@ -346,7 +347,7 @@ def test_matches_the_oracle_on_padded_weighted_lists_of_any_number_of_grades(nam
     assert loss(labels, scores, weights).numpy() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("temperature", [1e-3, 1.0, 1e3])
+@cases("temperature", 1e-3, 1.0, 1e3)
 def test_cumulative_logits_are_finite_at_any_temperature(temperature):
     loss = CumulativeLogits((0.2, 0.200001, 0.7), temperature, reduction="sum")
     for grade in range(4):
@@ -367,16 +368,14 @@ def test_labels_above_the_grades_give_nan_and_fractions_round_down(name):
         assert np.isnan(loss([0, label], [0.1, 0.2]).numpy())
 
 
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        # By their scores 2, 2, 2, 1; by their shares of 8, 1, 7 / 8, 1 / 2, 1 / 4: 2, 2, 1, 0.
-        ([8, 7, 4, 2], [2, 2, 1, 0]),
-        # The best of nothing good: by their scores 1, 1, 0, 0; by their shares 2, 2, 1, 0.
-        ([2, 1.8, 1.0, 0.5], [1, 1, 0, 0]),
-        ([0, 0, -1, -2], [0, 0, 0, 0]),
-        ([-1, -1, -2, -4], [0, 0, 0, 0]),  # a share of a negative score says nothing
-    ],
+@cases(
+    "scores, expected",
+    # By their scores 2, 2, 2, 1; by their shares of 8, 1, 7 / 8, 1 / 2, 1 / 4: 2, 2, 1, 0.
+    ([8, 7, 4, 2], [2, 2, 1, 0]),
+    # The best of nothing good: by their scores 1, 1, 0, 0; by their shares 2, 2, 1, 0.
+    ([2, 1.8, 1.0, 0.5], [1, 1, 0, 0]),
+    ([0, 0, -1, -2], [0, 0, 0, 0]),
+    ([-1, -1, -2, -4], [0, 0, 0, 0]),  # a share of a negative score says nothing
 )
 def test_a_hit_has_the_lower_grade_of_its_score_and_its_share(scores, expected):
     found = hit_grades(np.float32([scores, scores]), (1.0, 3.0), (0.3, 0.8))
@@ -400,7 +399,7 @@ def test_cut_points_give_the_grades_of_the_graph(scores, of_scores, of_shares):
         assert hit_shares(scores).shape == scores.shape
 
 
-every_list_loss = pytest.mark.parametrize("name", LISTWISE)
+every_list_loss = cases("name", *LISTWISE)
 
 NOTHING_RELEVANT = ([0.3, -0.5, 0.9], [0, 0, 0])
 ALL_EQUAL = ([0.3, -0.5, 0.9], [1, 1, 1])
@@ -454,7 +453,7 @@ def by_hand(name, lists, temperature=0.1):
 
 
 @every_list_loss
-@pytest.mark.parametrize("temperature", [0.005, 0.1, 1.0])
+@cases("temperature", 0.005, 0.1, 1.0)
 def test_each_list_and_their_mean_equal_the_oracle_with_finite_gradients(name, temperature):
     lists, expected = [([], []), *LISTS], by_hand(name, LISTS, temperature)
     found = each(name, lists, temperature)

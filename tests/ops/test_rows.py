@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.graphs import nodes_of_functions, operations_in
 from tf_smoothclir.ops import row_sums, row_updates
 from tf_smoothclir.ops import table_sum as table_sum_module
@@ -34,10 +35,10 @@ def expected_sums(positions, values, rows, size):
     return result
 
 
-@pytest.mark.parametrize("kernel", BOTH)
-@pytest.mark.parametrize("case", PAIRS)
-@pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=["int32", "int64"])
+@cases("kernel", *BOTH)
+@cases("case", *PAIRS)
+@cases("dim", 1, 3)
+@cases("index_type", tf.int32, tf.int64, ids=["int32", "int64"])
 def test_sums_at(kernel, case, dim, index_type):
     positions, rows, number, size = PAIRS[case]
     values = np.random.default_rng(3).normal(size=(number, dim)).astype("f4")
@@ -47,14 +48,10 @@ def test_sums_at(kernel, case, dim, index_type):
     np.testing.assert_allclose(found, expected_sums(positions, values, rows, size), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "case"),
-    [
-        *itertools.product(
-            [row_sums.segment_sum_by_segments, row_sums.segment_sum_by_matrix], PAIRS
-        ),
-        *((None, name) for name in PAIRS if name != "no pair"),  # TensorFlow's own is undefined
-    ],
+@cases(
+    "kernel, case",
+    *itertools.product([row_sums.segment_sum_by_segments, row_sums.segment_sum_by_matrix], PAIRS),
+    *((None, name) for name in PAIRS if name != "no pair"),  # TensorFlow's own is undefined
 )
 def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
     monkeypatch.setattr(row_sums, "segment_sum_kernel", lambda: kernel)
@@ -80,7 +77,7 @@ def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
         np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected_gradient, rtol=1e-6)
 
 
-@pytest.mark.parametrize("training", [True, False])
+@cases("training", True, False)
 def test_take_and_its_gradient(training):
     rows = np.random.default_rng(7).normal(size=(4, 3)).astype("f4")
     positions = np.array([2, 0, 2, 2], "i4")
@@ -148,7 +145,7 @@ def test_gradients_do_not_keep_their_table_alive():
     assert table() is None
 
 
-@pytest.mark.parametrize("kind", [row_updates.RowAdagradInPlace, row_updates.RowAdagradOfCopies])
+@cases("kind", row_updates.RowAdagradInPlace, row_updates.RowAdagradOfCopies)
 def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     rng = np.random.default_rng(6)
     before, squares = rng.normal(size=(5, 3)).astype("f4"), rng.random((5, 3)).astype("f4")
@@ -167,8 +164,8 @@ def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     np.testing.assert_array_equal(table.numpy()[[0, 2, 4]], before[[0, 2, 4]])
 
 
-@pytest.mark.parametrize("ids", [[2, 0], [[2], [0]]], ids=["flat", "in two dimensions"])
-@pytest.mark.parametrize("traced", [True, False], ids=["of the graph", "constant"])
+@cases("ids", [2, 0], [[2], [0]], ids=["flat", "in two dimensions"])
+@cases("traced", True, False, ids=["of the graph", "constant"])
 def test_rows_are_read_however_they_are_named(ids, traced):
     table, ids = tf.Variable([[1.0], [2.0], [3.0]]), tf.constant(ids)
 
@@ -306,7 +303,7 @@ def test_a_gradient_in_one_dimension_or_of_nan_counts():
 
 @pytest.mark.skipif(bool(GPUS), reason="TensorFlow does not check ids on a GPU")
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("word", [-1, SIZE, 10 * SIZE])
+@cases("word", -1, SIZE, 10 * SIZE)
 def test_an_id_that_is_no_row_is_refused(word):
     with pytest.raises(tf.errors.InvalidArgumentError):
         step_of(random_table())(some_gradient(2), *flat([[2], [3, word]]))
@@ -339,8 +336,8 @@ def test_reading_and_updating_never_copies_the_table():
     assert all("^DisableCopyOnRead" in read.input for read in reads)
 
 
-@pytest.mark.parametrize("depth", [1, 5, 50, 60])
-@pytest.mark.parametrize("chunk", [1, 7, 50, 1 << 17])
+@cases("depth", 1, 5, 50, 60)
+@cases("chunk", 1, 7, 50, 1 << 17)
 def test_equals_a_full_sort_also_of_ties_across_chunks(monkeypatch, chunk, depth):
     monkeypatch.setattr(top_k_module, "DOCUMENTS_PER_CHUNK", chunk)
     generator = np.random.default_rng(1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir.extras import distributed as distributed  # registers multi_worker
 from tf_smoothclir.ops import intraop_threads as module
 from tf_smoothclir.ops.huge_pages import use_huge_pages
@@ -20,15 +21,13 @@ WORKERS = {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists
 MEGABYTE = 1 << 20
 
 
-@pytest.mark.parametrize(
-    ("changes", "on_keras_2", "on_keras_3"),
-    [
-        ({}, 2, 1),  # sums of rows
-        ({"tower": "cnn"}, 2, 2),  # products of matrices
-        ({"batching": "in_batch"}, 2, 2),
-        ({"hard_negatives": 5}, 2, 2),
-        ({"tower": "lstm"}, 1, 1),  # directions take a core each
-    ],
+@cases(
+    "changes, on_keras_2, on_keras_3",
+    ({}, 2, 1),  # sums of rows
+    ({"tower": "cnn"}, 2, 2),  # products of matrices
+    ({"batching": "in_batch"}, 2, 2),
+    ({"hard_negatives": 5}, 2, 2),
+    ({"tower": "lstm"}, 1, 1),  # directions take a core each
     ids=str,
 )
 def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
@@ -39,14 +38,12 @@ def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
         assert found == {1: 1, 2: on_two, 3: 3, 8: 8}
 
 
-@pytest.mark.parametrize(
-    ("on_keras_3", "changes", "explicit", "expected"),
-    [
-        (True, {}, None, "1"),
-        (False, {}, None, None),  # TensorFlow would choose the same
-        (True, {}, "2", "2"),
-        (True, WORKERS, None, None),
-    ],
+@cases(
+    "on_keras_3, changes, explicit, expected",
+    (True, {}, None, "1"),
+    (False, {}, None, None),  # TensorFlow would choose the same
+    (True, {}, "2", "2"),
+    (True, WORKERS, None, None),
 )
 def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monkeypatch):
     monkeypatch.setenv(NAME, explicit or "restored at the end")

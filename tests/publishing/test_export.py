@@ -14,6 +14,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 import tf_smoothclir as sc
 from tests import published
+from tests.cases import cases
 from tests.published import EPSILON, NoVerifier, encode
 from tests.training.fixtures import run_of, tokenized_by
 from tests.training.tiny_set import DOCUMENTS, QUERIES, words_of
@@ -81,9 +82,7 @@ def requests_of(export_dir, role):
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "role"), [("dense", "query"), ("dense", "search"), ("hybrid", "search")]
-)
+@cases("name, role", ("dense", "query"), ("dense", "search"), ("hybrid", "search"))
 def test_requests_replay_through_the_loaded_signatures(ranking_exports, name, role):
     export_dir = ranking_exports[name]
     signatures = tf.saved_model.load(str(part_dir(export_dir, role) / "1")).signatures
@@ -128,7 +127,7 @@ def test_an_export_has_the_parts_that_rank(ranking_exports):
         assert (models.manifest.dim > 0) == (models.manifest.epsilon > 0) == ("dense" in models)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@cases("name", *PARTS)
 def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking_runs, name):
     run, path = ranking_runs[name], ranking_exports[name]
     tokenized_set = tokenized_by(run)
@@ -156,7 +155,7 @@ def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking
     np.testing.assert_array_equal(found["grades"], expected)
 
 
-@pytest.mark.parametrize("missing", ["query", "document", "lexical"])
+@cases("missing", "query", "document", "lexical")
 def test_a_version_without_one_of_its_parts_is_refused(ranking_exports, tmp_path, missing):
     path = shutil.copytree(ranking_exports["hybrid"], tmp_path / "hybrid")
     shutil.rmtree(part_dir(path, missing))
@@ -231,7 +230,7 @@ def texts_of(run, role):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("role", ROLES)
+@cases("role", *ROLES)
 def test_raw_strings_give_the_vectors_of_evaluation(run, exported, role):
     encoded = SetEncoder(tasks.load_model(run), tokenized_by(run))()
     expected = encoded.queries if role == "query" else encoded.documents
@@ -293,7 +292,7 @@ def card_of(run, tmp_path, roles):
     return yaml.safe_load(header), text
 
 
-@pytest.mark.parametrize("name", PARTS)
+@cases("name", *PARTS)
 def test_it_has_what_hubs_want_figures_parts_and_lines_that_run(ranking_runs, tmp_path, name):
     run, content = ranking_runs[name], read_json(ranking_runs[name].metrics)
     header, text = card_of(run, tmp_path, PARTS[name])

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from tests import published
+from tests.cases import cases
 from tests.graphs import operations_in
 from tests.published import (
     DIM,
@@ -118,22 +119,20 @@ def test_empty_batch_gives_no_vectors(loaded):
     assert words["words"].shape == words["lengths"].shape == (0,)
 
 
-@pytest.mark.parametrize("lengths", [[1], [3, -1], [2**31 - 1, 2**31 - 1], []])
+@cases("lengths", [1], [3, -1], [2**31 - 1, 2**31 - 1], [])
 def test_lengths_that_do_not_fit_the_ids_are_an_error(loaded, lengths):
     with pytest.raises(tf.errors.InvalidArgumentError, match="add up to the number of ids"):
         tokens(loaded[1], [2, 3], lengths)
 
 
-@pytest.mark.parametrize(
-    ("signature", "given"),
-    [
-        ("serving_default", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
-        ("pair_id", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
-        ("evidence", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
-        ("tokens", {"ids": [], "lengths": [0] * ((MAX_ANSWER >> 4) + 1)}),
-        ("tokens", {"ids": [2] * (MAX_TOKENS + 1), "lengths": [MAX_TOKENS + 1]}),
-        ("tokens", {"ids": [2] * 300, "lengths": [0] * 262_000 + [300]}),
-    ],
+@cases(
+    "signature, given",
+    ("serving_default", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+    ("pair_id", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+    ("evidence", {"text": [b""] * ((MAX_ANSWER >> 4) + 1)}),
+    ("tokens", {"ids": [], "lengths": [0] * ((MAX_ANSWER >> 4) + 1)}),
+    ("tokens", {"ids": [2] * (MAX_TOKENS + 1), "lengths": [MAX_TOKENS + 1]}),
+    ("tokens", {"ids": [2] * 300, "lengths": [0] * 262_000 + [300]}),
 )
 def test_the_graph_bounds_what_a_request_makes_it_compute(loaded, signature, given):
     """So TensorFlow Serving is protected too: 60 kB of empty texts took 2.7 GB."""
@@ -182,7 +181,7 @@ def test_words_explain_the_vector_of_a_text(loaded):
     assert max(found["lengths"].numpy()) == tower.encoder.max_tokens
 
 
-@pytest.mark.parametrize("kind", ["cnn", "lstm"])
+@cases("kind", "cnn", "lstm")
 def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_path):
     tower = TOWERS[kind](2 + len(WORDS["query"]), DIM)
     tower.build()
@@ -197,7 +196,7 @@ def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_
     assert published.undesired_operations(model) == set()
 
 
-@pytest.mark.parametrize("options", [{"ngram_buckets": 40}, {"position_weights": "learned"}])
+@cases("options", {"ngram_buckets": 40}, {"position_weights": "learned"})
 def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     # After one that does, TensorFlow copies the whole table for each call of the others.
     tower = AveragePoolingTower(len(WORDS["query"]) + 2, DIM, **options)
@@ -405,7 +404,7 @@ def parsed(line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "role"), REQUESTS)
+@cases("name, role", *REQUESTS)
 def test_c_program_gives_what_python_gives(c_loader, ranking_exports, tmp_path, name, role):
     texts = DOCUMENTS_IN_C if role == "document" else QUERIES_IN_C
     directory = part_dir(ranking_exports[name], role) / "1"

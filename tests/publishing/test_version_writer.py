@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests import flushes, nth_call
+from tests.cases import cases
 from tests.published import FACTS, WORDS, NoVerifier, publish_small, small_tower
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.encoder import Encoder
@@ -99,7 +100,7 @@ def names(path):
     return {child.name for child in path.iterdir()}
 
 
-@pytest.mark.parametrize(("step", "call", "parts"), FAULTS)
+@cases("step, call, parts", *FAULTS)
 def test_failure_leaves_no_half_version_nor_its_number(fakes, monkeypatch, step, call, parts):
     before, there = names(fakes), visible(fakes)
     with monkeypatch.context() as patch:
@@ -121,7 +122,7 @@ def test_failure_leaves_no_half_version_nor_its_number(fakes, monkeypatch, step,
         load_part(fakes, "search", version)
 
 
-@pytest.mark.parametrize(("step", "call", "parts"), FAULTS)
+@cases("step, call, parts", *FAULTS)
 def test_what_a_kill_leaves_is_hidden_and_deleted(fakes, tmp_path, monkeypatch, step, call, parts):
     """A kill leaves what is on the disk at that moment, and no lock."""
     whole, path = tmp_path / "whole", tmp_path / "killed"
@@ -195,8 +196,8 @@ def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monk
     assert [export_directory.exported_versions(tmp_path, role) for role in ROLES] == [[1], [1]]
 
 
-@pytest.mark.parametrize("name", ["saved_model.pb", "manifest.json"])
-@pytest.mark.parametrize("damaged", ROLES)
+@cases("name", "saved_model.pb", "manifest.json")
+@cases("damaged", *ROLES)
 def test_all_parts_move_to_a_version_together_or_none_does(fakes, caplog, damaged, name):
     """Two runs served together would find nonsense; a restart takes the newest whole version."""
     assert publish_fakes(fakes, seed=1) == 2
@@ -284,15 +285,13 @@ def test_error_says_why_the_process_failed_at_the_start(monkeypatch, tmp_path):
             verifier.compare()
 
 
-@pytest.mark.parametrize(
-    ("scores", "ids", "error"),
-    [
-        ([0.9, 0.5, 0.5, 0.1], ["a", "c", "b", "d\xff"], None),  # equal scores, by rounding
-        ([0.9, 0.5, 0.5, 0.1], ["a", "b", "c", "e"], None),  # the fifth may be as near
-        ([0.9, 0.5, 0.5, 0.1], ["x", "b", "c", "d\xff"], "finds other documents"),
-        ([0.9, 0.500002, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one"),
-        ([0.9, np.nan, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one by nan"),
-    ],
+@cases(
+    "scores, ids, error",
+    ([0.9, 0.5, 0.5, 0.1], ["a", "c", "b", "d\xff"], None),  # equal scores, by rounding
+    ([0.9, 0.5, 0.5, 0.1], ["a", "b", "c", "e"], None),  # the fifth may be as near
+    ([0.9, 0.5, 0.5, 0.1], ["x", "b", "c", "d\xff"], "finds other documents"),
+    ([0.9, 0.500002, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one"),
+    ([0.9, np.nan, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one by nan"),
 )
 def test_scores_may_differ_by_rounding_and_ids_among_equal_scores(scores, ids, error):
     found = {"scores": [scores], "ids": [ids]}
@@ -316,13 +315,11 @@ WHOLE = ExportManifest(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
-    [
-        {},
-        {"parts": ("lexical",), "role": "lexical", "dim": 0, "epsilon": 0.0},
-        {"parts": ("query", "lexical"), "role": "search", "documents": 7, "depth": 5},
-    ],
+    {},
+    {"parts": ("lexical",), "role": "lexical", "dim": 0, "epsilon": 0.0},
+    {"parts": ("query", "lexical"), "role": "search", "documents": 7, "depth": 5},
 )
 def test_facts_are_read_as_they_were_written(tmp_path, changes):
     manifest = dataclasses.replace(WHOLE, **changes)
@@ -330,15 +327,13 @@ def test_facts_are_read_as_they_were_written(tmp_path, changes):
     assert ExportManifest.read(tmp_path) == manifest
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"version": "3"}, "version must be an integer, not '3'"),
-        ({"data": {"toy_entities": 1}}, "toy_entities"),
-        ({"parts": []}, r"its entry 'parts' is \(\)"),
-        ({"parts": ["q"]}, r"its entry 'parts' is \('q',\)"),
-        ({"role": "search"}, "it has no documents or no depth"),
-    ],
+@cases(
+    "changes, reason",
+    ({"version": "3"}, "version must be an integer, not '3'"),
+    ({"data": {"toy_entities": 1}}, "toy_entities"),
+    ({"parts": []}, r"its entry 'parts' is \(\)"),
+    ({"parts": ["q"]}, r"its entry 'parts' is \('q',\)"),
+    ({"role": "search"}, "it has no documents or no depth"),
 )
 def test_facts_that_are_not_right_are_named(tmp_path, changes, reason):
     facts = {**dataclasses.asdict(WHOLE), **changes}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.oracles import maths
 from tests.published import EPSILON
 from tests.storage.changed import rewrite
@@ -42,17 +43,15 @@ class Half:
             yield allowed[order], factor * SCORES[allowed][order]
 
 
-@pytest.mark.parametrize(
-    ("factor", "depth", "mask", "expected"),
-    [
-        (1, 2, None, [0, 6]),
-        (1, 3, None, [0, 6, 2]),  # the third is the seventh of all
-        (1, 4, None, [0, 6, 2, 5]),
-        (1, 9, None, [0, 6, 2, 5]),
-        (-1, 3, None, [5, 2, 6]),
-        (1, 2, SCORES <= 0, [2, 5]),
-        (0, 2, None, []),
-    ],
+@cases(
+    "factor, depth, mask, expected",
+    (1, 2, None, [0, 6]),
+    (1, 3, None, [0, 6, 2]),  # the third is the seventh of all
+    (1, 4, None, [0, 6, 2, 5]),
+    (1, 9, None, [0, 6, 2, 5]),
+    (-1, 3, None, [5, 2, 6]),
+    (1, 2, SCORES <= 0, [2, 5]),
+    (0, 2, None, []),
 )
 def test_an_empty_document_takes_no_place_of_a_hit(factor, depth, mask, expected):
     """Hazard: a score of 0 is no hit, but stands before those below 0; there were fewer hits."""
@@ -76,8 +75,8 @@ def shares_of(explanation):
     return {word.word: word.share for word in explanation.words}
 
 
-@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 10.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+@cases("scale", 1e-3, 0.1, 1.0, 10.0)
+@cases("epsilon", 0.0, 0.25, 1.0)
 def test_shares_and_remainder_sum_up_to_the_score(scale, epsilon):
     text, other = example(scale=scale, epsilon=epsilon)
     found = explain(text, other, epsilon)
@@ -112,7 +111,7 @@ def test_each_word_stands_once_with_all_its_occurrences_largest_first():
     assert values == sorted(values, reverse=True)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@cases("epsilon", 0.0, 1.0)
 def test_without_a_word_or_of_length_0_there_is_no_share(epsilon):
     other = np.ones(DIM) / 4
     no_word = TokenVectors([], np.zeros((0, DIM)))
@@ -158,7 +157,7 @@ def brute_force(run, query):
     return [(documents[i][:3], scores[i]) for i in order if scores[i]]
 
 
-@pytest.mark.parametrize("query", [QUERY, "word8", "word3 unheard"])
+@cases("query", QUERY, "word8", "word3 unheard")
 def test_ranks_as_brute_force_over_the_raw_model(search, tiny_run, query):
     (results,) = search.search([query], tiny_set.DOCUMENTS)
     expected = brute_force(tiny_run, query)

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.evaluation.trec import read_run
 from tf_smoothclir.protocols import text_search
 from tf_smoothclir.protocols.text_search import Explanation, SearchHit, WordMatch, WordShare
@@ -42,20 +43,18 @@ def test_lines_with_a_tab_have_an_id_others_are_numbered(tmp_path):
     assert list(numbered(["a", typed])) == [("1", "a"), ("2", "caf\ufffd au lait, 日")]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("q1\ta\nb\n", ":2: 1 tab-separated columns"),
-        ("q1\ta\nq2\tb\tc\n", ":2: 3 tab-separated columns"),
-        ("a\nq2\tb\n", ":2: the line has a tab, the first line has none"),
-        ("q1\ta\nq2\tb\nq1\tc\n", ":3: id 'q1' stands already in line 1"),
-        ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
-        ("a\n\nb\n", ":2: the line is blank"),
-        ("", ": the file is empty"),
-        ('{"text": "a"}\n', ":1: there is no column 'id'"),
-        ('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', ":2: id '1' stands already in"),
-        *((f"{first}\n", ":1: this is no file of queries, but XML") for first in OTHERS),
-    ],
+@cases(
+    "content, message",
+    ("q1\ta\nb\n", ":2: 1 tab-separated columns"),
+    ("q1\ta\nq2\tb\tc\n", ":2: 3 tab-separated columns"),
+    ("a\nq2\tb\n", ":2: the line has a tab, the first line has none"),
+    ("q1\ta\nq2\tb\nq1\tc\n", ":3: id 'q1' stands already in line 1"),
+    ("q 1\ta\n", ":1: id 'q 1' is empty or contains white space"),
+    ("a\n\nb\n", ":2: the line is blank"),
+    ("", ": the file is empty"),
+    ('{"text": "a"}\n', ":1: there is no column 'id'"),
+    ('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n', ":2: id '1' stands already in"),
+    *((f"{first}\n", ":1: this is no file of queries, but XML") for first in OTHERS),
 )
 def test_defect_is_named_by_its_line(tmp_path, content, message):
     with pytest.raises(InputError, match=f"queries{message}"):
@@ -110,29 +109,25 @@ def test_one_line_per_hit_with_shares_below_and_carrying_words_bold_on_a_termina
         assert text in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ({"rot": 0.15, "apfel": 0.4, "ein": 0.17}, ["apfel", "ein"]),  # two fifths of the largest
-        ({"a": 0.0, "b": -1.0}, []),
-        ({".": 9.0, "apfel": 0.4}, ["apfel"]),  # punctuation neither carries nor keeps others off
-        ({f"w{n}": 1 - n / 100 for n in range(20)}, [f"w{n}" for n in range(6)]),
-    ],
+@cases(
+    "words, expected",
+    ({"rot": 0.15, "apfel": 0.4, "ein": 0.17}, ["apfel", "ein"]),  # two fifths of the largest
+    ({"a": 0.0, "b": -1.0}, []),
+    ({".": 9.0, "apfel": 0.4}, ["apfel"]),  # punctuation neither carries nor keeps others off
+    ({f"w{n}": 1 - n / 100 for n in range(20)}, [f"w{n}" for n in range(6)]),
 )
 def test_which_words_carry_whatever_else_adds_to_the_score(words, expected):
     assert carrying_words(dataclasses.replace(explained(**words), feedback=400.0)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "expected"),
-    [
-        ("Der Apfel, apfelrot", ["apfel"], "Der <Apfel>, apfelrot"),
-        ("日本語", ["本"], "日<本>語"),
-        ("a+b", ["+"], "a<+>b"),
-        ("voilà à", ["à"], "voilà <à>"),
-        ("rot roter", ["rot", "roter"], "<rot> <roter>"),
-        ("ab", ["b"], "ab"),
-    ],
+@cases(
+    "text, words, expected",
+    ("Der Apfel, apfelrot", ["apfel"], "Der <Apfel>, apfelrot"),
+    ("日本語", ["本"], "日<本>語"),
+    ("a+b", ["+"], "a<+>b"),
+    ("voilà à", ["à"], "voilà <à>"),
+    ("rot roter", ["rot", "roter"], "<rot> <roter>"),
+    ("ab", ["b"], "ab"),
 )
 def test_whole_words_are_highlighted_and_parts_of_runs_without_spaces(text, words, expected):
     bold = expected.replace("<", "\033[1m").replace(">", "\033[0m")

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.published import grades_of_hits
 from tests.search.test_dense_search import the_same
 from tests.training.tiny_set import DOCUMENTS
@@ -90,9 +91,7 @@ def check_ranks(search, texts, ids, scores):
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "retriever"), [("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid")]
-)
+@cases("name, retriever", ("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid"))
 def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name, retriever):
     texts, ids, scores = evaluated(name, retriever)
     search = opened(name, retriever)
@@ -129,8 +128,8 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
     return hybrid
 
 
-@pytest.mark.parametrize(
-    "fusion", itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0]))
+@cases(
+    "fusion", *itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0]))
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)
@@ -141,8 +140,8 @@ def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypa
         check_ranks(hybrid(fusion), *expected)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.4])
-@pytest.mark.parametrize("fusion", [fused(0.3, 7.0), fused(0.0, 7.0)])
+@cases("share", 0.0, 0.02, 0.4)
+@cases("fusion", fused(0.3, 7.0), fused(0.0, 7.0))
 def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, share):
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
     monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
@@ -184,14 +183,12 @@ def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypat
     assert len(hits) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "reason"),
-    [
-        ("dense", {"retriever": "lexical"}, "--retriever=lexical: .*no impacts"),
-        ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
-        ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
-        ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
-    ],
+@cases(
+    "name, arguments, reason",
+    ("dense", {"retriever": "lexical"}, "--retriever=lexical: .*no impacts"),
+    ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
+    ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
+    ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
 )
 def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, reason):
     opened(name)  # builds the index
@@ -199,7 +196,7 @@ def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, 
         open_search(ranking_exports[name], opened.indexes / name, the_same, **arguments)
 
 
-@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+@cases("name", "dense", "lexical", "hybrid")
 def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs, name):
     cut_points = load_cut_points(ranking_runs[name], load_models(ranking_runs[name]))[name]
     texts = [text.text for text in source_of(ranking_runs[name].settings().data).queries()]
@@ -216,8 +213,8 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     assert len(grades) > 1 or name == "dense"  # whose hits are hardly better than chance
 
 
-@pytest.mark.parametrize("role", ["document", "query"])
-@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+@cases("role", "document", "query")
+@cases("name", "lexical", "hybrid")
 def test_explanations_add_up_to_the_scores(opened, name, role):
     search = opened(name)
     for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
@@ -280,7 +277,7 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
         assert without.score == pytest.approx(explanation.score - explanation.feedback, abs=1e-4)
 
 
-@pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
+@cases("retriever", "dense", "lexical", "hybrid")
 def test_a_search_by_words_or_averages_loads_no_tensorflow(opened, ranking_exports, retriever):
     opened("hybrid")  # builds the index
     command = [sys.executable, "-c", _SEARCH, "--query=zebra", "--query=word1 word4", "--json"]

@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.published import DEPTH, RERANKED_DEPTH, NoVerifier, encode, publish_small
 from tests.server.local_server import ROOT, connected, local_server, process, rest
 from tf_smoothclir import InputError, ServingClient
@@ -43,15 +44,13 @@ def tokens(ids, lengths):
     return {"signature_name": "tokens", "inputs": {"ids": ids, "lengths": lengths}}
 
 
-@pytest.mark.parametrize(
-    ("key", "rows"),
-    [
-        ("instances", ["red apple", "sea"]),
-        ("instances", [{"text": "red apple"}, {"text": "sea"}]),
-        ("instances", [{"b64": "cmVkIGFwcGxl"}, "sea"]),
-        ("inputs", ["red apple", "sea"]),
-        ("inputs", {"text": ["red apple", {"b64": "c2Vh"}]}),
-    ],
+@cases(
+    "key, rows",
+    ("instances", ["red apple", "sea"]),
+    ("instances", [{"text": "red apple"}, {"text": "sea"}]),
+    ("instances", [{"b64": "cmVkIGFwcGxl"}, "sea"]),
+    ("inputs", ["red apple", "sea"]),
+    ("inputs", {"text": ["red apple", {"b64": "c2Vh"}]}),
 )
 def test_rows_and_columns_give_a_single_output_without_its_name(server, export, key, rows):
     status, answer = rest(server, PREDICT, {"signature_name": "serving_default", key: rows})
@@ -100,7 +99,7 @@ BAD_BODIES = [
 ]
 
 
-@pytest.mark.parametrize(("body", "message"), BAD_BODIES, ids=map(str, range(len(BAD_BODIES))))
+@cases("body, message", *BAD_BODIES, ids=map(str, range(len(BAD_BODIES))))
 def test_malformed_body_is_a_bad_request_and_the_next_one_is_answered(server, body, message):
     status, answer = rest(server, PREDICT, body, method="POST")
     assert status == 400
@@ -108,18 +107,16 @@ def test_malformed_body_is_a_bad_request_and_the_next_one_is_answered(server, bo
     assert rest(server, PREDICT, {"instances": ["red"]})[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status", "message"),
-    [
-        ("POST", "/v1/models/nothing:predict", 404, "no model nothing; served are: "),
-        ("POST", f"{TOWER}/versions/9:predict", 404, "no model query_tower, version 9"),
-        ("POST", f"{TOWER}/versions/{'9' * 9999}:predict", 404, "version 999"),
-        ("POST", f"{TOWER}:classify", 405, "Method Not Allowed"),
-        ("PUT", PREDICT, 405, "Method Not Allowed"),
-        ("GET", PREDICT, 404, "no model query_tower:predict"),
-        ("GET", f"{TOWER}/versions/9", 404, "version 9"),
-        ("GET", "/etc/passwd", 404, "Not Found"),
-    ],
+@cases(
+    "method, path, status, message",
+    ("POST", "/v1/models/nothing:predict", 404, "no model nothing; served are: "),
+    ("POST", f"{TOWER}/versions/9:predict", 404, "no model query_tower, version 9"),
+    ("POST", f"{TOWER}/versions/{'9' * 9999}:predict", 404, "version 999"),
+    ("POST", f"{TOWER}:classify", 405, "Method Not Allowed"),
+    ("PUT", PREDICT, 405, "Method Not Allowed"),
+    ("GET", PREDICT, 404, "no model query_tower:predict"),
+    ("GET", f"{TOWER}/versions/9", 404, "version 9"),
+    ("GET", "/etc/passwd", 404, "Not Found"),
 )
 def test_wrong_path_method_or_model_has_the_right_status(server, method, path, status, message):
     body = {"instances": ["a"]} if method != "GET" else None
@@ -168,9 +165,9 @@ def has_shape(found, shown):
     )
 
 
-@pytest.mark.parametrize(
-    ("section", "command", "answer"),
-    [(number, *line) for number in (0, 1) for line in console_lines(SECTIONS[number])],
+@cases(
+    "section, command, answer",
+    *[(number, *line) for number in (0, 1) for line in console_lines(SECTIONS[number])],
 )
 def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, command, answer):
     if shutil.which("curl") is None:
@@ -251,9 +248,7 @@ def test_a_damaged_version_is_not_served_nor_a_part_of_it(two_versions, tmp_path
         served(copied, 2)
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
-)
+@cases("number", signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow))
 def test_a_signal_ends_the_process_once_it_has_answered(two_versions, number):
     with process(two_versions, "--version=1") as (child, address):
         vector = ServingClient(address).encode(["red"])

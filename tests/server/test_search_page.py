@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from tests.cases import cases
 from tests.server.devtools import browser
 from tests.server.local_server import local_server, rest
 from tf_smoothclir.encoder.tokenizer import tokens_of
@@ -113,13 +114,11 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     assert (result["parts"], result["whole"]) == (shown, parts)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        *((fields, "query") for fields in ("q=%20", "q=" + "a" * 10_001)),
-        *((f"q=a&k={depth}", "k from 1 to 100") for depth in ("0", "101", "x")),
-        ("q=red&retriever=best", "best"),
-    ],
+@cases(
+    "fields, message",
+    *((fields, "query") for fields in ("q=%20", "q=" + "a" * 10_001)),
+    *((f"q=a&k={depth}", "k from 1 to 100") for depth in ("0", "101", "x")),
+    ("q=red&retriever=best", "best"),
 )
 def test_bad_request_is_explained(address, fields, message):
     status, answer = rest(address, f"/api/search?{fields}")
@@ -146,20 +145,18 @@ def test_page_runs_only_its_own_script_and_loads_nothing_else(address):
     assert not re.findall(r"\bon\w+=|style=|innerHTML|https?://", page)
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "marked"),
-    [
-        ("a b", [], "a b"),
-        ("Le Chat, chats chat-chat", ["chat"], "Le [Chat], chats [chat]-[chat]"),
-        ("日本語", ["本"], "日[本]語"),
-        # A pair is one piece, with the share and the word of both characters.
-        ("日本語、日本語", ["日本"], "[日本]語、[日本]語"),
-        ("日本語", ["日本", "本語"], "[日本][語]"),
-        ("(a.b)", [".", "a"], "([a][.]b)"),
-        ("voilà À a\u0300", ["à"], "voilà [À] [a\u0300]"),
-        ("Straße, ＡＢ STRASSEN", ["strasse", "ab"], "[Straße], [ＡＢ] STRASSEN"),
-        ("قال السَّلام", ["السلام"], "قال [السَّلام]"),
-    ],
+@cases(
+    "text, words, marked",
+    ("a b", [], "a b"),
+    ("Le Chat, chats chat-chat", ["chat"], "Le [Chat], chats [chat]-[chat]"),
+    ("日本語", ["本"], "日[本]語"),
+    # A pair is one piece, with the share and the word of both characters.
+    ("日本語、日本語", ["日本"], "[日本]語、[日本]語"),
+    ("日本語", ["日本", "本語"], "[日本][語]"),
+    ("(a.b)", [".", "a"], "([a][.]b)"),
+    ("voilà À a\u0300", ["à"], "voilà [À] [a\u0300]"),
+    ("Straße, ＡＢ STRASSEN", ["strasse", "ab"], "[Straße], [ＡＢ] STRASSEN"),
+    ("قال السَّلام", ["السلام"], "قال [السَّلام]"),
 )
 def test_text_is_cut_at_whole_words(text, words, marked):
     shares = {word: 0.5 + place for place, word in enumerate(words)}
@@ -267,14 +264,12 @@ def test_keyboard_is_enough_and_an_example_is_a_click_away(show):
     assert tab.evaluate("document.getElementById('query').value") == "red apple"
 
 
-@pytest.mark.parametrize(
-    ("query", "place", "results", "said"),
-    [
-        ("fail", "[role=alert]:not([hidden])", 0, "RuntimeError"),
-        ("none", "#state", 0, "No document has anything to do with the query"),
-        ("zebra", "#state", 0, "No word of the query is known"),
-        ("red", "#state", 10, "Not known, so not searched for by meaning: lilac"),
-    ],
+@cases(
+    "query, place, results, said",
+    ("fail", "[role=alert]:not([hidden])", 0, "RuntimeError"),
+    ("none", "#state", 0, "No document has anything to do with the query"),
+    ("zebra", "#state", 0, "No word of the query is known"),
+    ("red", "#state", 10, "Not known, so not searched for by meaning: lilac"),
 )
 def test_page_says_what_failed_or_was_not_understood(show, query, place, results, said):
     tab = show(f"/?q={query}", results)

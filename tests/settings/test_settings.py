@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from tests.cases import cases
 from tests.settings.broken_combinations import OF_FLAGS, OF_SETTINGS
 from tf_smoothclir.optimizers import LEARNING_RATE
 from tf_smoothclir.plugins import LOSSES
@@ -49,7 +50,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "value", "message"), REFUSED)
+@cases("kind, name, value, message", *REFUSED)
 def test_the_error_for_a_refused_value_names_flag_value_and_remedy(kind, name, value, message):
     with pytest.raises(ValueError, match=r"^--") as error:
         kind(**{name: value})
@@ -66,7 +67,7 @@ def broken(settings, **beside):
     return [rule.names for rule in rules() if rule.breaks(values)]
 
 
-@pytest.mark.parametrize("example", OF_SETTINGS, ids=str)
+@cases("example", *OF_SETTINGS, ids=str)
 def test_each_rule_fires_first_for_its_example_unless_a_setting_it_reads_is_varied(example):
     beside = {name: value for name, value in example.values.items() if name not in SETTINGS}
     of_settings = {name: value for name, value in example.values.items() if name in SETTINGS}
@@ -86,7 +87,7 @@ def test_each_rule_fires_first_for_its_example_unless_a_setting_it_reads_is_vari
                 changed(run.RunSettings(), of_settings, varied=[name], **beside)
 
 
-@pytest.mark.parametrize("example", OF_FLAGS, ids=str)
+@cases("example", *OF_FLAGS, ids=str)
 def test_a_rule_of_flags_is_about_what_is_given(example):
     rule, (first, other) = example.rule, example.rule.names
     assert rule.breaks({first: 1, other: None}) != rule.breaks({first: 1, other: 2})
@@ -94,42 +95,38 @@ def test_a_rule_of_flags_is_about_what_is_given(example):
     assert not rule.breaks({first: 1})  # the command has no such flag
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@cases("preset", *PRESETS)
 def test_no_rule_fires_for_a_preset(preset):
     settings = preset_settings(preset)
     dense = changed(settings, {"retriever": "dense"}, tune=("dim",))
     changed(dense, {"ngram_buckets": 0}, num_shards=8)
 
 
-@pytest.mark.parametrize(
-    ("changes", "tune", "names"),
-    [
-        ({"retriever": "lexical"}, ("dim",), [("tune", "retriever")]),
-        ({"retriever": "hybrid"}, ("dim",), []),
-        ({"objective": "s2net"}, ("beta",), []),
-        ({"objective": "s2net"}, ("gamma1",), [("tune", "objective")]),
-        ({"objective": "adversarial", "opening_epochs": 2}, ("gamma1",), []),
-    ],
+@cases(
+    "changes, tune, names",
+    ({"retriever": "lexical"}, ("dim",), [("tune", "retriever")]),
+    ({"retriever": "hybrid"}, ("dim",), []),
+    ({"objective": "s2net"}, ("beta",), []),
+    ({"objective": "s2net"}, ("gamma1",), [("tune", "objective")]),
+    ({"objective": "adversarial", "opening_epochs": 2}, ("gamma1",), []),
 )
 def test_what_ranks_and_its_objective_decide_what_can_be_searched(changes, tune, names):
     assert broken(changed(run.RunSettings(), changes), tune=tune) == names
 
 
-@pytest.mark.parametrize(
-    ("given", "tune", "retriever", "towers"),
-    [
-        ({}, "", "hybrid", BEST),
-        ({"retriever": "dense"}, "", "dense", BEST),
-        ({"loss": "sosl"}, "", "hybrid", ("average_pooling", "sosl", 512)),
-        ({"tower": "lstm"}, "", "hybrid", ("lstm", "sosl", 64)),
-        ({"batching": "pairs", "dim": 8}, "", "hybrid", ("average_pooling", "sosl", 8)),
-        ({"objective": "adversarial"}, "", "hybrid", FAST),
-        ({"distribution": "shards", "shards_dir": "s", "batching": "lists"}, "", "dense", FAST),
-        ({}, "thresholds", "dense", FAST),
-        ({}, "tower", "dense", FAST),
-        ({}, "epsilon,loss", "dense", BEST),
-        ({"retriever": "hybrid"}, "dim", "hybrid", BEST),
-    ],
+@cases(
+    "given, tune, retriever, towers",
+    ({}, "", "hybrid", BEST),
+    ({"retriever": "dense"}, "", "dense", BEST),
+    ({"loss": "sosl"}, "", "hybrid", ("average_pooling", "sosl", 512)),
+    ({"tower": "lstm"}, "", "hybrid", ("lstm", "sosl", 64)),
+    ({"batching": "pairs", "dim": 8}, "", "hybrid", ("average_pooling", "sosl", 8)),
+    ({"objective": "adversarial"}, "", "hybrid", FAST),
+    ({"distribution": "shards", "shards_dir": "s", "batching": "lists"}, "", "dense", FAST),
+    ({}, "thresholds", "dense", FAST),
+    ({}, "tower", "dense", FAST),
+    ({}, "epsilon,loss", "dense", BEST),
+    ({"retriever": "hybrid"}, "dim", "hybrid", BEST),
 )
 def test_without_a_preset_it_is_the_best_that_goes_with_the_rest(given, tune, retriever, towers):
     names = tuple(filter(None, tune.split(",")))

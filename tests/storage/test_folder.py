@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 
+from tests.cases import cases
 from tests.flushes import flushed_before_named
 from tf_smoothclir.storage import folder as module
 from tf_smoothclir.storage.folder import MANIFEST, FileNote, Folder, adding, damage_to, new_folder
@@ -71,20 +72,18 @@ def link(path):
     path.symlink_to(".moved")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: (d / "a").write_bytes(b"012"), "a has 3 bytes, but 4 were written"),
-        (lambda d: (d / "a").write_bytes(b"0124"), "a is not the file that was written"),
-        (lambda d: (d / "deep" / "empty").unlink(), "deep/empty cannot be read (No such file"),
-        (lambda d: (d / "deep" / MANIFEST).touch(), "deep/manifest.json was not written with"),
-        (lambda d: link(d / "a"), "a is not a regular file"),
-        (lambda d: (d / MANIFEST).unlink(), "(No such file or directory)"),
-        (lambda d: (d / MANIFEST).write_text("{"), "not a manifest of the kind 'index' (Expecting"),
-        (lambda d: (d / MANIFEST).write_text("[" * 100_000), "not a manifest"),
-        (lambda d: (d / MANIFEST).write_text('{"files": {"a": 1}}'), "(kind is missing)"),
-        (lambda d: (d / MANIFEST).write_bytes(b"\xff"), "not a manifest"),
-    ],
+@cases(
+    "change, message",
+    (lambda d: (d / "a").write_bytes(b"012"), "a has 3 bytes, but 4 were written"),
+    (lambda d: (d / "a").write_bytes(b"0124"), "a is not the file that was written"),
+    (lambda d: (d / "deep" / "empty").unlink(), "deep/empty cannot be read (No such file"),
+    (lambda d: (d / "deep" / MANIFEST).touch(), "deep/manifest.json was not written with"),
+    (lambda d: link(d / "a"), "a is not a regular file"),
+    (lambda d: (d / MANIFEST).unlink(), "(No such file or directory)"),
+    (lambda d: (d / MANIFEST).write_text("{"), "not a manifest of the kind 'index' (Expecting"),
+    (lambda d: (d / MANIFEST).write_text("[" * 100_000), "not a manifest"),
+    (lambda d: (d / MANIFEST).write_text('{"files": {"a": 1}}'), "(kind is missing)"),
+    (lambda d: (d / MANIFEST).write_bytes(b"\xff"), "not a manifest"),
 )
 def test_damage_is_named(path, change, message):
     change(path)
@@ -173,7 +172,7 @@ def test_a_folder_that_grows_notes_each_part(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file", MANIFEST, "part"]
 
 
-@pytest.mark.parametrize("replaced", [False, True])
+@cases("replaced", False, True)
 def test_whenever_the_process_or_the_power_goes_a_folder_is_whole(tmp_path, monkeypatch, replaced):
     path, contents = tmp_path / "new", set()
     if replaced:
@@ -191,7 +190,7 @@ def test_whenever_the_process_or_the_power_goes_a_folder_is_whole(tmp_path, monk
     assert contents == {"new!", "other"}
 
 
-@pytest.mark.parametrize("content", CONTENTS, ids=len)
+@cases("content", *CONTENTS, ids=len)
 def test_file_digest_covers_the_whole_file(content, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(content)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir.encoder.word_evidence import NGRAMS, NOTHING, WORDS
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import evidence, vocabulary
@@ -88,8 +89,8 @@ def hashed(texts, buckets=BUCKETS):
     return tf.strings.to_hash_bucket_fast(tf.constant(texts, tf.string), buckets).numpy().tolist()
 
 
-@pytest.mark.parametrize(("shortest", "longest"), [(3, 6), (1, 2), (4, 4), (4, 5)])
-@pytest.mark.parametrize("words", [[word] for word in SPELLINGS] + [SPELLINGS, []])
+@cases("shortest, longest", (3, 6), (1, 2), (4, 4), (4, 5))
+@cases("words", *[[word] for word in SPELLINGS] + [SPELLINGS, []])
 def test_ngrams_are_those_of_fasttext_and_words_of_a_batch_do_not_mix(words, shortest, longest):
     found = ngrams(tf.constant(words, tf.string), BUCKETS, shortest, longest)
     assert found.dtype == tf.int32
@@ -97,13 +98,13 @@ def test_ngrams_are_those_of_fasttext_and_words_of_a_batch_do_not_mix(words, sho
     assert found.to_list() == [hashed(by_hand(word, shortest, longest)) for word in words]
 
 
-@pytest.mark.parametrize("letter", ["x", "ü", "日", "😀"])
+@cases("letter", "x", "ü", "日", "😀")
 def test_only_the_first_characters_of_a_very_long_word_count(letter):
     found = ngrams(tf.constant([letter * 100_000]), BUCKETS, 3, 5).to_list()
     assert found == [hashed(by_hand(letter * MAX_CHARACTERS, 3, 5))]
 
 
-@pytest.mark.parametrize("word", [b"\xff\xfea", b"ab\xc3", b"\xed\xa0\x80", b"\xff" * 300])
+@cases("word", b"\xff\xfea", b"ab\xc3", b"\xed\xa0\x80", b"\xff" * 300)
 def test_invalid_utf8_becomes_replacement_characters(word):
     expected = tf.strings.unicode_transcode([word], "UTF-8", "UTF-8").numpy()[0].decode()
     found = ngrams(tf.constant([word]), BUCKETS, 3, 5).to_list()
@@ -119,27 +120,25 @@ def test_hashes_never_change():
     assert set(ngrams(words, 7, 3, 5).flat_values.numpy()) == set(range(7))  # inside the table
 
 
-@pytest.mark.parametrize(
-    ("settings", "text", "level", "unknown"),
-    [
-        (TextSettings(), "the Sea", WORDS, "the"),
-        (TextSettings(), "日本", WORDS, "日本 本"),
-        (TextSettings(), "zebra?", NOTHING, "zebra"),
-        (TextSettings(), ".", NOTHING, ""),  # in the vocabulary, but it says nothing
-        (TextSettings(), " \t😀", NOTHING, ""),
-        (TextSettings(), b"\xff\xfe", NOTHING, ""),
-        (TextSettings(max_query_tokens=1), "zebra sea", NOTHING, "zebra"),
-        # An unknown word counts if half of its n-grams are known. With 50 rows for n-grams, nearly
-        # all have one of the vocabulary: rows say nothing.
-        # <mountains>: 8 n-grams of 4 and 7 of 5; <mountain> has the first 6 and 5 of them.
-        (NGRAMS_OF_4, "mountains", NGRAMS, "mountains"),
-        # <mount>: 4 of 4 and 3 of 5; <mountain> has 3 and 2.
-        (NGRAMS_OF_4, "mount", NGRAMS, "mount"),
-        # <mouse>: 4 and 3; <mountain> has <mou alone.
-        (NGRAMS_OF_4, "mouse", NOTHING, "mouse"),
-        (NGRAMS_OF_4, "sea zebra", WORDS, "zebra"),
-        (NGRAMS_OF_4, "a", NOTHING, "a"),  # too short for any n-gram
-    ],
+@cases(
+    "settings, text, level, unknown",
+    (TextSettings(), "the Sea", WORDS, "the"),
+    (TextSettings(), "日本", WORDS, "日本 本"),
+    (TextSettings(), "zebra?", NOTHING, "zebra"),
+    (TextSettings(), ".", NOTHING, ""),  # in the vocabulary, but it says nothing
+    (TextSettings(), " \t😀", NOTHING, ""),
+    (TextSettings(), b"\xff\xfe", NOTHING, ""),
+    (TextSettings(max_query_tokens=1), "zebra sea", NOTHING, "zebra"),
+    # An unknown word counts if half of its n-grams are known. With 50 rows for n-grams, nearly
+    # all have one of the vocabulary: rows say nothing.
+    # <mountains>: 8 n-grams of 4 and 7 of 5; <mountain> has the first 6 and 5 of them.
+    (NGRAMS_OF_4, "mountains", NGRAMS, "mountains"),
+    # <mount>: 4 of 4 and 3 of 5; <mountain> has 3 and 2.
+    (NGRAMS_OF_4, "mount", NGRAMS, "mount"),
+    # <mouse>: 4 and 3; <mountain> has <mou alone.
+    (NGRAMS_OF_4, "mouse", NOTHING, "mouse"),
+    (NGRAMS_OF_4, "sea zebra", WORDS, "zebra"),
+    (NGRAMS_OF_4, "a", NOTHING, "a"),  # too short for any n-gram
 )
 def test_evidence_is_words_or_ngrams_or_nothing(tmp_path, settings, text, level, unknown):
     path = tmp_path / "query.txt"

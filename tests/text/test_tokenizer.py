@@ -6,11 +6,11 @@ import json
 import unicodedata
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tf_smoothclir.data import token_cache
 from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
@@ -93,8 +93,8 @@ def lines(text):
     return next(tokenized_lines([text], 1_000_000)).split()
 
 
-@pytest.mark.parametrize("read", [tokens, tokens_of, lines])
-@pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS.keys())
+@cases("read", tokens, tokens_of, lines)
+@cases("text, expected", *SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_all_readers_have_one_table_of_scripts(text, expected, read):
     assert read(text) == expected
     assert read(unicodedata.normalize("NFC", text)) == expected
@@ -117,14 +117,12 @@ def test_white_space_separates_and_invisible_characters_vanish():
     assert tokens("a\0B c\0") == ["a", "b", "c"]  # tf.strings.lower alone would drop the rest
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (b"caf\xe9 au", ["caf", "\ufffd", "au"]),  # Latin-1
-        (b"cut \xe6\x97", ["cut", "\ufffd"]),  # the first two bytes of three
-        (b"\xed\xa0\x80", ["\ufffd"] * 3),  # an encoded surrogate
-        (b"\xffA\xa0\0B", ["\ufffd", "a", "\ufffd", "b"]),
-    ],
+@cases(
+    "raw, expected",
+    (b"caf\xe9 au", ["caf", "\ufffd", "au"]),  # Latin-1
+    (b"cut \xe6\x97", ["cut", "\ufffd"]),  # the first two bytes of three
+    (b"\xed\xa0\x80", ["\ufffd"] * 3),  # an encoded surrogate
+    (b"\xffA\xa0\0B", ["\ufffd", "a", "\ufffd", "b"]),
 )
 def test_invalid_utf8_becomes_a_token_and_never_an_error(raw, expected):
     assert tokens(raw) == expected
@@ -136,7 +134,7 @@ def test_a_megabyte_of_text():
     assert len(tokens("漢" * 350_000)) == 350_000 + 349_999  # one run, and its neighbours
 
 
-@pytest.mark.parametrize("max_tokens", [1, 3, 4, 5])
+@cases("max_tokens", 1, 3, 4, 5)
 def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     texts = ["a b c d", "", "e", " 漢字x ", ""]
     ragged = tokens_in_graph(tf.constant(texts), max_tokens)

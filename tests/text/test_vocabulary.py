@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.text.test_tokenizer import SCRIPTS, tokens
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.text import vocabulary
@@ -63,7 +64,7 @@ def zipf_texts():
     return [" ".join(words[generator.zipf(1.3, 7) % len(words)]) for _ in range(400)]
 
 
-@pytest.mark.parametrize(("max_size", "min_count"), [(1000, 1), (100, 60), (20, 1), (3, 1)])
+@cases("max_size, min_count", (1000, 1), (100, 60), (20, 1), (3, 1))
 def test_words_are_counted_and_have_the_ids_of_the_encoder(tmp_path, max_size, min_count):
     texts = [*(text for text, _ in SCRIPTS.values()), *TEXTS, *zipf_texts()]
     counted, words = np.arange(len(texts)) % 3 > 0, [tokens(text, 6) for text in texts]
@@ -134,16 +135,14 @@ def words(path, content=None, size=100, least=1):
     return given_vocabulary(path, COUNTS, max_size=size, min_count=least)[2:]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("dog\ncat\n", ["dog", "cat"]),  # in the order of the file, whatever the texts have
-        ("Paris\nparis\nPARIS\nthe", ["paris", "the"]),  # the first of equal ones
-        ("[PAD]\n[UNK]\n<UNK>\n<S>\n</S>\n<PAD>\nthe\n", ["the"]),
-        ("New-York\ndon't\nthe\n", ["the"]),  # several tokens: no token equals them
-        ("\ufeffthe\r\n\r\ncat\r\n", ["the", "cat"]),  # as Windows writes it
-        ("水\n水道\n", ["水"]),
-    ],
+@cases(
+    "text, expected",
+    ("dog\ncat\n", ["dog", "cat"]),  # in the order of the file, whatever the texts have
+    ("Paris\nparis\nPARIS\nthe", ["paris", "the"]),  # the first of equal ones
+    ("[PAD]\n[UNK]\n<UNK>\n<S>\n</S>\n<PAD>\nthe\n", ["the"]),
+    ("New-York\ndon't\nthe\n", ["the"]),  # several tokens: no token equals them
+    ("\ufeffthe\r\n\r\ncat\r\n", ["the", "cat"]),  # as Windows writes it
+    ("水\n水道\n", ["水"]),
 )
 def test_words_are_tokens_in_the_order_of_the_file(text, expected, tmp_path):
     assert words(tmp_path / "words.txt", text.encode()) == expected
@@ -159,14 +158,12 @@ def test_numbers_of_the_texts_that_the_file_has_with_marks_for_digits(tmp_path):
     assert words(path, size=3) == ["the"]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"the\ncat 0.1 0.2\n", r"words.txt:2: 3 words in a line\. Give one word a line"),
-        (b"", r"words.txt: the file has no word\. Give one word a line"),
-        ("été".encode("latin-1"), r"words.txt: the file is not UTF-8"),
-        (None, r"words.txt: the file cannot be read .*Check the path"),
-    ],
+@cases(
+    "content, message",
+    (b"the\ncat 0.1 0.2\n", r"words.txt:2: 3 words in a line\. Give one word a line"),
+    (b"", r"words.txt: the file has no word\. Give one word a line"),
+    ("été".encode("latin-1"), r"words.txt: the file is not UTF-8"),
+    (None, r"words.txt: the file cannot be read .*Check the path"),
 )
 def test_files_without_words_are_refused(content, message, tmp_path):
     with pytest.raises(InputError, match=message):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.cases import cases
 from tests.graphs import operations_in
 from tests.oracles import maths
 from tf_smoothclir import LazyAdam, LSTMTower, SmoothOrdinalSearchLoss, TwoTower
@@ -43,11 +44,11 @@ KINDS = {
     "n-grams": BY_NGRAMS,
     "n-grams and both weights": {**BOTH, **BY_NGRAMS},
 }
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = cases("kind", *KINDS)
 READER_SIZE = 12
 BATCH = [[2, 2, 3], [], [3, 5, 7, 9, 2], [11]]
 
-every_reader = pytest.mark.parametrize("kind", [cnn.CNNTower, LSTMTower])
+every_reader = cases("kind", cnn.CNNTower, LSTMTower)
 WORDS = [[2, 3, 2], [], [5, 6, 4], [1]]
 
 
@@ -147,8 +148,8 @@ def gradients_by_hand(tower, texts, upstream):
 
 
 @every_kind
-@pytest.mark.parametrize("texts", [*TEXTS.values(), LONG], ids=[*TEXTS, "long"])
-@pytest.mark.parametrize("form", [flat, with_texts, distinct, padded])
+@cases("texts", *TEXTS.values(), LONG, ids=[*TEXTS, "long"])
+@cases("form", flat, with_texts, distinct, padded)
 def test_weighted_mean_over_real_tokens_only_then_tanh(kind, form, texts):
     tower = make(kind)
     vectors = tower((with_ngrams if tower.ngram_buckets else form)(texts))
@@ -159,7 +160,7 @@ def test_weighted_mean_over_real_tokens_only_then_tanh(kind, form, texts):
     np.testing.assert_allclose(vectors, vectors_by_hand(tower, texts), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["plain", "both weights"])
+@cases("kind", "plain", "both weights")
 def test_padding_never_enters_the_mean(kind):
     tower = make(kind)
     between = tower(tf.constant([[0, 2, 0, 3, 0]]))
@@ -170,8 +171,8 @@ def test_padding_never_enters_the_mean(kind):
 
 
 @every_kind
-@pytest.mark.parametrize("texts", [[[2, 2, 3], [], [3, 5, 4, 2, 2], [6, 1]], [[], []]])
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
+@cases("texts", [[2, 2, 3], [], [3, 5, 4, 2, 2], [6, 1]], [[], []])
+@cases("compiled", False, True, ids=["eager", "graph"])
 def test_gradients_name_each_row_once_and_equal_numpy(kind, compiled, texts):
     tower = make(kind)
     form = with_ngrams if tower.ngram_buckets else flat
@@ -205,7 +206,7 @@ def test_the_mean_of_token_vectors_is_the_vector(kind):
     np.testing.assert_allclose(found, tower(tokens), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("extreme", ["token", 1e4, -1e4])
+@cases("extreme", "token", 1e4, -1e4)
 def test_extreme_weights_have_finite_vectors_and_gradients(extreme):
     # exp(1e4) is infinite. With -1e4, the words of the first two texts count nothing at all.
     tower = make("weights of tokens" if extreme == "token" else "weights of positions")
@@ -274,17 +275,15 @@ def test_functional_model_on_padded_ids_survives_save_and_reload(tmp_path):
     np.testing.assert_allclose(reloaded(padded(texts)), vectors_by_hand(tower, texts), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("vocabulary_size", -3, "must be at least 1, but is -3"),
-        ("dim", 0, "must be at least 1, but is 0"),
-        ("ngram_buckets", -1, "must be at least 0, but is -1"),
-        ("token_weights", "tfidf", "must be one of .*, but is 'tfidf'"),
-        ("position_weights", "linear", "must be one of .*, but is 'linear'"),
-        ("dropout", 1.0, "must be at least 0 and below 1, but is 1.0"),
-        ("dropout", -0.1, "must be at least 0 and below 1, but is -0.1"),
-    ],
+@cases(
+    "name, value, message",
+    ("vocabulary_size", -3, "must be at least 1, but is -3"),
+    ("dim", 0, "must be at least 1, but is 0"),
+    ("ngram_buckets", -1, "must be at least 0, but is -1"),
+    ("token_weights", "tfidf", "must be one of .*, but is 'tfidf'"),
+    ("position_weights", "linear", "must be one of .*, but is 'linear'"),
+    ("dropout", 1.0, "must be at least 0 and below 1, but is 1.0"),
+    ("dropout", -0.1, "must be at least 0 and below 1, but is -0.1"),
 )
 def test_invalid_arguments_are_named(name, value, message):
     for kind in (cnn.CNNTower, LSTMTower) if name == "dropout" else (AveragePoolingTower,):
@@ -319,8 +318,8 @@ def read_by_hand(tower, texts):
 
 
 @every_reader
-@pytest.mark.parametrize("as_published", [False, True])
-@pytest.mark.parametrize("texts", [*TEXTS.values(), BATCH], ids=[*TEXTS, "batch"])
+@cases("as_published", False, True)
+@cases("texts", *TEXTS.values(), BATCH, ids=[*TEXTS, "batch"])
 def test_equals_the_oracle_in_every_form(kind, texts, as_published):
     tower = random_reader(kind, as_published=as_published)
     vectors = tower(flat(texts))
@@ -342,7 +341,7 @@ def test_wider_padding_and_its_row_of_the_table_change_nothing(kind):
 
 
 @every_reader
-@pytest.mark.parametrize("training", [False, True])
+@cases("training", False, True)
 def test_empty_text_is_the_zero_vector_and_moves_nothing(kind, training):
     tower = make_reader(kind)
     with tf.GradientTape() as tape:
@@ -354,8 +353,8 @@ def test_empty_text_is_the_zero_vector_and_moves_nothing(kind, training):
 
 
 @every_reader
-@pytest.mark.parametrize("form", [flat, distinct])
-@pytest.mark.parametrize("training", [False, True])
+@cases("form", flat, distinct)
+@cases("training", False, True)
 def test_gradient_of_the_table_is_sparse_and_names_each_row_once(kind, form, training):
     tower = make_reader(kind)
     with tf.GradientTape() as tape:
@@ -368,7 +367,7 @@ def test_gradient_of_the_table_is_sparse_and_names_each_row_once(kind, form, tra
 
 
 @every_reader
-@pytest.mark.parametrize("seed", range(3))
+@cases("seed", *range(3))
 def test_gradients_are_those_of_finite_differences(kind, seed):
     # TensorFlow's own gradient of BlockLSTMV2 fails here: it takes the gates in another order.
     tower, random = random_reader(kind), np.random.default_rng(seed)
@@ -392,8 +391,8 @@ def test_gradients_are_those_of_finite_differences(kind, seed):
         assert slope == pytest.approx(expected, abs=2e-3, rel=1e-2), weight.name
 
 
-@pytest.mark.parametrize("rate", [1e-9, 0.5, 1 - 1e-9])
-@pytest.mark.parametrize("tokens", [0, 1, 333])
+@cases("rate", 1e-9, 0.5, 1 - 1e-9)
+@cases("tokens", 0, 1, 333)
 def test_any_share_of_any_number_of_entries_may_be_dropped(rate, tokens):
     # Two entries share 32 random bits: 333 * 3 is odd. A share near 1 is no int16.
     kept = dropped_out(tf.ones([tokens, DIM]), rate, tf.constant([1, 2], tf.int64)).numpy()
@@ -458,7 +457,7 @@ def test_two_tower_survives_save_and_reload_with_every_argument(kind, tmp_path):
     assert {name: getattr(tower, name) for name in options} == options
 
 
-@pytest.mark.parametrize("texts", [[0, 0, 0, 1, 1], [0, 2, 2], [0, 0, -1, -1, 2, 2, -1], [-1], []])
+@cases("texts", [0, 0, 0, 1, 1], [0, 2, 2], [0, 0, -1, -1, 2, 2, -1], [-1], [])
 def test_gradients_of_the_largest_responses_are_those_of_tensorflow(texts):
     random = np.random.default_rng(3)
     stream = random.integers(-1, 2, [len(texts) + 1, 2]).astype("f4")  # small numbers: with ties
@@ -502,8 +501,8 @@ def test_directions_begin_with_different_weights_and_an_open_forget_gate():
         np.testing.assert_array_equal(bias, np.repeat([0, 1, 0, 0], 64))
 
 
-@pytest.mark.parametrize("texts", [[[2, 3, 4]], [[]], [[2], [3, 4], [5, 6, 7]]])
-@pytest.mark.parametrize("as_published", [False, True])
+@cases("texts", [[2, 3, 4]], [[]], [[2], [3, 4], [5, 6, 7]])
+@cases("as_published", False, True)
 def test_gradients_of_texts_add_up_in_any_batch(texts, as_published):
     # A half of the batch without a text had the gradient of whatever was in the memory.
     tower = random_reader(LSTMTower, as_published=as_published)
@@ -527,7 +526,7 @@ def test_graph_has_the_fused_kernel_and_no_loop():
     assert not operations & {"While", "StatelessWhile"}
 
 
-@pytest.mark.parametrize("kind", TOWERS.values(), ids=TOWERS)
+@cases("kind", *TOWERS.values(), ids=TOWERS)
 def test_every_reader_has_word_vectors_with_ngrams_and_ids_without_them_are_an_error(kind):
     tower, plain = kind(5, DIM, ngram_buckets=BUCKETS), kind(len(NGRAMS), DIM)
     tower.build()

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
+from tests.cases import cases
 from tests.graphs import nodes_of_functions, operations_in
 from tests.training.test_trainer import begin
 from tests.two_tower.small_model import make_model
@@ -87,7 +88,7 @@ def only_on_cpus(graph):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not tf.test.is_built_with_cuda(), reason="it has no kernels for GPUs")
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@cases("options", *OPTIONS, ids=str)
 def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "has_gpu", lambda: True)  # the graph is traced for one
     _, trainer = begin(tiny(**options), tmp_path / "run")
@@ -98,7 +99,7 @@ def test_no_operation_of_a_step_needs_a_cpu(options, tiny, tmp_path, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.skipif(not tf.config.list_physical_devices("GPU"), reason="this machine has no GPU")
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@cases("options", *OPTIONS, ids=str)
 def test_training_on_a_gpu_is_that_on_a_cpu(options, tiny, tmp_path):
     losses = {}
     for device in ("/GPU:0", "/CPU:0"):
@@ -139,13 +140,11 @@ def test_saves_when_its_time_has_come_which_counts_the_time_of_steps_alone(monke
     assert progress.seconds == 5 + 4 * 2
 
 
-@pytest.mark.parametrize(
-    ("logs", "what"),
-    [
-        ({"loss": float("nan")}, "loss"),
-        ({"other": float("-inf")}, "other loss"),
-        ({"norm": float("inf")}, "gradient norm"),
-    ],
+@cases(
+    "logs, what",
+    ({"loss": float("nan")}, "loss"),
+    ({"other": float("-inf")}, "other loss"),
+    ({"norm": float("inf")}, "gradient norm"),
 )
 def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs, what):
     save, progress = mock.Mock(), Progress()
@@ -160,7 +159,7 @@ def test_what_is_not_finite_stops_at_once_and_is_neither_counted_nor_saved(logs,
     assert save.call_count == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@cases("number", signal.SIGINT, signal.SIGTERM)
 def test_a_signal_is_noted_a_second_ends_at_once_and_the_old_handler_comes_back(number):
     stop = StopRequest()
     # A job in the background ignores SIGINT, and so would its tests.

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.nth_call import at_call
 from tests.training import test_grades, test_run_directory, test_trainer
 from tf_smoothclir.settings import presets, training
@@ -112,15 +113,13 @@ def test_what_a_loss_ignores_or_cannot_be_used_with_is_not_searched_with_it():
     assert {"loss": "sosl"} in two_grades
 
 
-@pytest.mark.parametrize(
-    ("names", "model", "message"),
-    [
-        (["threshold"], {}, "'threshold' cannot be searched"),
-        (["dim", "dim"], {}, "'dim' is named twice"),
-        ([], {}, "nothing is named"),
-        (["thresholds"], {"loss": "three_part_l2"}, "nothing to choose from with --loss=three_par"),
-        (["loss"], {"thresholds": (0.2, 0.2)}, "--thresholds: thresholds must be strictly increas"),
-    ],
+@cases(
+    "names, model, message",
+    (["threshold"], {}, "'threshold' cannot be searched"),
+    (["dim", "dim"], {}, "'dim' is named twice"),
+    ([], {}, "nothing is named"),
+    (["thresholds"], {"loss": "three_part_l2"}, "nothing to choose from with --loss=three_par"),
+    (["loss"], {"thresholds": (0.2, 0.2)}, "--thresholds: thresholds must be strictly increas"),
 )
 def test_a_mistake_in_the_searched_names_or_in_thresholds_is_an_error(names, model, message):
     with pytest.raises(InputError, match=message):
@@ -154,7 +153,7 @@ def history(oracle):
     return [(t.trial_id, t.status, trial_values(t), t.score) for t in oracle.trials.values()]
 
 
-@pytest.mark.parametrize(("kind", "asked"), [("grid", 25), ("random", 100), ("bayesian", 8)])
+@cases("kind, asked", ("grid", 25), ("random", 100), ("bayesian", 8))
 def test_trials_differ_and_are_as_many_as_asked_or_possible(tmp_path, kind, asked):
     oracle = run(make(kind, tmp_path / "state", asked))
     values = thresholds(oracle)
@@ -184,8 +183,8 @@ def test_hyperband_gives_more_epochs_to_better_trials(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ORACLES)
-@pytest.mark.parametrize("seed", range(2))
+@cases("kind", *ORACLES)
+@cases("seed", *range(2))
 def test_killed_at_five_random_writes_it_ends_the_same(tmp_path, monkeypatch, kind, seed):
     asked = 9 if kind == "bayesian" else 25
     expected = run(make(kind, tmp_path / "whole", asked))
@@ -296,7 +295,7 @@ def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, 
     assert tune.tune(settings, SEARCH, copy) == results
 
 
-@pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 3])
+@cases("call", pytest.param(1, marks=pytest.mark.slow), 3)
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
     killed = at_call(call, tuner.write_json, mock.Mock(side_effect=test_trainer.Killed))
@@ -313,15 +312,13 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     assert models == [results[0].id]
 
 
-@pytest.mark.parametrize(
-    ("search", "changes", "overwrite", "message"),
-    [
-        (Search(search="grid"), {}, False, "--search: random there, grid here"),
-        (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
-        (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such file or directory"),
-        (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
-        (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
-    ],
+@cases(
+    "search, changes, overwrite, message",
+    (Search(search="grid"), {}, False, "--search: random there, grid here"),
+    (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
+    (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such file or directory"),
+    (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
+    (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
 )
 def test_a_mistake_leaves_a_search_alone(tiny, searched, search, changes, overwrite, message):
     path, before = searched[0], test_run_directory.snapshot(searched[0])
@@ -428,9 +425,10 @@ def fail(directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [(die, "worker0 was killed 3 times"), (fail, "worker0 failed with exit code 1")],
+@cases(
+    "function, message",
+    (die, "worker0 was killed 3 times"),
+    (fail, "worker0 failed with exit code 1"),
 )
 def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
     oracle = GridOracle(SPACE, tmp_path / "state", objective="MAP", max_trials=3, seed=1)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.training.test_trainer import begin, start, weights
 from tf_smoothclir import InputError, ThreePartL2
 from tf_smoothclir.data.sources.source import SPLITS
@@ -51,14 +52,12 @@ def test_tables_of_ngrams_begin_with_other_vectors_and_freeze_with_their_words()
     assert len({weight.numpy()[-1].tobytes() for weight in model.weights}) == 4
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"loss": "three_part_l2", "thresholds": (0.2,)}, r"--cut_points: .* 3 grades, .* make 2"),
-        ({**GIVEN, "thresholds": (0.2,)}, r"--thresholds: .* 3 grades, .* make 2"),
-        ({"loss": "softmax", "temperature": 0.0}, "--loss, --temperature: temperature must be"),
-        ({"thresholds": (0.7, 0.2)}, "--loss, --thresholds: thresholds must be"),
-    ],
+@cases(
+    "changes, message",
+    ({"loss": "three_part_l2", "thresholds": (0.2,)}, r"--cut_points: .* 3 grades, .* make 2"),
+    ({**GIVEN, "thresholds": (0.2,)}, r"--thresholds: .* 3 grades, .* make 2"),
+    ({"loss": "softmax", "temperature": 0.0}, "--loss, --temperature: temperature must be"),
+    ({"thresholds": (0.7, 0.2)}, "--loss, --thresholds: thresholds must be"),
 )
 def test_settings_that_cannot_be_used_are_named(changes, message):
     batching = "lists" if changes.get("loss") == "softmax" else "pairs"
@@ -66,7 +65,7 @@ def test_settings_that_cannot_be_used_are_named(changes, message):
         build_model(changed(run.RunSettings(), {"batching": batching, **changes}), VOCABULARIES)
 
 
-@pytest.mark.parametrize("changes", [{}, {"tower": "cnn"}, {"tower": "lstm"}])
+@cases("changes", {}, {"tower": "cnn"}, {"tower": "lstm"})
 def test_frozen_word_vectors_freeze_nothing_else(changes):
     for role in ROLES:
         freezing = {f"train_{role}_embeddings": False}
@@ -128,7 +127,7 @@ def mean_rank_of_mates(settings, path):
     return (scores > scores[np.arange(len(queries)), mates][:, None]).sum(axis=1).mean() + 1
 
 
-@pytest.mark.parametrize("more", [{}, {"shared_vocabulary": True, "ngram_buckets": 50}])
+@cases("more", {}, {"shared_vocabulary": True, "ngram_buckets": 50})
 def test_translations_start_near_each_other(more, tiny, tmp_path):
     random, bilingual = (
         mean_rank_of_mates(tiny(dim=64, initial_vectors=kind, **more), tmp_path / kind)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.oracles import maths
 from tests.two_tower import small_model
 from tests.two_tower.small_model import GRADES, batches, make_model, make_tower, tensors
@@ -35,8 +36,8 @@ def name_of(value):
     return value.name if hasattr(value, "name") else str(value)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+@cases("shared", False, True)
+@cases("epsilon", 0.0, 0.25, 1.0)
 def test_scores_are_the_similarity_of_the_towers_outputs(shared, epsilon):
     model, inputs = make_model(shared=shared, epsilon=epsilon), tensors()
     queries = model.query_tower(inputs["query"]).numpy()
@@ -61,7 +62,7 @@ def test_in_batch_pairs_weigh_as_in_lists_and_others_add_to_the_loss():
     assert float(found) == pytest.approx(np.sum(each) / (2 + 2 + 2 + 2), rel=1e-6)
 
 
-@pytest.mark.parametrize("form", small_model.FORMS)
+@cases("form", *small_model.FORMS)
 def test_a_shared_tower_learns_the_same_from_both_at_once(form):
     grades, inputs = small_model.FORMS[form]
     models = [make_model(shared=True, in_batch=form == "in_batch") for _ in range(2)]
@@ -74,9 +75,7 @@ def test_a_shared_tower_learns_the_same_from_both_at_once(form):
     assert losses[0][-1] < losses[0][0]
 
 
-@pytest.mark.parametrize(
-    ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX)]
-)
+@cases("form, loss", ("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX))
 def test_fit_evaluate_and_predict_take_tuples_and_dictionaries(form, loss):
     grades, inputs = small_model.FORMS[form]
     more = {} if form == "pairs" else {"list_lengths": tf.constant(small_model.LENGTHS[form])}
@@ -148,7 +147,7 @@ def part(queries, documents, **more):
     return found
 
 
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=name_of)
+@cases("loss", *EVERY_LOSS, ids=name_of)
 def test_the_loss_and_metrics_of_an_epoch_do_not_depend_on_its_batches(loss):
     lists = getattr(loss, "needs_lists", False)
     grades = [0, 1, 2, 2, 0 if loss == "mse" else -1]
@@ -189,11 +188,7 @@ def test_losses_and_metrics_of_keras_take_a_weight_for_each_pair():
         assert found == pytest.approx([squares.sum() / 4, squares.sum() / 10], rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("loss", "weights"),
-    [(SOFTMAX, [2.0, 9.0, 0.5, 9.0]), (SOSL, [2.0, 2.0, 0.5, 0.5])],
-    ids=name_of,
-)
+@cases("loss, weights", (SOFTMAX, [2.0, 9.0, 0.5, 9.0]), (SOSL, [2.0, 2.0, 0.5, 0.5]), ids=name_of)
 def test_losses_and_metrics_of_lists_are_weighted_by_lists(loss, weights):
     model = make_model()
     model.compile(LazyAdam(0.05), loss, metrics=[MRR()], weighted_metrics=[MRR(name="weighted")])
@@ -235,9 +230,7 @@ def test_a_listwise_loss_without_lists_or_with_too_few_weights_is_an_error():
         model.fit(batches(), verbose=0)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "message"), [([4], "for each query"), ([1] * 4, "as many|not fit")]
-)
+@cases("lengths, message", ([4], "for each query"), ([1] * 4, "as many|not fit"))
 def test_lists_have_a_query_each_and_all_documents(lengths, message):
     model = make_model()
     inputs = tensors({**small_model.INPUTS, "document": {"ids": [6] * 5, "lengths": [1] * 5}})
@@ -264,8 +257,8 @@ def test_another_loss_removes_the_weights_of_the_former_loss():
         assert len(model.trainable_weights) == weights
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("loss", [SOSL, SOFTMAX])
+@cases("shared", False, True)
+@cases("loss", SOSL, SOFTMAX)
 def test_a_reloaded_model_scores_and_trains_as_before(loss, shared, tmp_path):
     model = make_model(shared=shared, clip=1e-3)
     model.compile(LazyAdam(0.05), loss)
@@ -291,8 +284,8 @@ def take_step(model, inputs=None, grades=GRADES):  # without a graph
     return model.logged_step((inputs or tensors(), tf.constant(grades)))
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("clip", [0.0, 1e-3])
+@cases("shared", False, True)
+@cases("clip", 0.0, 1e-3)
 def test_a_step_logs_loss_and_norm_and_clips_the_sum_of_both_uses_of_a_table(shared, clip):
     model = make_model(shared=shared, clip=clip)
     with tf.GradientTape() as tape:
@@ -318,7 +311,7 @@ class WithUnusedWeight(sc.AveragePoolingTower):
         self.unused = self.add_weight(name="unused", shape=(), initializer="ones")
 
 
-@pytest.mark.parametrize("clip", [0.0, 1e-3])
+@cases("clip", 0.0, 1e-3)
 def test_a_weight_without_a_gradient_and_a_frozen_tower_stay(clip):
     towers = WithUnusedWeight(small_model.SIZE, small_model.DIM), make_tower(2, trainable=False)
     model = TwoTower(*towers, sc.SmoothCosineSimilarity(0.5), clip_norm=clip)

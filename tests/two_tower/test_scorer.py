@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.oracles import maths
 from tests.small_world import random_set, vectors_with_ties
 from tests.training.fixtures import run_of, tokenized_by
@@ -40,7 +41,7 @@ def check(found, model, tokenized_set):
         np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("texts_per_batch", [5, 1000])
+@cases("texts_per_batch", 5, 1000)
 def test_rows_are_vectors_by_the_current_weights(texts_per_batch, tokenized_set, monkeypatch):
     towers = [AveragePoolingTower(len(tokenized_set.vocabulary(role)), 3) for role in ROLES]
     model = TwoTower(*towers, similarity.SmoothCosineSimilarity(EPSILON))
@@ -59,7 +60,7 @@ def test_rows_are_vectors_by_the_current_weights(texts_per_batch, tokenized_set,
     check(after, model, tokenized_set)
 
 
-@pytest.mark.parametrize("numbers_per_chunk", [1 << 22, 7 * 4, 1])
+@cases("numbers_per_chunk", 1 << 22, 7 * 4, 1)
 def test_scores_are_inner_products(small_set, monkeypatch, numbers_per_chunk):
     monkeypatch.setattr(scorer_module, "_NUMBERS_PER_CHUNK", numbers_per_chunk)
     retriever = vectors_with_ties(small_set, seed=1)
@@ -70,8 +71,8 @@ def test_scores_are_inner_products(small_set, monkeypatch, numbers_per_chunk):
     assert found.tolist() == [retriever.queries[q] @ retriever.documents[d] for q, d in pairs]
 
 
-@pytest.mark.parametrize("depth", [1, 5, 70, 100])
-@pytest.mark.parametrize(("documents_at_once", "scores_at_once"), [(1 << 17, 1 << 25), (16, 70)])
+@cases("depth", 1, 5, 70, 100)
+@cases("documents_at_once, scores_at_once", (1 << 17, 1 << 25), (16, 70))
 def test_ranking_is_brute_force(monkeypatch, depth, documents_at_once, scores_at_once):
     monkeypatch.setattr(top_k, "DOCUMENTS_PER_CHUNK", documents_at_once)
     monkeypatch.setattr(scorer_module, "DOCUMENTS_PER_CHUNK", documents_at_once)
@@ -98,9 +99,7 @@ def matryoshka(form, loss, **kwargs):
     return model
 
 
-@pytest.mark.parametrize(
-    ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("in_batch", SOSL), ("in_batch", SOFTMAX)]
-)
+@cases("form, loss", ("pairs", SOSL), ("lists", SOSL), ("in_batch", SOSL), ("in_batch", SOFTMAX))
 def test_the_loss_is_the_weighted_mean_of_those_of_the_models_with_cut_vectors(form, loss):
     grades, inputs = FORMS[form]
     batch = inputs(apart()), tf.constant(grades)
@@ -114,8 +113,8 @@ def test_the_loss_is_the_weighted_mean_of_those_of_the_models_with_cut_vectors(f
     assert max(apart_losses) > min(apart_losses)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5])
-@pytest.mark.parametrize("shared", [False, True])
+@cases("epsilon", 0.0, 0.5)
+@cases("shared", False, True)
 def test_cut_vectors_are_the_first_numbers_of_the_towers_normalised_anew(shared, epsilon):
     model = matryoshka("lists", SOSL, shared=shared, epsilon=epsilon)
     cut = builder.cut_to(model, 3)

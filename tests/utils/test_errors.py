@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tf_smoothclir.data.token_cache import default_cache_dir
 from tf_smoothclir.encoder import Encoder
 from tf_smoothclir.index.document_collections import open_files
@@ -25,15 +26,13 @@ def in_python():
 
 
 @pytest.mark.usefixtures("in_python")
-@pytest.mark.parametrize(
-    ("of_command", "of_python"),
-    [
-        ("--columns=text=a: no. Leave --dim out", "columns=text=a: no. Leave dim out"),
-        ("--data_dir=d (--top_k, --index_dir)", "data=d (k, index)"),
-        ("run smoothclir-evaluate --run_dir=a --split=b, or --nofull", None),
-        ("--normalised or --noverify or --plugin=m", "normalised or --noverify or --plugin=m"),
-        ("a--b, x --1 and ---", "a--b, x --1 and ---"),
-    ],
+@cases(
+    "of_command, of_python",
+    ("--columns=text=a: no. Leave --dim out", "columns=text=a: no. Leave dim out"),
+    ("--data_dir=d (--top_k, --index_dir)", "data=d (k, index)"),
+    ("run smoothclir-evaluate --run_dir=a --split=b, or --nofull", None),
+    ("--normalised or --noverify or --plugin=m", "normalised or --noverify or --plugin=m"),
+    ("a--b, x --1 and ---", "a--b, x --1 and ---"),
 )
 def test_an_error_names_arguments(of_command, of_python):
     if of_python is None:
@@ -45,13 +44,11 @@ def test_an_error_names_arguments(of_command, of_python):
 
 
 @pytest.mark.usefixtures("in_python")
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"columns": {"texts": "body"}}, "^columns=texts=body: there is no such column"),
-        ({"passage_words": (1,)}, "^passage_words must be falling numbers"),
-        ({"query_language": "1"}, "^query_language="),
-    ],
+@cases(
+    "settings, message",
+    ({"columns": {"texts": "body"}}, "^columns=texts=body: there is no such column"),
+    ({"passage_words": (1,)}, "^passage_words must be falling numbers"),
+    ({"query_language": "1"}, "^query_language="),
 )
 def test_training_from_python_names_arguments(settings, message):
     with pytest.raises(InputError, match=message):
@@ -69,7 +66,7 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@cases("use", *USES.values(), ids=USES)
 def test_home_directory_in_python(tmp_path, monkeypatch, use):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
@@ -131,29 +128,27 @@ def test_every_field_is_read_and_written_back():
     assert records.record_from_json(Whole, without).done is False  # the default
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"parts": {}}, r"parts must be a list, not \{\}"),
-        ({"parts": [{"file": "a", "size": "3"}]}, r"parts\[0\]\.size must be an integer, not '3'"),
-        ({"perhaps": {"file": "a", "size": True}}, "perhaps.size must be an integer, not True"),
-        ({"perhaps": {"file": "a", "size": 3.0}}, r"perhaps.size must be an integer, not 3\.0"),
-        ({"parts": [{"file": "a"}]}, r"parts\[0\]\.size is missing"),
-        ({"parts": ["a"]}, r"parts\[0\] must be an object, not 'a'"),
-        ({"cuts": [0.2, None]}, r"cuts\[1\] must be a number, not None"),
-        ({"hashes": {"a": 0}}, r"hashes\.a must be a string, not 0"),
-        ({"settings": []}, r"settings must be an object, not \[\]"),
-        ({"perhaps": []}, r"perhaps must be an object, not \[\]"),
-        ({"done": 1}, "done must be true or false, not 1"),
-        ({"done": "x" * 99}, r"done must be true or false, not 'x{39}\.\.\.$"),
-    ],
+@cases(
+    "change, message",
+    ({"parts": {}}, r"parts must be a list, not \{\}"),
+    ({"parts": [{"file": "a", "size": "3"}]}, r"parts\[0\]\.size must be an integer, not '3'"),
+    ({"perhaps": {"file": "a", "size": True}}, "perhaps.size must be an integer, not True"),
+    ({"perhaps": {"file": "a", "size": 3.0}}, r"perhaps.size must be an integer, not 3\.0"),
+    ({"parts": [{"file": "a"}]}, r"parts\[0\]\.size is missing"),
+    ({"parts": ["a"]}, r"parts\[0\] must be an object, not 'a'"),
+    ({"cuts": [0.2, None]}, r"cuts\[1\] must be a number, not None"),
+    ({"hashes": {"a": 0}}, r"hashes\.a must be a string, not 0"),
+    ({"settings": []}, r"settings must be an object, not \[\]"),
+    ({"perhaps": []}, r"perhaps must be an object, not \[\]"),
+    ({"done": 1}, "done must be true or false, not 1"),
+    ({"done": "x" * 99}, r"done must be true or false, not 'x{39}\.\.\.$"),
 )
 def test_value_of_another_type_is_named(change, message):
     with pytest.raises(ValueError, match=message):
         records.record_from_json(Whole, {**WHOLE, **change})
 
 
-@pytest.mark.parametrize("value", [None, [], 3, "x"])
+@cases("value", None, [], 3, "x")
 def test_what_is_no_object_is_named(value):
     with pytest.raises(ValueError, match="the content must be an object, not"):
         records.record_from_json(Whole, value)

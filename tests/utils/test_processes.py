@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir.utils import devices, import_hooks, parallel, processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +80,7 @@ def say_so_and_sleep():
     time.sleep(HALF_A_MINUTE)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + 15), (signal.SIGKILL, -9)])
+@cases("number, code", (signal.SIGTERM, 128 + 15), (signal.SIGKILL, -9))
 def test_processes_end_with_their_parent(number, code):
     command = [sys.executable, "-c", PROGRAM]
     parent = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -89,7 +90,7 @@ def test_processes_end_with_their_parent(number, code):
     assert parent.returncode == code
 
 
-@pytest.mark.parametrize("threads_there", [1, 2, 5])
+@cases("threads_there", 1, 2, 5)
 def test_results_keep_the_order_of_the_items(threads_there, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: threads_there)
     ended = []
@@ -134,7 +135,7 @@ def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypat
     assert threading.active_count() == threads
 
 
-@pytest.mark.parametrize(("has_gpu", "device"), [(True, "/device:CPU:*"), (False, "")])
+@cases("has_gpu, device", (True, "/device:CPU:*"), (False, ""))
 def test_a_function_runs_on_the_cpu_in_each_thread_despite_a_gpu(monkeypatch, has_gpu, device):
     monkeypatch.setattr(devices, "has_gpu", lambda: has_gpu)
     graph = tf.Graph()
@@ -150,13 +151,11 @@ def test_a_function_runs_on_the_cpu_in_each_thread_despite_a_gpu(monkeypatch, ha
         assert set(parallel.map_in_threads(devices_of, range(3))) == {("", device, "")}
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("", ["begin", "begin", "end", "end"]),
-        ("raise KeyError('inside')", ["begin", "begin", KeyError]),  # its own error
-        (None, [ModuleNotFoundError]),
-    ],
+@cases(
+    "content, expected",
+    ("", ["begin", "begin", "end", "end"]),
+    ("raise KeyError('inside')", ["begin", "begin", KeyError]),  # its own error
+    (None, [ModuleNotFoundError]),
 )
 def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, content, expected):
     name, happened = f"hooked_{len(expected)}", []

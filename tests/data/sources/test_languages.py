@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import languages, opening
 from tf_smoothclir.settings.data import DataSettings
@@ -71,7 +72,7 @@ def opened(make, files, **settings):
     return opening.source_of(DataSettings(data_dir=str(make(files)), **settings))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@cases("form", *FORMS)
 def test_every_form_of_several_languages_is_the_same_set(make, form):
     source = opened(make, FORMS[form])
     assert [(text.id, text.language) for text in source.queries()] == QUERIES
@@ -84,8 +85,8 @@ def test_every_form_of_several_languages_is_the_same_set(make, form):
     assert f":{2 if form in ('wiki', 'jsonl') else 3}" in source.place("documents", 1)[-4:]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("codes", ["he", "He,fr", "all"])
+@cases("form", *FORMS)
+@cases("codes", "he", "He,fr", "all")
 def test_the_languages_that_are_named_are_read(make, form, codes):
     source = opened(make, FORMS[form], document_language=codes, query_language="en")
     documents = DOCUMENTS[2:] if codes == "he" else DOCUMENTS
@@ -120,20 +121,18 @@ def test_one_file_of_judgments_has_to_tell_apart_what_repeats(make):
     assert RetrievalSet.load(opened(make, {"judgments.tsv": judged})).document_rows == [2]
 
 
-@pytest.mark.parametrize(
-    ("files", "codes", "message"),
-    [
-        (WIKI, "de", f"{MISSING}, sv. Give --document_language=fr or several"),
-        (WIKI, "sv,fr", r"en2sv\.rel: there is no such file; next to it: en2fr"),
-        (WIKI | {"wiki_sv.queries": "7\ta\tb\n"}, "fr", "sv2fr.rel: there is no such file"),
-        *((FORMS[form], "de,fr", MISSING) for form in ("tsv", "jsonl", "files")),
-        (FORMS["tsv"], "klingon", r"klingon is not an ISO 639 code\. Give one of two letters"),
-        (FORMS["tsv"], "german", r"ISO 639 code\. Give --document_language=de\."),
-        (FORMS["tsv"], "qq", "qq is not an ISO 639 code. Give one of two letters"),
-        (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,qq\n"}, "", r"'qq', not an ISO 639"),
-        (FORMS["tsv"] | {"documents.tsv": "1\tun\n"}, "de,fr", "Give it a column named language"),
-        (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,Old Norse\n"}, "", r"csv:2: the lan"),
-    ],
+@cases(
+    "files, codes, message",
+    (WIKI, "de", f"{MISSING}, sv. Give --document_language=fr or several"),
+    (WIKI, "sv,fr", r"en2sv\.rel: there is no such file; next to it: en2fr"),
+    (WIKI | {"wiki_sv.queries": "7\ta\tb\n"}, "fr", "sv2fr.rel: there is no such file"),
+    *((FORMS[form], "de,fr", MISSING) for form in ("tsv", "jsonl", "files")),
+    (FORMS["tsv"], "klingon", r"klingon is not an ISO 639 code\. Give one of two letters"),
+    (FORMS["tsv"], "german", r"ISO 639 code\. Give --document_language=de\."),
+    (FORMS["tsv"], "qq", "qq is not an ISO 639 code. Give one of two letters"),
+    (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,qq\n"}, "", r"'qq', not an ISO 639"),
+    (FORMS["tsv"] | {"documents.tsv": "1\tun\n"}, "de,fr", "Give it a column named language"),
+    (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,Old Norse\n"}, "", r"csv:2: the lan"),
 )
 def test_a_missing_language_is_an_error_that_names_those_there(make, files, codes, message):
     queries = "sv,en" if "wiki_sv.queries" in files else ""
@@ -155,19 +154,17 @@ def test_a_language_that_nobody_gives_is_unknown(make, caplog):
     assert "--query_language" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "other"),
-    [
-        ("Ein roter Apfel", "ru", "Latin"),
-        ("Красное яблоко", "fr", "Cyrillic"),
-        ("赤いりんご と アップル", "ja", ""),
-        ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
-        ("Hello مر", "fr", ""),  # 5 letters of 7
-        ("", "ru", ""),
-        ("Красное", "xx", ""),  # nobody knows what xx is written in
-        ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
-        ("Красное", "de-ch", "Cyrillic"),
-    ],
+@cases(
+    "text, language, other",
+    ("Ein roter Apfel", "ru", "Latin"),
+    ("Красное яблоко", "fr", "Cyrillic"),
+    ("赤いりんご と アップル", "ja", ""),
+    ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
+    ("Hello مر", "fr", ""),  # 5 letters of 7
+    ("", "ru", ""),
+    ("Красное", "xx", ""),  # nobody knows what xx is written in
+    ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
+    ("Красное", "de-ch", "Cyrillic"),
 )
 def test_the_alphabet_of_most_letters_tells(text, language, other):
     assert languages.other_alphabet([text, ""], language) == other

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.cases import cases
 from tests.data.sources.test_languages import FORMS
 from tests.data.sources.test_user_files import JSONL, NAMED, PAIRS, TSV, WIKI
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
@@ -21,21 +22,19 @@ TEXTS = {"documents.tsv": "1\ta\n2\tb\n", "queries.tsv": "1\ta\n"}
 OF_NAMED = "id=Nr,id=Seite,text=Frage,text=Inhalt,query_id=NR,document_id=Seite"
 
 
-@pytest.mark.parametrize(
-    ("files", "columns", "message"),
-    [
-        (NAMED, OF_NAMED, ""),
-        (NAMED, f"{OF_NAMED},grade=Nr", ""),
-        (NAMED, f"{OF_NAMED},text=nosuch", "text=nosuch: no .* 'nosuch'; there are: .*Inhalt, Nr"),
-        (JSONL, "text=nosuch", "text=nosuch: no table has .*; there are: id, text, x, query_id"),
-        (JSONL, "grade=x", ""),  # which one object has
-        ({"pairs.csv": PAIRS}, "query=anchor,document=positive", ""),
-        ({"pairs.csv": PAIRS}, "grade=note", "grade=note: no table .*: anchor, Positive, grade"),
-        (TSV, "text=body", "text=body: no table has the column 'body'"),
-        ({"documents.csv": "id,text\n1,a\n", "queries.csv": "Nr,text\n1,a\n"}, "id=Nr", ""),
-        (WIKI, "text=body", "text=body: only columns of your own tables"),
-        ({}, "text=body", "text=body: only columns of your own tables"),
-    ],
+@cases(
+    "files, columns, message",
+    (NAMED, OF_NAMED, ""),
+    (NAMED, f"{OF_NAMED},grade=Nr", ""),
+    (NAMED, f"{OF_NAMED},text=nosuch", "text=nosuch: no .* 'nosuch'; there are: .*Inhalt, Nr"),
+    (JSONL, "text=nosuch", "text=nosuch: no table has .*; there are: id, text, x, query_id"),
+    (JSONL, "grade=x", ""),  # which one object has
+    ({"pairs.csv": PAIRS}, "query=anchor,document=positive", ""),
+    ({"pairs.csv": PAIRS}, "grade=note", "grade=note: no table .*: anchor, Positive, grade"),
+    (TSV, "text=body", "text=body: no table has the column 'body'"),
+    ({"documents.csv": "id,text\n1,a\n", "queries.csv": "Nr,text\n1,a\n"}, "id=Nr", ""),
+    (WIKI, "text=body", "text=body: only columns of your own tables"),
+    ({}, "text=body", "text=body: only columns of your own tables"),
 )
 def test_a_name_of_no_table_is_an_error_that_names_the_others(
     files, columns, message, make, caplog
@@ -56,16 +55,14 @@ def test_names_are_read_until_all_are_found():
     assert list(names) == ["Titel"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "ignored"),
-    [
-        ("judgments.csv", "query_id,document_id,stars\n1,1,4\n1,2,1\n", "'grade'.*: stars"),
-        ("judgments.tsv", "query_id\tdocument_id\ta\tstars\n1\t1\tb\t4\n", "'grade'.*: a, stars"),
-        ("clicks.csv", "query,document_id,views\na,1,4\n", "'count'.*: views"),
-        ("judgments.csv", "query_id,document_id,weight\n1,1,0.5\n", ""),
-        ("judgments.csv", "query_id,document_id,stars,rel\n1,1,4,2\n", ""),
-        ("judgments.tsv", "1\t1\n", ""),
-    ],
+@cases(
+    "name, content, ignored",
+    ("judgments.csv", "query_id,document_id,stars\n1,1,4\n1,2,1\n", "'grade'.*: stars"),
+    ("judgments.tsv", "query_id\tdocument_id\ta\tstars\n1\t1\tb\t4\n", "'grade'.*: a, stars"),
+    ("clicks.csv", "query,document_id,views\na,1,4\n", "'count'.*: views"),
+    ("judgments.csv", "query_id,document_id,weight\n1,1,0.5\n", ""),
+    ("judgments.csv", "query_id,document_id,stars,rel\n1,1,4,2\n", ""),
+    ("judgments.tsv", "1\t1\n", ""),
 )
 def test_columns_beside_a_missing_one_are_told_once(name, content, ignored, make, read_all, caplog):
     source = source_of(DataSettings(data_dir=str(make({**TEXTS, name: content}))))
@@ -90,12 +87,10 @@ def test_a_collection_needs_one_of_the_names_of_a_column(make):
         check_columns(DataSettings(columns="id=Nr,text=Inhalt"), files)
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"documents.tsv": "1\ta\n", "judgments.tsv": ""}, "contains no queries (.tsv"),
-        ({"queries.tsv": ""}, "contains no documents.* and no pairs.*: queries.tsv, queries.txt"),
-    ],
+@cases(
+    "files, message",
+    ({"documents.tsv": "1\ta\n", "judgments.tsv": ""}, "contains no queries (.tsv"),
+    ({"queries.tsv": ""}, "contains no documents.* and no pairs.*: queries.tsv, queries.txt"),
 )
 def test_a_file_that_is_there_and_not_read_is_named(files, message, make):
     directory = make({**files, "queries.txt": "1\ta\n"})
@@ -111,7 +106,7 @@ def test_documents_alone_say_which_other_files_they_do_not_read(make):
     assert unread == "; not read because of its ending: clicks.txt, judgments.xlsx"
 
 
-@pytest.mark.parametrize("form", ["wiki", "csv", "files"])
+@cases("form", "wiki", "csv", "files")
 def test_languages_that_a_run_leaves_out_are_named_with_the_flag(form, make, caplog):
     settings = DataSettings(data_dir=str(make(FORMS[form])), document_language="fr")
     both = dataclasses.replace(settings, document_language="fr,he", query_language="all")
@@ -160,7 +155,7 @@ def test_fingerprint_tells_selections_apart():
     assert not isinstance(source_of(DataSettings(toy_entities=300)), SelectedJudgments)
 
 
-@pytest.mark.parametrize("max_queries", [0, 100])
+@cases("max_queries", 0, 100)
 def test_fewer_training_queries_leave_the_other_splits_as_they_were(max_queries):
     before = DataSettings(toy_entities=300, max_queries=max_queries)
     fewer = dataclasses.replace(before, max_train_queries=20)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
+from tests.cases import cases
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import opening, tfds_source
 from tf_smoothclir.data.sources import wiki_clir_builder as wiki_clir
@@ -71,9 +72,7 @@ def test_compressed_files_are_read_as_they_are(make, read_all):
         assert source.place("judgments", 1).endswith(("en2fr.rel:2", "en2fr.rel.gz:2"))
 
 
-@pytest.mark.parametrize(
-    ("language", "queries", "documents"), [("fr", ["8", "9"], ["1", "2"]), ("simple", ["9"], ["5"])]
-)
+@cases("language, queries, documents", ("fr", ["8", "9"], ["1", "2"]), ("simple", ["9"], ["5"]))
 def test_published_folders(make, language, queries, documents):
     source = WikiClirDirectory(make(PUBLISHED), language)
     assert [text.id for text in source.queries()] == queries
@@ -113,7 +112,7 @@ def test_fingerprint_depends_on_the_content_and_on_which_queries_there_are(make,
     assert source.fingerprint() != before
 
 
-@pytest.mark.parametrize(("files", "languages", "message"), MISSING)
+@cases("files, languages, message", *MISSING)
 def test_a_missing_file_is_an_error_that_lists_the_others(make, files, languages, message):
     directory = make(files)
     with pytest.raises(InputError, match=f"^{message.replace('DIR', str(directory))}"):
@@ -210,14 +209,12 @@ def test_a_bad_line_stops_the_preparation_with_its_place(local_copy, tmp_path):
         prepared(local_copy, tmp_path / "data")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("wiki_clir/tl", "'wiki_clir/tl': it is not prepared in .*/tl.*Prepare it in Python"),
-        ("wiki_clir/xx", "'wiki_clir/xx': .*xx not found.* Give dataset and config"),
-        ("no_such_set/fr", "'no_such_set/fr': Dataset no_such_set not found. Give dataset and"),
-        ("wiki_clir", "'wiki_clir': the name has no config.*Give dataset and config, such as"),
-    ],
+@cases(
+    "name, message",
+    ("wiki_clir/tl", "'wiki_clir/tl': it is not prepared in .*/tl.*Prepare it in Python"),
+    ("wiki_clir/xx", "'wiki_clir/xx': .*xx not found.* Give dataset and config"),
+    ("no_such_set/fr", "'no_such_set/fr': Dataset no_such_set not found. Give dataset and"),
+    ("wiki_clir", "'wiki_clir': the name has no config.*Give dataset and config, such as"),
 )
 def test_a_dataset_that_cannot_be_read_is_an_error(data_dir, name, message):
     with pytest.raises(InputError, match=f"^TFDS dataset {message}"):

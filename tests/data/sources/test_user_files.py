@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import line_files, memory, tables, toy_world
 from tf_smoothclir.data.sources.columns import SPLITS, TEXTS
@@ -31,16 +32,14 @@ def write(tmp_path):
     return write_bytes
 
 
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        (b"a\nb\n \t\r\n\n", ["a", "b"]),
-        (b"a\r\nb\r\n", ["a", "b"]),
-        (b"a\r\r\nb\r", ["a\r", "b"]),  # one end of a line only
-        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
-        (b" a \x00 \n", [" a \x00 "]),
-        ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
-    ],
+@cases(
+    "content, lines",
+    (b"a\nb\n \t\r\n\n", ["a", "b"]),
+    (b"a\r\nb\r\n", ["a", "b"]),
+    (b"a\r\r\nb\r", ["a\r", "b"]),  # one end of a line only
+    (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+    (b" a \x00 \n", [" a \x00 "]),
+    ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
 )
 def test_lines_are_returned_unchanged(write, content, lines):
     assert list(line_files.read_lines(write(content))) == list(enumerate(lines, start=1))
@@ -76,7 +75,7 @@ BAD_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_FILES)
+@cases("name, content, line, reason, remedy", *BAD_FILES)
 def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
     path = write(content, name)
     expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
@@ -93,17 +92,15 @@ def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
         list(line_files.read_lines(tmp_path / "absent"))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "lines"),
-    [
-        ("f.tsv", '1\ta,b\n2\tc "d"\n', (1, 2)),
-        ("f.tsv", 'title\tText\tyear\t"_ID"\n\ta,b\t7\t1\n\tc "d"\t7\t2\n', (2, 3)),
-        ("f.csv", 'text,id\n"a,b",1\n"c ""d""",2\n', (2, 3)),
-        ("f.csv", '\ufeffDoc-Id;Text\r\n1;a,b\r\n2;"c ""d"""\r\n', (2, 3)),
-        ("f.csv", 'id,text,x\n1,"a,b","\n\n"\n2,"c ""d""",\n\n', (2, 5)),
-        ("f.jsonl", '{"id": "1", "text": "a,b"}\n{"text": "c \\"d\\"", "_id": "2"}\n', (1, 2)),
-        ("f.CSV.GZ", 'id,own\n1,"a,b"\n2,"c ""d"""\n', (2, 3)),
-    ],
+@cases(
+    "name, content, lines",
+    ("f.tsv", '1\ta,b\n2\tc "d"\n', (1, 2)),
+    ("f.tsv", 'title\tText\tyear\t"_ID"\n\ta,b\t7\t1\n\tc "d"\t7\t2\n', (2, 3)),
+    ("f.csv", 'text,id\n"a,b",1\n"c ""d""",2\n', (2, 3)),
+    ("f.csv", '\ufeffDoc-Id;Text\r\n1;a,b\r\n2;"c ""d"""\r\n', (2, 3)),
+    ("f.csv", 'id,text,x\n1,"a,b","\n\n"\n2,"c ""d""",\n\n', (2, 5)),
+    ("f.jsonl", '{"id": "1", "text": "a,b"}\n{"text": "c \\"d\\"", "_id": "2"}\n', (1, 2)),
+    ("f.CSV.GZ", 'id,own\n1,"a,b"\n2,"c ""d"""\n', (2, 3)),
 )
 def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
     columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
@@ -164,7 +161,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("files", [TSV, JSONL, MIXED], ids=["tsv", "jsonl", "mixed"])
+@cases("files", TSV, JSONL, MIXED, ids=["tsv", "jsonl", "mixed"])
 def test_all_formats_give_the_same_set(make, files):
     source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
     assert type(source) is UserDirectory
@@ -200,7 +197,7 @@ def test_files_may_have_other_names_each(make):
         list(unlike.queries())
 
 
-@pytest.mark.parametrize("place", ["", "pairs.csv"])
+@cases("place", "", "pairs.csv")
 def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"
     directory = make({"pairs.csv": PAIRS})
@@ -256,7 +253,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
             list(source_of(DataSettings(data_dir=str(directory))).judgments())
 
 
-@pytest.mark.parametrize("form", ["table", "beside", "lines"])
+@cases("form", "table", "beside", "lines")
 def test_sentences_teach_where_nobody_judged(make, form):
     pairs = [(f"sentence {n // 2}", f"phrase {n}") for n in range(40)]
     table = "fr\ten\n" + "".join(f"{fr}\t{en}\n" for en, fr in [*pairs, ("", "x")])
@@ -295,7 +292,7 @@ def test_names_of_files_in_capitals(make):
     assert RetrievalSet.load(source).queries_in("test").tolist() == [0]
 
 
-@pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
+@cases("name, content, line, reason, remedy", *BAD_LINES)
 def test_bad_lines(make, read_all, name, content, line, reason, remedy):
     published = WIKI if name in WIKI else {}
     directory = make({**(published or (JSONL if name.endswith("jsonl") else TSV)), name: content})
@@ -304,9 +301,10 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
         read_all((WikiClirDirectory if published else UserDirectory)(directory, "fr"))
 
 
-@pytest.mark.parametrize(
-    ("blemish", "reason"),
-    [("q1\td-1\t1", "already judged at"), ("no\td-1\t2", "'no' is not among the 1 queries")],
+@cases(
+    "blemish, reason",
+    ("q1\td-1\t1", "already judged at"),
+    ("no\td-1\t2", "'no' is not among the 1 queries"),
 )
 def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemish, reason, make):
     directory = str(make({**TSV, "judgments.tsv": f"{TSV['judgments.tsv']}{blemish}\n"}))
@@ -318,16 +316,14 @@ def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemis
     assert RetrievalSet.load(source).grades.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
-        ({**TSV, "queries.en.csv": ""}, "it contains both queries.tsv and queries.en.csv. Keep"),
-        ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
-        ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
-        ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
-        ({f"{n:02}": "" for n in range(12)}, "it contains no documents.* and no pairs.*: 00, 01"),
-    ],
+@cases(
+    "files, message",
+    ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
+    ({**TSV, "queries.en.csv": ""}, "it contains both queries.tsv and queries.en.csv. Keep"),
+    ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
+    ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
+    ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
+    ({f"{n:02}": "" for n in range(12)}, "it contains no documents.* and no pairs.*: 00, 01"),
 )
 def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
     directory = make(files)
@@ -370,15 +366,13 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
         source_of(DataSettings(data_dir=str(make({}))))
 
 
-@pytest.mark.parametrize(
-    ("parts", "in_test", "sizes"),
-    [
-        ({"train": judged(*range(5)), "dev": judged(5), "test": judged(6)}, ["q6"], (5, 1, 1)),
-        # Without dev, 9 // 5 = 1 of the training queries; the published test stays what it is.
-        ({"train": judged(*range(1, 10)), "TEST": judged(0)}, ["q0"], (8, 1, 1)),
-        ({"train": judged(*range(5)), "dev": judged(5, 6)}, ["q5", "q6"], (4, 1, 2)),
-        ({"test": judged(0, 1)}, ["q0", "q1"], (0, 0, 2)),  # BEIR's figures are over all of them
-    ],
+@cases(
+    "parts, in_test, sizes",
+    ({"train": judged(*range(5)), "dev": judged(5), "test": judged(6)}, ["q6"], (5, 1, 1)),
+    # Without dev, 9 // 5 = 1 of the training queries; the published test stays what it is.
+    ({"train": judged(*range(1, 10)), "TEST": judged(0)}, ["q0"], (8, 1, 1)),
+    ({"train": judged(*range(5)), "dev": judged(5, 6)}, ["q5", "q6"], (4, 1, 2)),
+    ({"test": judged(0, 1)}, ["q0", "q1"], (0, 0, 2)),  # BEIR's figures are over all of them
 )
 def test_parts_are_splits(open_set, parts, in_test, sizes):
     source = open_set(parts)
@@ -408,7 +402,7 @@ def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog
     ]
 
 
-@pytest.mark.parametrize("kind", [UserDirectory, BeirDirectory])
+@cases("kind", UserDirectory, BeirDirectory)
 def test_fingerprint_follows_every_file(kind, open_set, make):
     if kind is BeirDirectory:
         open_set({"train": judged(0), "test": judged(1)})
@@ -423,14 +417,12 @@ def test_fingerprint_follows_every_file(kind, open_set, make):
 BOTH = {"train": judged(0), "test": HEADER + "q0\t2\t1\n"}
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({}, "it has no qrels/"),
-        ({"extra": judged(0)}, r"extra\.tsv: its name is no part of a set. Name it one of train"),
-        (BOTH, "query 'q0' has judgments for test and for train"),
-        ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
-    ],
+@cases(
+    "parts, message",
+    ({}, "it has no qrels/"),
+    ({"extra": judged(0)}, r"extra\.tsv: its name is no part of a set. Name it one of train"),
+    (BOTH, "query 'q0' has judgments for test and for train"),
+    ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
 )
 def test_defects_are_named(open_set, parts, message):
     with pytest.raises(InputError, match=message):

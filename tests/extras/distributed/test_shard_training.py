@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.training import test_checkpoints, test_trainer
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.preparation import tokenize_set
@@ -95,14 +96,12 @@ def test_broken_record_is_named(on_shards, shards, tmp_path):
         train(on_shards(shards_dir=str(tmp_path / "copy")), tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"vocabulary_size": 20}, "30 for --vocabulary_size, but it is 20 here. Give --voc.*=30"),
-        ({"negatives": 5}, "3 for --train_negatives, but it is 5 here. Give --train_negatives=3"),
-        ({"thresholds": (0.1,)}, "they have 3 grades, but --thresholds are for 2. Give 2"),
-        ({"data_dir": ""}, "made from the set .*, but the data flags name toy-en-fr"),
-    ],
+@cases(
+    "changes, message",
+    ({"vocabulary_size": 20}, "30 for --vocabulary_size, but it is 20 here. Give --voc.*=30"),
+    ({"negatives": 5}, "3 for --train_negatives, but it is 5 here. Give --train_negatives=3"),
+    ({"thresholds": (0.1,)}, "they have 3 grades, but --thresholds are for 2. Give 2"),
+    ({"data_dir": ""}, "made from the set .*, but the data flags name toy-en-fr"),
 )
 def test_what_does_not_fit_the_shards_is_refused_at_once(on_shards, tmp_path, changes, message):
     with pytest.raises(InputError, match=message):

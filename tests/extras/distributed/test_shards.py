@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.small_world import SmallWorld
 from tests.training.test_grades import write_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -125,7 +126,7 @@ def test_manifest_counts_what_was_written(written, world):
     assert written.manifest.fingerprint() == hashlib.sha256(canonical).hexdigest()
 
 
-@pytest.mark.parametrize(("number", "batch_size"), [(1, 1), (5, 20), (QUERIES, 1000)])
+@cases("number, batch_size", (1, 1), (5, 20), (QUERIES, 1000))
 def test_shards_have_all_lists_in_the_same_bytes(write, world, lists, tmp_path, number, batch_size):
     first, second = (write(tmp_path / name, number) for name in ("first", "second"))
     assert first.manifest == second.manifest  # the hashes of the files stand there
@@ -141,13 +142,11 @@ def test_shards_have_all_lists_in_the_same_bytes(write, world, lists, tmp_path, 
     check_files(first)
 
 
-@pytest.mark.parametrize(
-    ("directory", "number", "message"),
-    [
-        ("shards", QUERIES + 1, rf"--num_shards={QUERIES + 1}: it must be in 1\.\.{QUERIES}"),
-        ("file", 2, "--output_dir=file: .*there is a file"),
-        ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
-    ],
+@cases(
+    "directory, number, message",
+    ("shards", QUERIES + 1, rf"--num_shards={QUERIES + 1}: it must be in 1\.\.{QUERIES}"),
+    ("file", 2, "--output_dir=file: .*there is a file"),
+    ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
 )
 def test_shards_that_cannot_be_written(write, tmp_path, monkeypatch, directory, number, message):
     monkeypatch.chdir(tmp_path)
@@ -250,15 +249,13 @@ def test_remote_directory_is_read_like_a_local_one(written):
         Shards.open(remote)
 
 
-@pytest.mark.parametrize(
-    ("file", "damage", "message"),
-    [
-        ("manifest.json", Path.unlink, "there is no such file. Copy .*again"),
-        ("manifest.json", lambda path: path.write_bytes(b"\xff\xfe{"), "this is no manifest of"),
-        ("manifest.json", lambda path: path.write_text("{}"), "a damaged one: name is missing"),
-        (THIRD, Path.unlink, "there is no such file. Copy .*again"),
-        (THIRD, lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were wri"),
-    ],
+@cases(
+    "file, damage, message",
+    ("manifest.json", Path.unlink, "there is no such file. Copy .*again"),
+    ("manifest.json", lambda path: path.write_bytes(b"\xff\xfe{"), "this is no manifest of"),
+    ("manifest.json", lambda path: path.write_text("{}"), "a damaged one: name is missing"),
+    (THIRD, Path.unlink, "there is no such file. Copy .*again"),
+    (THIRD, lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were wri"),
 )
 def test_a_defect_that_is_found_when_opened_names_the_file(copied, file, damage, message):
     damage(Path(copied.directory, file))
@@ -303,7 +300,7 @@ DEFECTS = [  # what is done to the third file, which has 6 records; the one that
 ]
 
 
-@pytest.mark.parametrize(("damage", "record", "reason"), DEFECTS)
+@cases("damage, record, reason", *DEFECTS)
 def test_a_defect_that_is_found_while_reading_names_file_and_record(copied, damage, record, reason):
     damage(Path(copied.directory, THIRD))
     match = f"{THIRD}, record {record}: .*{reason}"

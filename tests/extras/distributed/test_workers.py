@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.extras.distributed.test_shard_training import tiny_shards
 from tests.extras.distributed.worker_processes import WorkerProcesses
 from tests.training.test_resume import tensors
@@ -65,14 +66,12 @@ def digest(log):
     return re.findall("Digest: (.*)", log)[-1]
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "expected"),
-    [
-        ("Unavailable", HERE + "Connection reset by peer", True),
-        ("Internal", "Collective ops is aborted by: an error elsewhere", True),
-        ("Internal", "/job:worker/replica:0/task:1 has no heartbeat", True),
-        ("ResourceExhausted", HERE + "write failed", False),  # names the place of this process
-    ],
+@cases(
+    "name, message, expected",
+    ("Unavailable", HERE + "Connection reset by peer", True),
+    ("Internal", "Collective ops is aborted by: an error elsewhere", True),
+    ("Internal", "/job:worker/replica:0/task:1 has no heartbeat", True),
+    ("ResourceExhausted", HERE + "write failed", False),  # names the place of this process
 )
 def test_only_connection_errors_mean_that_another_worker_is_lost(name, message, expected):
     error = getattr(tf.errors, f"{name}Error")(None, None, message)
@@ -161,17 +160,15 @@ def test_chief_is_the_one_of_that_name_or_the_first_worker(monkeypatch):
         assert cluster_from_environment() == Cluster(*chief_first, place)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "it is not set, but --distribution=multi_worker needs it"),
-        ("{", "it cannot be read .Expecting property name"),
-        ("[]", "it cannot be read .the task is None"),
-        (config(TWO, "worker", 2), ".*the task is worker 2, which is not in the cluster"),
-        (config({**TWO, "ps": ["p:1"]}, "worker", 0), ".*one chief are supported, not worker, ps"),
-        (config({"chief": ["a:1", "b:1"]}, "chief", 0), ".*only workers and one chief"),
-        (config({"worker": ["a"]}, "worker", 0), ".*'a' is not host:port"),
-    ],
+@cases(
+    "text, reason",
+    ("", "it is not set, but --distribution=multi_worker needs it"),
+    ("{", "it cannot be read .Expecting property name"),
+    ("[]", "it cannot be read .the task is None"),
+    (config(TWO, "worker", 2), ".*the task is worker 2, which is not in the cluster"),
+    (config({**TWO, "ps": ["p:1"]}, "worker", 0), ".*one chief are supported, not worker, ps"),
+    (config({"chief": ["a:1", "b:1"]}, "chief", 0), ".*only workers and one chief"),
+    (config({"worker": ["a"]}, "worker", 0), ".*'a' is not host:port"),
 )
 def test_mistake_in_tf_config_is_reported_with_an_example(monkeypatch, text, reason):
     monkeypatch.setenv("TF_CONFIG", text)
