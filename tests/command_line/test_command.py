@@ -59,17 +59,22 @@ def one_line(text):
     return " ".join(text.split())
 
 
-@cases("module", *MAINS)
-def test_help_shows_every_setting_with_its_default(commands, module):
-    defaults = presets.PRESETS["best"] if module in ("trainers.train", "trainers.tune") else {}
-    done, groups = commands.run(module, "--help"), MAINS[module]
+def check_help(commands, module, groups, **other_defaults):
+    """Checks that `--help` shows all settings of some groups, with their defaults."""
+    done = commands.run(module, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^(\w+):$", done.stdout, re.MULTILINE) == ["command", *groups]
     text = one_line(done.stdout)
     for group in groups:
         for field in base.fields_with_flags(run.all_groups()[group]):
             shown = re.search(rf"--(?:\[no\])?{field.name}: .*?\(default: '(.*?)'\)", text)
-            assert shown[1] == shown_default(defaults.get(field.name, field.default))
+            assert shown[1] == shown_default(other_defaults.get(field.name, field.default))
+
+
+@cases("module", *MAINS)
+def test_help_shows_every_setting_with_its_default(commands, module):
+    has_preset = module in ("trainers.train", "trainers.tune")
+    check_help(commands, module, MAINS[module], **(presets.PRESETS["best"] if has_preset else {}))
 
 
 @cases(
