@@ -98,14 +98,12 @@ def real_data() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def commands() -> Iterator[ForkedCommands]:
-    """Runs commands, which need not load TensorFlow again."""
     with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
         yield forked
 
 
 @pytest.fixture(scope="session")
 def small_set() -> retrieval_set.RetrievalSet:
-    """The checked `SmallWorld`."""
     return retrieval_set.RetrievalSet.load(SmallWorld())
 
 

@@ -140,7 +140,6 @@ class NoVerifier(contextlib.nullcontext):
 
 @pytest.fixture
 def no_child_process(monkeypatch):
-    """No export compares in a fresh process."""
     monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
 
 
@@ -167,7 +166,6 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def towers(tmp_path_factory):
-    """A tower of each role."""
     path = tmp_path_factory.mktemp("vocabulary")
     return {role: small_tower(path, role) for role in ROLES}
 

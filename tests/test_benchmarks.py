@@ -27,6 +27,17 @@ pytestmark = pytest.mark.slow
 LENGTHS = {"query_tokens": 4, "document_tokens": 6}
 TINY = Workload(queries=5, documents=100, vocabulary=50, **LENGTHS, batch_size=8, dim=4)
 ONCE = {"rounds": 1, "threads": 1}
+SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
+VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
+SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
+EVALUATED = {"queries": 20, "documents": 20, "collection": 50}
+INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["hnsw"]}
+ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
+RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
+RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
+GROWN = {"pairs": (40, 80), "languages": (1, 2), "documents": (50, 60), "dimensions": (4, 8)}
+GROWING = [["CPU s", "MRR@10"]] * 2 + [["CPU p50 ms", "build CPU s"], ["ms/step"]]
+OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,19 +55,6 @@ def rows_of(table, *measurements):
             assert math.isfinite(row[name]["median"])
             assert 0 < row[name]["min"] <= row[name]["median"] <= row[name]["max"]
     return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
-
-
-SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
-VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
-SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
-EVALUATED = {"queries": 20, "documents": 20, "collection": 50}
-INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["hnsw"]}
-ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
-RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
-RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
-GROWN = {"pairs": (40, 80), "languages": (1, 2), "documents": (50, 60), "dimensions": (4, 8)}
-GROWING = [["CPU s", "MRR@10"]] * 2 + [["CPU p50 ms", "build CPU s"], ["ms/step"]]
-OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
 
 
 @cases(

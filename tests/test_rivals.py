@@ -163,9 +163,7 @@ def test_one_page_has_ours_and_the_rivals(in_this_process, monkeypatch, tmp_path
 
 
 @pytest.mark.parametrize(("enough", "sizes"), [(1.0, [64]), (60.0, [64, 128, 150])])
-def test_encoding_is_timed_until_one_batch_takes_enough(
-    in_this_process, monkeypatch, enough, sizes
-):
+def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypatch, enough, sizes):
     monkeypatch.setattr(measured, "_ENOUGH_SECONDS", enough)
     clock = iter(range(2 * len(sizes)))  # each batch takes a second
     monkeypatch.setattr(measured.time, "perf_counter", lambda: next(clock))

@@ -76,7 +76,6 @@ def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
 
 
 def prose(page):
-    """The lines of a page that are not code."""
     return [line for line, is_code in site_links.lines(page.read_text("utf-8")) if not is_code]
 
 

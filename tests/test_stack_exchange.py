@@ -97,7 +97,6 @@ def read(directory: Path) -> dict:
 
 
 def _exported(directory: Path, models: Path) -> dict:
-    """Exports a run, and returns its answers."""
     export_run(run_directory.RunDirectory.load(directory / EXPORTED), models, verifier=NoVerifier())
     return _ask(models)
 

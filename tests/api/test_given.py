@@ -20,6 +20,8 @@ from tf_smoothclir.towers.given import GivenTower
 
 TEXTS = [Text("7", "", "ein Apfel"), Text("d8", "", "")]
 JUDGMENTS = [Judgment("q1", "7", 2), Judgment("q1", "d8", 0)]
+QUERY = ["word1 word4"]
+UNEQUAL = {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)}
 
 
 class Frame:
@@ -145,10 +147,6 @@ def test_a_list_of_strings_and_a_whole_number_are_nothing_else():
     for one in (0, True, 2.0):
         with pytest.raises(InputError, match="Give a whole number from 1 on"):
             module.whole_number(one, "k")
-
-
-QUERY = ["word1 word4"]
-UNEQUAL = {"query_tower": SumTower(dim=4), "document_tower": SumTower(dim=8)}
 
 
 @pytest.fixture(scope="module")

@@ -131,8 +131,6 @@ def test_mistakes_are_named_before_anything_is_sent(options, name, arguments, me
 
 
 class Answering(http.server.BaseHTTPRequestHandler):
-    """Answers as the test says."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):

@@ -41,7 +41,6 @@ OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NODE)
 
 
 def program(code, *arguments, cwd=ROOT):
-    """Runs a Python program, which must succeed; returns what it printed and its errors."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     line = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True)

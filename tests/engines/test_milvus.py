@@ -238,13 +238,11 @@ def test_more_candidates_are_found_than_documents_are_wanted():
 
 @pytest.fixture(scope="module")
 def export(ranking_exports):
-    """The models of a hybrid run."""
     return load_exported_models(ranking_exports["hybrid"])
 
 
 @pytest.fixture(scope="module")
 def address(lite, ranking_exports, tmp_path_factory):
-    """A collection with both halves."""
     uri = tmp_path_factory.mktemp("milvus") / "milvus.db"
     return build_exported(ranking_exports["hybrid"], uri)
 

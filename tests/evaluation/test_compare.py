@@ -39,7 +39,6 @@ SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, m
 
 
 def system(values, ids=None):
-    """A system whose every metric has these values."""
     values = np.array(values, np.float64)
     ids = tuple(ids or (f"q{number}" for number in range(len(values))))
     return trec.RunMetrics(ids, dict.fromkeys(METRICS, values), 0, 0, 0)

@@ -31,6 +31,14 @@ from tf_smoothclir.utils.errors import InputError
 
 FULL = tuple(f"full/{name}" for name in COLLECTION_METRICS)
 CUT_POINTS = CutPoints((-0.01, 0.01), shares=(0.7, 0.9), lists=(-0.01, 0.01))
+METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
+HISTORY = [{"epoch": 1, "loss": 1.0, "validation": METRIC_VALUES}]
+SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
+DRAWINGS = {
+    "curves of one epoch": (plots.learning_curves, [HISTORY], 1200),
+    "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
+    "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
+}
 
 
 @pytest.fixture(scope="module")
@@ -338,16 +346,6 @@ def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
     assert sentence.endswith(
         "nothing to measure by full/MRR@10. Train with one of --thresholds for each grade above 0."
     )
-
-
-METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
-HISTORY = [{"epoch": 1, "loss": 1.0, "validation": METRIC_VALUES}]
-SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
-DRAWINGS = {
-    "curves of one epoch": (plots.learning_curves, [HISTORY], 1200),
-    "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
-    "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
-}
 
 
 @pytest.mark.filterwarnings("error")

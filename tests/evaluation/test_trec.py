@@ -25,6 +25,15 @@ from tf_smoothclir.utils.errors import InputError
 DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
 RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
 JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
+GOOD_RUN = "q1 Q0 d1 1 0.5 me\n"
+BAD = {
+    "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
+    "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
+    "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
+    "document twice": (read_run, 2 * GOOD_RUN, ":2: query 'q1' has document 'd1' a", "Keep one"),
+    "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
+    "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
+}
 
 
 def list_measures(best=2):
@@ -196,17 +205,6 @@ def test_scores_are_numbers_as_c_prints_them(tmp_path):
     lines = [f"q1 Q0 d{text} 1 {text} me\n" for text in expected]
     found = read_run(written(tmp_path, "".join(lines)))
     assert found == {"q1": {f"d{text}": score for text, score in expected.items()}}
-
-
-GOOD_RUN = "q1 Q0 d1 1 0.5 me\n"
-BAD = {
-    "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
-    "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
-    "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
-    "document twice": (read_run, 2 * GOOD_RUN, ":2: query 'q1' has document 'd1' a", "Keep one"),
-    "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
-    "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
-}
 
 
 @cases("read, content, reason, remedy", *BAD.values(), ids=BAD)

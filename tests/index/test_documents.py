@@ -34,6 +34,30 @@ LINES = {
     ),
 }
 FORMS = [*LINES, "parquet", "TSV", "Jsonl", "DOCUMENTS", "Parquet", "documents.gz", "queries"]
+DAY = datetime.date(2021, 5, 6)
+COLUMNS = {
+    "_id": ["a", "b", "c", "d"],
+    "text": ["mot1", "mot2", "mot3", "mot4"],
+    "year": [2020, 2021, None, 2023],
+    "section": ["Web", "it's", "Web", None],
+    "price": [1.5, 2.0, 0.25, None],
+    "zip": ["00123", "10115", None, "99999"],
+    "day": [DAY, None, datetime.date(2023, 1, 1), None],
+}
+DELIMITERS = {".tsv": "\t", ".csv": ","}
+ROWS = [dict(zip(COLUMNS, row)) for row in zip(*COLUMNS.values())]
+ATTACKS = """
+year; year >; yer > 1; ;drop table documents; year = 'x'; section > 5; ;1=1)
+1=1) union select true; 1=1), (2=2
+true) from documents where (true; true) as kept from documents --; 1=1 /*; kept; *; ? = 1; $1 = 1
+exists(select 1); year > (select max(year) from documents); year in (select 1); #1 = 1
+read_text('/etc/passwd') is not null; getenv('HOME') = '/'; current_setting('threads') = '1'
+(select count(*) from read_csv('/etc/passwd')) > 0; nextval('x') > 0; query('select 1') = 1
+count(*) > 1; sum(year) over () > 1; columns(*) > 1; unnest([1]) = 1; [x for x in [1]] = [1]
+repeat('a', 1000000000) = 'a'; range(1000000000) = []; random() > 0.5; sleep_ms(1000) > 0
+set threads = 9; attach 'x.db'; copy documents to 'x.csv'
+install httpfs; pragma version; list_filter([1], lambda x: x > 0) = [1]; error('x') = ''
+"""
 
 
 def write_parquet(path, columns, **options):
@@ -159,22 +183,7 @@ def test_each_id_is_read_once_and_a_defect_is_named(tmp_path):
             read_ids(ids)
 
 
-DAY = datetime.date(2021, 5, 6)
-COLUMNS = {
-    "_id": ["a", "b", "c", "d"],
-    "text": ["mot1", "mot2", "mot3", "mot4"],
-    "year": [2020, 2021, None, 2023],
-    "section": ["Web", "it's", "Web", None],
-    "price": [1.5, 2.0, 0.25, None],
-    "zip": ["00123", "10115", None, "99999"],
-    "day": [DAY, None, datetime.date(2023, 1, 1), None],
-}
-DELIMITERS = {".tsv": "\t", ".csv": ","}
-ROWS = [dict(zip(COLUMNS, row)) for row in zip(*COLUMNS.values())]
-
-
 def write_documents(path):
-    """The documents as a file of a kind; JSONL is that of BEIR."""
     if path.suffix == ".parquet":
         return write_parquet(path, COLUMNS)
     lines = [COLUMNS, *(row.values() for row in ROWS)]
@@ -234,20 +243,6 @@ def test_a_condition_holds_for_all_that_is_found(indexed, condition, expected):
     mask = indexed(".tsv").mask(condition)
     assert "".join(np.array(COLUMNS["_id"])[mask]) == expected
     assert indexed(".tsv").mask(" ") is None
-
-
-ATTACKS = """
-year; year >; yer > 1; ;drop table documents; year = 'x'; section > 5; ;1=1)
-1=1) union select true; 1=1), (2=2
-true) from documents where (true; true) as kept from documents --; 1=1 /*; kept; *; ? = 1; $1 = 1
-exists(select 1); year > (select max(year) from documents); year in (select 1); #1 = 1
-read_text('/etc/passwd') is not null; getenv('HOME') = '/'; current_setting('threads') = '1'
-(select count(*) from read_csv('/etc/passwd')) > 0; nextval('x') > 0; query('select 1') = 1
-count(*) > 1; sum(year) over () > 1; columns(*) > 1; unnest([1]) = 1; [x for x in [1]] = [1]
-repeat('a', 1000000000) = 'a'; range(1000000000) = []; random() > 0.5; sleep_ms(1000) > 0
-set threads = 9; attach 'x.db'; copy documents to 'x.csv'
-install httpfs; pragma version; list_filter([1], lambda x: x > 0) = [1]; error('x') = ''
-"""
 
 
 @cases("condition", *filter(None, re.split("; |\n", ATTACKS)))

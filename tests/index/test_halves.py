@@ -271,10 +271,8 @@ def test_in_batches_it_is_what_one_matrix_would_be(parts, manifest, tmp_path, mo
     assert not list((tmp_path / "index").rglob("count_rows.*"))  # of the time of building
 
     # What an update takes from there is what a new index would have.
-    documents = list(collection.documents())
-    documents = helpers.in_memory(
-        [documents[9]._replace(text="mot1 mot2 mot5 mot6"), *documents[:9:-1]]
-    )
+    *_, tenth = documents = list(collection.documents())[:8:-1]
+    documents = helpers.in_memory([tenth._replace(text="mot1 mot2 mot5 mot6"), *documents[:-1]])
     encode, read = half.encode, []
     monkeypatch.setattr(half, "encode", lambda some: read.extend(some) or encode(some))
     builder.build_index(tmp_path / "index", documents, [half], manifest, update=True)

@@ -34,6 +34,16 @@ BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
 FALLING = PositionProfile(100.0, 15.0)
 WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
 ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
+QUERIES, DOCUMENTS = 12, 60
+# Each query has a mate and a related document.
+SET = RetrievalSet.load(
+    SmallWorld(
+        queries=[(f"q{query}", "") for query in range(QUERIES)],
+        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
+        judgments=[(f"q{q}", f"d{q + step}", 2 - step) for q in range(QUERIES) for step in (0, 1)],
+        splits={f"q{query}": "validation" for query in range(QUERIES)},
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -311,18 +321,6 @@ def test_the_best_that_nobody_judged_are_found(small_set):
     for query, best in zip(rows, found):
         judged = small_set.document_rows[small_set.query_rows == query]
         assert sorted(best) == np.setdiff1d(np.arange(documents), judged)[:3].tolist()
-
-
-QUERIES, DOCUMENTS = 12, 60
-# Each query has a mate and a related document.
-SET = RetrievalSet.load(
-    SmallWorld(
-        queries=[(f"q{query}", "") for query in range(QUERIES)],
-        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
-        judgments=[(f"q{q}", f"d{q + step}", 2 - step) for q in range(QUERIES) for step in (0, 1)],
-        splits={f"q{query}": "validation" for query in range(QUERIES)},
-    )
-)
 
 
 def scores_of(strength):

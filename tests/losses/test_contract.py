@@ -36,9 +36,8 @@ WITH_THRESHOLDS = {"sosl", "mse", "proportional_odds", "cumulative_logits"}
 # Of runs, none of them a default.
 SETTINGS = {"thresholds": (0.1, 0.5), "temperature": 0.3, "lower_grade_weight": 0.4}
 SETTINGS["cut_points"] = (0.0, 0.4, 0.7)
-every_ordinal_loss = cases(
-    "name", "sosl", "mse", "proportional_odds", "cumulative_logits", "three_part_l2"
-)
+ORDINAL = "sosl", "mse", "proportional_odds", "cumulative_logits", "three_part_l2"
+every_ordinal_loss = cases("name", *ORDINAL)
 # Few numbers, so that scores lie on cut points.
 SCORES = st.sampled_from([-3.0, -1.0, -0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 2.0**100])
 
@@ -156,14 +155,7 @@ def test_lists_are_weighted_and_padding_is_not_counted(name):
         assert LOSSES[name]().num_terms(tf.constant(some)) == number
 
 
-@cases(
-    "weights",
-    2.0,
-    [2, 3.0],
-    [[2], [3.0]],
-    [[2, 2, 2], [3, 3, 3.0]],
-    [[[2], [2], [2]], [[3], [3], [3.0]]],
-)
+@cases("weights", 2.0, [2, 3.0], [[2], [3.0]], [[2] * 3, [3.0] * 3], [[[2]] * 3, [[3.0]] * 3])
 def test_weights_of_each_shape_apply_to_leading_axes(weights):
     labels, scores = [[0, 0, 0], [2, 2, 2]], np.float64([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]])
     rows = np.array([[2], [2 if weights == 2.0 else 3]])

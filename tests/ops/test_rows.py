@@ -26,6 +26,15 @@ PAIRS = {
     "no pair": ([], [], 3, 4),
     "nothing at all": ([], [], 0, 0),
 }
+SIZE, DIM = 7, 3
+TEXTS = {
+    "words come twice, within a text and in two": [[2, 2, 3], [6], [3, 5, 2, 2]],
+    "empty texts at both ends and in between": [[], [2, 3], [], [], [1], []],
+    "one text without words": [[]],
+    "no text": [],
+}
+# Which texts have no gradient.
+WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": slice(None)}
 
 
 def expected_sums(positions, values, rows, size):
@@ -202,19 +211,8 @@ def test_rows_are_read_a_second_time_only_after_a_write():
     np.testing.assert_allclose(sums[:, 0], [2 * 2.0**2, 0.0, 2 * 6.0**2])
 
 
-SIZE, DIM = 7, 3
-TEXTS = {
-    "words come twice, within a text and in two": [[2, 2, 3], [6], [3, 5, 2, 2]],
-    "empty texts at both ends and in between": [[], [2, 3], [], [], [1], []],
-    "one text without words": [[]],
-    "no text": [],
-}
-# Which texts have no gradient.
-WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": slice(None)}
-
-
 @pytest.fixture(
-    params=[row_sums.segment_sum_by_segments, sum_by_matrix], ids=["by segments", "by matrix"]
+    params=[row_sums.segment_sum_by_segments, sum_by_matrix], ids=["segments", "matrix"]
 )
 def kernel(request, monkeypatch):
     monkeypatch.setattr(table_sum_module, "_kernel", request.param)

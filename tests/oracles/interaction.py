@@ -21,7 +21,6 @@ def cosines(query, document, queries, documents):
 
 
 def knrm_features(similarities, kernels):
-    """φ of K-NRM."""
     return [
         sum(
             math.log(1 + sum(math.exp(-((s - mean) ** 2) / (2 * width**2)) for s in of_word))
@@ -32,7 +31,6 @@ def knrm_features(similarities, kernels):
 
 
 def drmm_counts(of_word, bins=30):
-    """The histogram of one query word."""
     counts = [0] * bins
     for s in of_word:
         counts[math.floor((s + 1) / 2 * (bins - 1) + 1e-5)] += 1

@@ -155,5 +155,4 @@ def lstm(words, kernel, recurrent_kernel, bias) -> np.ndarray:
 
 
 def sigmoid(x):
-    """1 / (1 + exp(-x))."""
     return 1 / (1 + np.exp(-x))

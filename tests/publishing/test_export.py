@@ -74,7 +74,6 @@ def test_run_with_missing_data_is_warmed_up_with_words_of_its_vocabulary(tiny_ru
 
 
 def requests_of(export_dir, role):
-    """The requests of a published part, as a server reads them."""
     path = part_dir(export_dir, role) / "1" / "assets.extra" / "tf_serving_warmup_requests"
     return [
         prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
@@ -117,10 +116,8 @@ def test_texts_are_chosen_by_length_whatever_their_order():
 
 def test_an_export_has_the_parts_that_rank(ranking_exports):
     for name, path in ranking_exports.items():
-        there = {
-            role for role in DIRECTORIES if export_directory.exported_versions(path, role) == [1]
-        }
-        assert there == {*PARTS[name], "search"}
+        versions = {role: export_directory.exported_versions(path, role) for role in DIRECTORIES}
+        assert {role for role in DIRECTORIES if versions[role] == [1]} == {*PARTS[name], "search"}
         models = load_exported_models(path)
         assert (models.retriever, models.manifest.parts) == (name, PARTS[name])
         assert set(models) == set(with_parts(name))

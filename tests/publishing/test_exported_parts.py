@@ -44,6 +44,20 @@ from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.training.run_models import RunModels, load_models
 
 TEXTS = [b"Red  APPLE!", b"", b"sea what?", *HOSTILE[:100]]
+ASKED = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
+DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]
+QUERIES_IN_C = [
+    b"word1 word2",
+    b"",
+    b"\xff\xfe",
+    b"a\0word3",
+    b"WORD4 " * 300,
+    "日本 word5".encode(),
+]
+DOCUMENTS_IN_C = [b"mot1 mot2", b"mot3", b"", b"\0", b"mot4 " * 300, b"unheard"]
+# Retriever of the export, role.
+REQUESTS = [("dense", "query"), ("dense", "document")]
+REQUESTS += [(name, "search") for name in ("dense", "lexical", "hybrid")]
 
 
 @pytest.fixture(scope="module")
@@ -216,10 +230,6 @@ def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-7)
 
 
-ASKED = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
-DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]
-
-
 @pytest.fixture
 def run(reranked):
     return reranked[0]
@@ -344,23 +354,8 @@ def test_searches_forget_the_words_of_the_first_documents(search, monkeypatch):
     assert len(search.ranker._known) == 2
 
 
-QUERIES_IN_C = [
-    b"word1 word2",
-    b"",
-    b"\xff\xfe",
-    b"a\0word3",
-    b"WORD4 " * 300,
-    "日本 word5".encode(),
-]
-DOCUMENTS_IN_C = [b"mot1 mot2", b"mot3", b"", b"\0", b"mot4 " * 300, b"unheard"]
-# Retriever of the export, role.
-REQUESTS = [("dense", "query"), ("dense", "document")]
-REQUESTS += [(name, "search") for name in ("dense", "lexical", "hybrid")]
-
-
 @pytest.fixture(scope="module")
 def c_loader(tmp_path_factory):
-    """The compiled program."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler (cc) on the PATH: the C loader is not tested")

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests import published
 from tests.published import CUT_POINTS, DIM
-from tf_smoothclir.data import hashing, tokenized_set
+from tf_smoothclir.data import hashing
 from tf_smoothclir.data.sources.source import Text
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import postings
@@ -88,12 +88,8 @@ def vocabulary_dir(tmp_path_factory):
 @pytest.fixture(scope="module")
 def towers(vocabulary_dir):
     words = {"query": QUERY_WORDS, "document": DOCUMENT_WORDS}
-    return {
-        role: published.small_tower(
-            vocabulary_dir, role, words=words[role], max_tokens=TEXT.max_tokens(role)
-        )
-        for role in tokenized_set.ROLES
-    }
+    limits = {role: {"words": words[role], "max_tokens": TEXT.max_tokens(role)} for role in words}
+    return {role: published.small_tower(vocabulary_dir, role, **limits[role]) for role in words}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +121,6 @@ def test_documents_are_read_with_their_languages(parts):
 
 @pytest.fixture(scope="module")
 def build(parts, towers):
-    """`build(kind, documents)` makes a search model of documents."""
     reader = parts("lexical").document_reader
 
     def make(kind, documents=DOCUMENTS, **options):
@@ -143,7 +138,6 @@ def build(parts, towers):
 
 @pytest.fixture(scope="module")
 def built(build):
-    """`built(kind)` is always the same search model of a kind."""
     return functools.lru_cache(build)
 
 
@@ -222,7 +216,6 @@ def test_small_collections_have_feedback_too(build, parts, towers):
 
 @pytest.fixture(scope="module")
 def loaded(built, tmp_path_factory):
-    """A saved and loaded model with all there is."""
     path = tmp_path_factory.mktemp("saved")
     built("hybrid with feedback").save(str(path))
     return tf.saved_model.load(str(path))

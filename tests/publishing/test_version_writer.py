@@ -31,11 +31,36 @@ EXPECTED = {
     "scores": tf.constant([[0.9, 0.5, 0.5, 0.1]]),
     "ids": tf.constant([["a", "b", "c", "d\xff".encode("latin-1")]]),
 }
+FORK = """
+import os, sys
+import tensorflow as tf
+from tf_smoothclir.publishing.export_directory import load_part
+from tf_smoothclir.utils.errors import InputError
+
+tf.constant(1)
+if os.fork():
+    os.wait()
+else:
+    try:
+        load_part(sys.argv[1], "query")
+    except InputError as error:
+        print(error, flush=True)
+    os._exit(0)
+"""
+WHOLE = ExportManifest(
+    role="query",
+    version=3,
+    pair_id="0" * 64,
+    dim=2,
+    epsilon=0.5,
+    thresholds=(0.2, 0.7),
+    data=DataSettings(toy_entities=300),
+    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9)),
+    parts=("query", "document"),
+)
 
 
 class FakePart:
-    """A part that needs nothing of TensorFlow."""
-
     num_documents, depth = 3, 2
 
     def __init__(self, name, seed):
@@ -211,24 +236,6 @@ def test_all_parts_move_to_a_version_together_or_none_does(fakes, caplog, damage
         load_part(fakes, damaged, 2)
 
 
-FORK = """
-import os, sys
-import tensorflow as tf
-from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.utils.errors import InputError
-
-tf.constant(1)
-if os.fork():
-    os.wait()
-else:
-    try:
-        load_part(sys.argv[1], "query")
-    except InputError as error:
-        print(error, flush=True)
-    os._exit(0)
-"""
-
-
 @pytest.mark.slow
 def test_a_model_in_a_forked_child_is_refused_in_words(export_dir):
     """The threads of TensorFlow are in the parent alone: it waited for ever."""
@@ -300,19 +307,6 @@ def test_scores_may_differ_by_rounding_and_ids_among_equal_scores(scores, ids, e
     else:
         with pytest.raises(RuntimeError, match=error):
             verification._compare("It", EXPECTED, found)
-
-
-WHOLE = ExportManifest(
-    role="query",
-    version=3,
-    pair_id="0" * 64,
-    dim=2,
-    epsilon=0.5,
-    thresholds=(0.2, 0.7),
-    data=DataSettings(toy_entities=300),
-    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9)),
-    parts=("query", "document"),
-)
 
 
 @cases(

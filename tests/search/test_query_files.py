@@ -145,9 +145,8 @@ def test_what_a_word_met_and_what_else_adds_to_the_score():
     # What a re-ranker adds is shown without pairs of words too.
     reranked = Explanation(3.0, (), 0.5, towers=1.5, reranker=-1.0)
     assert shares(reranked) == "3.000 = towers +1.500, re-ranker -1.000, remainder +0.500"
-    paired = dataclasses.replace(
-        reranked, pairs=(text_search.MatchedPair("apfel", "apple", 0.93, 1.0),)
-    )
+    pair = text_search.MatchedPair("apfel", "apple", 0.93, 1.0)
+    paired = dataclasses.replace(reranked, pairs=(pair,))
     assert "re-ranker -1.000 (apfel~apple 0.93)" in shares(paired)
 
 

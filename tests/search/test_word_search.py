@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import json
 import math
 import subprocess
@@ -110,7 +109,6 @@ def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name,
 
 @pytest.fixture(scope="module")
 def hybrid(opened, ranking_exports, tmp_path_factory):
-    """`hybrid(fusion)` is a search of the hybrid export by this fusion."""
     search, path = opened("hybrid"), ranking_exports["hybrid"]
     models = exported_models.load_exported_models(path)
     lexical, manifest = models["lexical"], models.manifest
@@ -129,7 +127,7 @@ def hybrid(opened, ranking_exports, tmp_path_factory):
 
 
 @cases(
-    "fusion", *itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0]))
+    "fusion", *(fused(dense, words) for dense in (0.0, 0.01, 0.3, 0.9, 1.0) for words in (0.0, 7.0))
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)

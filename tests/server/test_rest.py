@@ -147,7 +147,6 @@ def python_block(section, changes):
 
 @pytest.fixture(scope="module")
 def servers(export, reranked):
-    """Of each section."""
     with local_server(export) as first, local_server(reranked[1]) as second:
         yield first, second
 
@@ -160,9 +159,8 @@ def has_shape(found, shown):
         return False
     if isinstance(shown, dict):
         return found.keys() == shown.keys() and all(has_shape(found[k], shown[k]) for k in shown)
-    return not isinstance(shown, list) or (
-        bool(found) and all(has_shape(value, shown[0]) for value in found)
-    )
+    is_list = isinstance(shown, list)
+    return not is_list or (bool(found) and all(has_shape(value, shown[0]) for value in found))
 
 
 @cases(

@@ -71,7 +71,6 @@ class Words(Documents):
 
 @pytest.fixture(scope="module")
 def address(export):
-    """Of a server with the page over `Documents`."""
     others = {"dense": Words(), "hybrid": Documents()}
     page = SearchPage(Documents(), EXAMPLES, others.get)
     with local_server(export, page=page) as address:
@@ -277,7 +276,6 @@ def test_page_says_what_failed_or_was_not_understood(show, query, place, results
 
 
 def choose(tab, place, change):
-    """Changes a list of choices, as a person does."""
     tab.evaluate(f"document.querySelector('{place}').{change}")
     tab.evaluate(f"document.querySelector('{place}').dispatchEvent(new Event('change'))")
 

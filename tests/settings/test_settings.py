@@ -18,6 +18,19 @@ RISING = "be rising numbers from 1 on, such as 64,128,256"
 PLUG_IN = "A plug-in (--plugin) may bring it."
 SETTINGS = set(run.RunSettings().values())
 BEST, FAST = ("average_pooling", "ordinal_softmax", 512), ("average_pooling", "sosl", 64)
+REFUSED = [
+    (TrainingSettings, "batch_size", 0, "be at least 1, but is 0."),
+    (ModelSettings, "epsilon", -0.1, "be at least 0.0, but is -0.1."),
+    (ModelSettings, "epsilon", math.nan, "be a finite number, but is nan."),
+    (TrainingSettings, "learning_rate", math.inf, "be a finite number, but is inf."),
+    (ModelSettings, "lower_grade_weight", 1.5, "be at most 1.0, but is 1.5."),
+    # Numbers that TensorFlow does not take.
+    (TrainingSettings, "seed", 2**31 - 1, "be at most 2147483646, but is 2147483647."),
+    (data.DataSettings, "split_seed", 10**30, f"be at most 2147483646, but is {10**30}."),
+    (ModelSettings, "dim", 16_385, "be at most 16384, but is 16385."),
+    (ModelSettings, "matryoshka_dims", (64, 32), f"{RISING}, but is 64,32."),
+    (ModelSettings, "loss", "hinge", f"be one of {', '.join(LOSSES)}, but is 'hinge'. {PLUG_IN}"),
+]
 
 
 def test_defaults_are_those_of_the_paper():
@@ -33,21 +46,6 @@ def test_defaults_are_those_of_the_paper():
     assert (training.negatives, training.fresh_negatives) == (40, False)
     assert training.clip_norm == 5.0
     assert METRICS == ("P_mr@1", "P_mr@5", "P_r@5", "NDCG@5", "MAP", "MRR_mr", "MRR_r")
-
-
-REFUSED = [
-    (TrainingSettings, "batch_size", 0, "be at least 1, but is 0."),
-    (ModelSettings, "epsilon", -0.1, "be at least 0.0, but is -0.1."),
-    (ModelSettings, "epsilon", math.nan, "be a finite number, but is nan."),
-    (TrainingSettings, "learning_rate", math.inf, "be a finite number, but is inf."),
-    (ModelSettings, "lower_grade_weight", 1.5, "be at most 1.0, but is 1.5."),
-    # Numbers that TensorFlow does not take.
-    (TrainingSettings, "seed", 2**31 - 1, "be at most 2147483646, but is 2147483647."),
-    (data.DataSettings, "split_seed", 10**30, f"be at most 2147483646, but is {10**30}."),
-    (ModelSettings, "dim", 16_385, "be at most 16384, but is 16385."),
-    (ModelSettings, "matryoshka_dims", (64, 32), f"{RISING}, but is 64,32."),
-    (ModelSettings, "loss", "hinge", f"be one of {', '.join(LOSSES)}, but is 'hinge'. {PLUG_IN}"),
-]
 
 
 @cases("kind, name, value, message", *REFUSED)

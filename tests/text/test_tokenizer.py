@@ -18,6 +18,22 @@ from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
 SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
 INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
+# Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
+# them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
+# tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
+UNSPACED = "漢字日本語一ぁあんアカン한국글"
+CLUSTERED = "กคาำะเโลວາເកខကခငకరகനൻአ"
+SILENT, STACKED = "\u0bcd\u0c4d\u0d4d", "\u1039\u17d2"
+THAI_MARKS, LAO_MARKS = "\u0e31\u0e48\u0e4d", "\u0eb1\u0ec8\u0ecd"
+CLUSTER_MARKS = f"{THAI_MARKS}{LAO_MARKS}\u1037\u103a\u102c\u17c6\u0c3f{SILENT}{STACKED}"
+WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
+MARKS = "\u0301\u0308\u093f"
+VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
+TEXTS = st.one_of(
+    st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
+    st.text(st.sampled_from(CLUSTERED + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
+)
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int32)])
@@ -145,24 +161,6 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     assert ragged.row_lengths().numpy().tolist() == lengths
     assert ragged.value_rowids().numpy().tolist() == np.repeat(range(5), lengths).tolist()
     assert tokens_in_graph(tf.zeros([0], tf.string), max_tokens).to_list() == []
-
-
-# Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
-# them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
-# tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
-UNSPACED = "漢字日本語一ぁあんアカン한국글"
-CLUSTERED = "กคาำะเโลວາເកខကခငకరகനൻአ"
-SILENT, STACKED = "\u0bcd\u0c4d\u0d4d", "\u1039\u17d2"
-THAI_MARKS, LAO_MARKS = "\u0e31\u0e48\u0e4d", "\u0eb1\u0ec8\u0ecd"
-CLUSTER_MARKS = f"{THAI_MARKS}{LAO_MARKS}\u1037\u103a\u102c\u17c6\u0c3f{SILENT}{STACKED}"
-WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
-MARKS = "\u0301\u0308\u093f"
-VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
-TEXTS = st.one_of(
-    st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
-    st.text(st.sampled_from(CLUSTERED + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
-)
-ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def with_next(letters, mark):

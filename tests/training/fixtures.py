@@ -16,7 +16,6 @@ from tf_smoothclir.training.train import train
 
 
 def run_of(settings, path):
-    """A finished run with these settings."""
     train(settings, path)
     return run_directory.RunDirectory.load(path)
 
@@ -42,7 +41,6 @@ def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Pat
 
 
 def tokenized_by(run, settings=None, splits=source.SPLITS):
-    """The set of a run, by its vocabularies."""
     settings = settings or run.settings()
     return run_data.tokenized_set_of(opening.source_of(settings.data), settings, run, splits)
 

@@ -89,11 +89,8 @@ def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, fi
     parts = {name: getattr(retrieval_set, name)[of_pairs == 2] for name in names}
     binary = dataclasses.replace(retrieval_set, **parts)  # without related documents
     lists = reranker_learning.training_lists(binary, first_stage, seed=1)
-    assert (
-        len(reranker_learning.with_related(lists, binary, seed=1).query_rows)
-        == len(lists.query_rows)
-        > 0
-    )
+    again = reranker_learning.with_related(lists, binary, seed=1)
+    assert len(again.query_rows) == len(lists.query_rows) > 0
 
 
 @pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
@@ -102,9 +99,8 @@ def test_validation_decides_about_related_ones(models, first_stage, tokenized, m
     unchanged = learning.Learned(0, (0.0,), (), 0.0)
     monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
     found = [(3 * gain, float(gain > 0), {0.0: 0.5, 1.0: 0.5 + gain}) for gain in gains]
-    monkeypatch.setattr(
-        reranker_learning.FirstStageValidation, "best", mock.Mock(side_effect=found)
-    )
+    best = mock.Mock(side_effect=found)
+    monkeypatch.setattr(reranker_learning.FirstStageValidation, "best", best)
     given = ("late_interaction", models["reranked"].codes, tokenized, first_stage)
     learned = reranker_learning.learn_reranker(*given, depth=5, seed=1)
     assert learned.choices.related == (gains[1] > gains[0])

@@ -33,16 +33,6 @@ UNUSUAL = changed(
 )
 PARTS = ["config.json", "grades.json", "hybrid.json", "lexical/lexical.json", "lexical/lexical.npz"]
 PARTS += ["metrics.json", "vocabulary/document.txt", "vocabulary/query.txt"]
-
-
-def snapshot(path):
-    return {
-        str(file.relative_to(path)): (file.stat().st_mtime_ns, file.read_bytes())
-        for file in sorted(path.rglob("*"))
-        if file.is_file()
-    }
-
-
 READ_FLAGS = """
 import sys
 from absl import flags
@@ -54,6 +44,14 @@ for line in sys.argv[1:]:
     flags.FLAGS(["program", *line.split()])
     print(setting_flags.run_settings_from_flags())
 """
+
+
+def snapshot(path):
+    return {
+        str(file.relative_to(path)): (file.stat().st_mtime_ns, file.read_bytes())
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
 
 
 def settings_by_flags(*lines):

@@ -119,7 +119,6 @@ def step(watching, loss=1.0, other=1.0, norm=1.0):
 
 
 def steps(watching, losses, others, norms, pairs, terms=(1, 1, 1)):
-    """Gives what a `StepLoop` returns."""
     names = ("loss", "other_loss", "gradient_norm", "pairs", "terms")
     watching.after_steps(dict(zip(names, (losses, others, norms, pairs, terms))))
 

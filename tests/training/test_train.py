@@ -36,7 +36,6 @@ def test_scores_are_drawn_only_where_there_are_any(tmp_path):
 
 @pytest.fixture
 def begin(monkeypatch):
-    """Trains until the first step."""
     monkeypatch.setattr(trainer.Trainer, "train", mock.Mock(side_effect=KeyboardInterrupt))
 
     def begin(settings, path):

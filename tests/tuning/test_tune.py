@@ -60,14 +60,11 @@ def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
     for thresholds in found:
         assert len(thresholds) == number
         assert all(low < high for low, high in itertools.pairwise((-1, *thresholds, 1)))
-    assert {(0.2, 0.7), (0.0, 0.95)} <= set(
-        spaces.threshold_tuples(2)
-    )  # of the paper, and the ends
+    # Of the paper, and the ends.
+    assert {(0.2, 0.7), (0.0, 0.95)} <= set(spaces.threshold_tuples(2))
 
 
-@given(
-    st.sets(st.sampled_from(list(searchable())), min_size=1, max_size=3), st.sampled_from([1, 2, 3])
-)
+@given(st.sets(st.sampled_from([*searchable()]), min_size=1, max_size=3), st.integers(1, 3))
 def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):
     rising = tuple(round((i + 1) / (number + 1), 6) for i in range(number))
     settings = settings_of(thresholds=rising, loss="cumulative_logits")

@@ -29,10 +29,8 @@ def make_tower(seed, size=SIZE, **kwargs):
     return sc.AveragePoolingTower(size, DIM, embeddings_initializer=initializer, **kwargs)
 
 
-def make_model(
-    *, shared=False, epsilon=0.5, clip=0.0, rate=0.05, size=SIZE, in_batch=False, **kwargs
-):
-    query_tower = make_tower(1, size, **kwargs)
+def make_model(*, shared=False, epsilon=0.5, clip=0.0, rate=0.05, size=SIZE, in_batch=False, **own):
+    query_tower = make_tower(1, size, **own)
     document_tower = query_tower if shared else make_tower(2, size)
     similarity = sc.SmoothCosineSimilarity(epsilon)
     model = sc.TwoTower(query_tower, document_tower, similarity, clip_norm=clip, in_batch=in_batch)

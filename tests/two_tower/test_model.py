@@ -138,7 +138,6 @@ def test_fit_traces_a_step_once_and_shows_what_keras_does(monkeypatch):
 
 
 def part(queries, documents, **more):
-    """Some texts of `tensors`, by their rows."""
     found = {name: tf.constant(value) for name, value in more.items()}
     for role, rows in (("query", queries), ("document", documents)):
         texts = tf.RaggedTensor.from_row_lengths(*tensors()[role].values())

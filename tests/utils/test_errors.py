@@ -17,6 +17,25 @@ from tf_smoothclir.storage.files import make_directory
 from tf_smoothclir.utils import paths, records
 from tf_smoothclir.utils.errors import InputError, name_flags
 
+USES = {
+    "load": sc.load,
+    "compare": lambda path: sc.compare(path, "other", qrels="~/qrels"),
+    "train": lambda path: sc.train(path),
+    "Encoder": lambda path: Encoder(path, "query"),
+    "documents": lambda path: open_files(path, "--collection"),
+    "Polyglot": lambda path: convert_polyglot(path, "out"),
+    "output": lambda path: make_directory(f"{path}/file/below", "--output_dir"),
+}
+WHOLE = {
+    "parts": [{"file": "a", "size": 3}, {"file": "b", "size": 0}],
+    "cuts": [0.2, 1],
+    "hashes": {"a": "00"},
+    "settings": {"dim": 64},
+    "anything": None,
+    "perhaps": {"file": "c", "size": 1},
+    "done": True,
+}
+
 
 @pytest.fixture
 def in_python():
@@ -53,17 +72,6 @@ def test_an_error_names_arguments(of_command, of_python):
 def test_training_from_python_names_arguments(settings, message):
     with pytest.raises(InputError, match=message):
         sc.train(queries=["a"], documents=["b"], judgments=[("0", "0", 1)], **settings)
-
-
-USES = {
-    "load": sc.load,
-    "compare": lambda path: sc.compare(path, "other", qrels="~/qrels"),
-    "train": lambda path: sc.train(path),
-    "Encoder": lambda path: Encoder(path, "query"),
-    "documents": lambda path: open_files(path, "--collection"),
-    "Polyglot": lambda path: convert_polyglot(path, "out"),
-    "output": lambda path: make_directory(f"{path}/file/below", "--output_dir"),
-}
 
 
 @cases("use", *USES.values(), ids=USES)
@@ -104,17 +112,6 @@ class Whole:
     anything: Any
     perhaps: Part | None
     done: bool = False
-
-
-WHOLE = {
-    "parts": [{"file": "a", "size": 3}, {"file": "b", "size": 0}],
-    "cuts": [0.2, 1],
-    "hashes": {"a": "00"},
-    "settings": {"dim": 64},
-    "anything": None,
-    "perhaps": {"file": "c", "size": 1},
-    "done": True,
-}
 
 
 def test_every_field_is_read_and_written_back():

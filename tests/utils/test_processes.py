@@ -18,6 +18,26 @@ from tf_smoothclir.utils import devices, import_hooks, parallel, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
+PROGRAM = """
+from tests.utils.test_processes import say_so_and_sleep
+from tf_smoothclir.utils.processes import process_group
+
+with process_group() as running:
+    running.start("key", say_so_and_sleep)
+    running.wait()
+"""
+IN_FORKS = """
+import os, sys
+import tensorflow  # once; what follows it is forked
+for code in sys.argv[1:]:
+    if not os.fork():
+        try:
+            exec(code)
+            print("wiki_clir" in tfds.list_builders(), flush=True)
+        finally:
+            os._exit(0)
+    os.wait()
+"""
 
 
 def save_on_sigterm(path):
@@ -63,16 +83,6 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     with pytest.raises(KeyError, match="of the caller"):
         fail_while_one_runs()
     assert path.read_text() == "saved"
-
-
-PROGRAM = """
-from tests.utils.test_processes import say_so_and_sleep
-from tf_smoothclir.utils.processes import process_group
-
-with process_group() as running:
-    running.start("key", say_so_and_sleep)
-    running.wait()
-"""
 
 
 def say_so_and_sleep():
@@ -177,20 +187,6 @@ def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, c
     except Exception as error:
         happened.append(type(error))
     assert happened == expected
-
-
-IN_FORKS = """
-import os, sys
-import tensorflow  # once; what follows it is forked
-for code in sys.argv[1:]:
-    if not os.fork():
-        try:
-            exec(code)
-            print("wiki_clir" in tfds.list_builders(), flush=True)
-        finally:
-            os._exit(0)
-    os.wait()
-"""
 
 
 def test_the_dataset_is_registered_once_both_are_imported():

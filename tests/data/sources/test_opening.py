@@ -36,9 +36,7 @@ OF_NAMED = "id=Nr,id=Seite,text=Frage,text=Inhalt,query_id=NR,document_id=Seite"
     (WIKI, "text=body", "text=body: only columns of your own tables"),
     ({}, "text=body", "text=body: only columns of your own tables"),
 )
-def test_a_name_of_no_table_is_an_error_that_names_the_others(
-    files, columns, message, make, caplog
-):
+def test_a_name_of_no_table_is_an_error_with_the_others(files, columns, message, make, caplog):
     directory = str(make(files)) if files else ""
     settings = DataSettings(data_dir=directory, columns=columns, max_train_queries=1)
     if not message:

@@ -70,7 +70,6 @@ def copied(written, tmp_path):
 
 
 def check_files(shards):
-    """Checks the files by the digests of the manifest."""
     for entry in shards.manifest.shards:
         content = Path(shards.path(entry.file)).read_bytes()
         assert hashlib.sha256(content).hexdigest() == entry.sha256
