@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tests.cases import cases
-from tests.full_disk import room_for
+from tests.disk_faults import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.data import preparation, tokenized_set

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import flushes, nth_call
+from tests import disk_faults, nth_call
 from tests.cases import cases
 from tests.published import FACTS, WORDS, NoVerifier, publish_small, small_tower
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -196,7 +196,7 @@ def test_whenever_process_or_power_goes_the_old_or_the_new_version_loads(fakes, 
         found = [max(int(p.name) for p in (fakes / part).glob("[0-9]*")) for part in PARTS]
         latest[tuple(found)] = version
 
-    with flushes.flushed_before_named(monkeypatch, look):
+    with disk_faults.flushed_before_named(monkeypatch, look):
         publish_fakes(fakes, seed=1, search=True)
     assert PARTS == ("document_tower", "search", "query_tower")
     assert [*latest.items()] == [((2, 1, 1), 1), ((2, 2, 1), 1), ((2, 2, 2), 2)]

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from tests.cases import cases
-from tests.flushes import flushed_before_named
+from tests.disk_faults import flushed_before_named
 from tf_smoothclir.storage import folder as module
 from tf_smoothclir.storage.folder import MANIFEST, FileNote, Folder, adding, damage_to, new_folder
 from tf_smoothclir.utils.errors import InputError
