@@ -17,13 +17,7 @@ from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.trec import read_qrels, read_run
 from tf_smoothclir.index import builder, document_collections, document_index
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.publishing.export_directory import (
-    EXPORTED_ROLES,
-    ExportManifest,
-    checked_part,
-    exported_versions,
-    part_dir,
-)
+from tf_smoothclir.publishing import export_directory
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.server.served_models import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
@@ -220,13 +214,16 @@ class WholeExport(Kept):
     Each part is opened that reads the damaged file: all of them, if that is a manifest.
     """
 
-    name, manifest = "export", ExportManifest
+    name, manifest = "export", export_directory.ExportManifest
 
     def open(self, path):
-        for role in EXPORTED_ROLES:
-            reads = self.damaged.name == MANIFEST or part_dir("", role).name in self.damaged.parts
-            if reads and exported_versions(path, role):
-                checked_part(path, role)
+        for role in export_directory.EXPORTED_ROLES:
+            reads = (
+                self.damaged.name == MANIFEST
+                or export_directory.part_dir("", role).name in self.damaged.parts
+            )
+            if reads and export_directory.exported_versions(path, role):
+                export_directory.checked_part(path, role)
 
 
 class WholeIndex(Kept):

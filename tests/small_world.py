@@ -38,11 +38,8 @@ JUDGMENTS = (  # q4 has no document of the highest grade
     *(("q3", "d6", 2), ("q4", "d8", 1), ("q5", "d9", 2), ("q5", "d10", 2), ("q6", "d11", 2)),
     ("q8", "d1", 0),
 )
-SPLITS = {
-    **dict.fromkeys(("q1", "q2", "q3"), "train"),
-    **dict.fromkeys(("q4", "q8"), "validation"),
-    **dict.fromkeys(("q5", "q6"), "test"),
-}
+SPLITS = dict.fromkeys(("q1", "q2", "q3"), "train")
+SPLITS |= {"q4": "validation", "q8": "validation", "q5": "test", "q6": "test"}
 
 
 class SmallWorld(Source):
@@ -105,8 +102,5 @@ def vectors_with_ties(retrieval_set: RetrievalSet, *, seed: int) -> DenseRetriev
     def vectors(count):
         return (generator.integers(-1, 2, (count, 3)) / 8).astype(np.float32)
 
-    return DenseRetriever(
-        vectors(len(retrieval_set.query_ids)),
-        vectors(len(retrieval_set.document_ids)),
-        retrieval_set.tie_order,
-    )
+    ids = retrieval_set.query_ids, retrieval_set.document_ids
+    return DenseRetriever(*(vectors(len(own)) for own in ids), retrieval_set.tie_order)

@@ -18,10 +18,8 @@ from tf_smoothclir.papers import li2018
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
-FLAGS = {
-    "search": {"export_dir", "query", "top_k", "explain"},
-    "train": {"preset", "thresholds", "retriever", "output_dir"},
-}
+FLAGS = {"search": {"export_dir", "query", "top_k", "explain"}}
+FLAGS["train"] = {"preset", "thresholds", "retriever", "output_dir"}
 REPRODUCE = "smoothclir-reproduce"
 OF_ABSL = {"flagfile", "help", "helpfull", "verbosity"}
 # Not those of environments, caches and tools, whose folders begin with a dot.

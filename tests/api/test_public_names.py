@@ -45,11 +45,8 @@ def test_tensorflow_prints_nothing_of_its_own():
 
 def test_editors_see_every_public_name_where_it_is():
     tree = ast.parse(Path(tf_smoothclir.__file__).read_text(encoding="utf-8"))
-    (typed,) = (
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-    )
+    conditions = (node for node in tree.body if isinstance(node, ast.If))
+    (typed,) = (node for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING")
     seen = {
         alias.asname: node.module.partition(".")[2]
         for node in typed.body

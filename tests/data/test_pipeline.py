@@ -80,10 +80,9 @@ def test_order_depends_on_seed_and_epoch_only(case, tokenized_set, lists):
 def test_documents_of_a_bucketed_batch_are_about_as_long(tokenized_set, lists, monkeypatch):
     # Two batches of 5 are sorted together: the first ten pairs in shuffled order, and so on.
     monkeypatch.setattr(pipelines, "_BATCHES_SORTED", 2)
-    bucketed, shuffled = (
-        positions(PIPELINES[name](tokenized_set, batch_size=BATCH, seed=13), lists, 1)
-        for name in ("bucketed", "pairs")
-    )
+    kinds = PIPELINES["bucketed"], PIPELINES["pairs"]
+    made = (kind(tokenized_set, batch_size=BATCH, seed=13) for kind in kinds)
+    bucketed, shuffled = (positions(pipeline, lists, 1) for pipeline in made)
     lengths = tokenized_set.tokens("document").lengths[lists.document_rows]
     for step in (0, 2):
         found = bucketed[step : step + 2]

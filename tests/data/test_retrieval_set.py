@@ -75,11 +75,8 @@ def test_documents_of_no_known_language_are_said(codes, share, caplog):
 
 
 def test_a_negative_grade_counts_as_0():
-    found, expected = (
-        RetrievalSet.load(SmallWorld(judgments=(("q4", "d1", grade), *JUDGMENTS)))
-        for grade in (-(10**18), 0)
-    )
-    np.testing.assert_array_equal(found.grades, expected.grades)
+    worlds = (SmallWorld(judgments=(("q4", "d1", grade), *JUDGMENTS)) for grade in (-(10**18), 0))
+    np.testing.assert_array_equal(*(RetrievalSet.load(world).grades for world in worlds))
 
 
 AMONG = "is not among the 8 queries and 12 documents. Add the"
@@ -344,10 +341,8 @@ def test_mix_is_split_mix_64():
 
 
 def test_hash_ids_is_blake2b_in_little_endian():
-    expected = [
-        int.from_bytes(hashlib.blake2b(id_, digest_size=8, key=b"salt").digest(), "little")
-        for id_ in ("ä7".encode(), b"1")
-    ]
+    of_ids = (hashlib.blake2b(id_, digest_size=8, key=b"salt") for id_ in ("ä7".encode(), b"1"))
+    expected = [int.from_bytes(one.digest(), "little") for one in of_ids]
     assert hash_ids(["ä7", "1"], "salt").tolist() == expected
     assert not np.isin(hash_ids(["ä7", "1"]), expected).any()
     assert hash_ids([]).shape == (0,)

@@ -293,10 +293,8 @@ def measured(value, confusion=None, hit_confusion=None):
     )
 
 
-EVALUATIONS = {
-    "validation": measured(0.5),
-    "test": measured(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]])),
-}
+EVALUATIONS = {"validation": measured(0.5)}
+EVALUATIONS["test"] = measured(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]]))
 CONTENT = metrics_content(EVALUATIONS, 40)
 
 
@@ -389,11 +387,8 @@ def test_figures_of_a_language_are_those_of_a_ranking_of_it_alone(world, of_docu
     for name, (wanted, asking) in rows.items():
         run, qrels = {}, {}
         for query, documents in zip(ranking.query_rows, ranking.document_rows):
-            grades = {
-                str(d): int(grade)
-                for (q, d), grade in judged.items()
-                if q == query and languages[0][d] in wanted
-            }
+            own = {d: int(grade) for (q, d), grade in judged.items() if q == query}
+            grades = {str(d): own[d] for d in own if languages[0][d] in wanted}
             if languages[1][query] in asking and any(grades.values()):
                 kept = documents[np.isin(languages[0][documents], [*wanted])]
                 run[str(query)] = {str(d): -float(rank) for rank, d in enumerate(kept)}

@@ -15,16 +15,6 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tests import published
 from tests.cases import cases
 from tests.graphs import operations_in
-from tests.published import (
-    DIM,
-    EPSILON,
-    HOSTILE,
-    RERANKED_DEPTH,
-    WORDS,
-    encode,
-    small_tower,
-    undesired_operations,
-)
 from tests.server.local_server import local_server
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir import AveragePoolingTower, InputError, ServingClient, smooth_normalize
@@ -43,7 +33,7 @@ from tf_smoothclir.text.tokens import TextEncoder
 from tf_smoothclir.text.vocabulary import PADDING, UNKNOWN, write_vocabulary
 from tf_smoothclir.training.run_models import RunModels, load_models
 
-TEXTS = [b"Red  APPLE!", b"", b"sea what?", *HOSTILE[:100]]
+TEXTS = [b"Red  APPLE!", b"", b"sea what?", *published.HOSTILE[:100]]
 ASKED = ["word1 word4", "", "nobody knows", "word2 word2 word3 word5 word7"]
 DOCUMENTS = [b"mot1 mot4 mot2", b"", b"\xff\x00 mot2", b"mot3 mot2 mot5 " * 60]
 QUERIES_IN_C = [
@@ -64,7 +54,7 @@ REQUESTS += [(name, "search") for name in ("dense", "lexical", "hybrid")]
 def loaded(tmp_path_factory):
     """A query tower, and the same one saved, moved, and loaded where its vocabulary is gone."""
     path = tmp_path_factory.mktemp("tower")
-    tower = small_tower(path, "query")
+    tower = published.small_tower(path, "query")
     tower.save(str(path / "saved"))
     (path / "query.txt").unlink()
     model = tf.saved_model.load(str((path / "saved").rename(path / "moved")))
@@ -75,12 +65,12 @@ def loaded(tmp_path_factory):
 def by_hand(tower, rows):
     """The mean of the rows of the table, tanh, then x / (‖x‖ + ε)."""
     vector = np.tanh(tower.weights[0].numpy()[rows].mean(axis=0))
-    return vector / (np.linalg.norm(vector) + EPSILON)
+    return vector / (np.linalg.norm(vector) + published.EPSILON)
 
 
 def test_signatures_are_frozen(loaded):
     text, ints = (tf.string, [None]), (tf.int32, [None])
-    vector = {"vector": (tf.float32, [None, DIM])}
+    vector = {"vector": (tf.float32, [None, published.DIM])}
     assert published.described(loaded[1]) == {
         "serving_default": ({"text": text}, vector),
         "tokens": ({"ids": ints, "lengths": ints}, vector),
@@ -92,18 +82,18 @@ def test_signatures_are_frozen(loaded):
 def test_vectors_by_hand(loaded):
     tower, model = loaded
     texts = ["Red APPLE", "sea", "what sea", "red " * 5 + "apple", "", "?!"]
-    found = encode(model.signatures["serving_default"], texts)
+    found = published.encode(model.signatures["serving_default"], texts)
     # Ids: padding 0, unknown 1, red 2, apple 3, sea 4; texts are cut at five tokens.
     expected = [by_hand(tower, rows) for rows in ([2, 3], [4], [1, 4], [2])]
-    expected += [np.zeros(DIM), by_hand(tower, [1, 1])]
+    expected += [np.zeros(published.DIM), by_hand(tower, [1, 1])]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_hostile_rows_are_finite_and_do_not_affect_others(loaded):
     signature = loaded[1].signatures["serving_default"]
-    known = encode(signature, [b"red apple", b"sea"])
-    for rows in (*([row] for row in HOSTILE[:50]), HOSTILE):
-        first, *hostile, last = encode(signature, [b"red apple", *rows, b"sea"])
+    known = published.encode(signature, [b"red apple", b"sea"])
+    for rows in (*([row] for row in published.HOSTILE[:50]), published.HOSTILE):
+        first, *hostile, last = published.encode(signature, [b"red apple", *rows, b"sea"])
         assert len(hostile) == len(rows)
         assert np.isfinite(hostile).all()
         assert np.linalg.norm(hostile, axis=1).max() < 1
@@ -117,7 +107,7 @@ def tokens(model, ids, lengths):
 
 def test_tokens_give_the_vectors_of_their_texts_and_other_ids_count_as_unknown(loaded):
     tower, model = loaded
-    texts = encode(model.signatures["serving_default"], ["red apple", "", "sea"])
+    texts = published.encode(model.signatures["serving_default"], ["red apple", "", "sea"])
     np.testing.assert_array_equal(tokens(model, [2, 3, 4], [2, 0, 1]), texts)
     outside = [-1, 5, 1_000_000, -(2**31), 2**31 - 1]
     expected = [by_hand(tower, [row]) for row in [1] * 5 + [2]]
@@ -126,10 +116,10 @@ def test_tokens_give_the_vectors_of_their_texts_and_other_ids_count_as_unknown(l
 
 def test_empty_batch_gives_no_vectors(loaded):
     model = loaded[1]
-    assert encode(model.signatures["serving_default"], []).shape == (0, DIM)
-    assert tokens(model, [], []).shape == (0, DIM)
+    assert published.encode(model.signatures["serving_default"], []).shape == (0, published.DIM)
+    assert tokens(model, [], []).shape == (0, published.DIM)
     words = model.words(tf.constant([], tf.string))
-    assert words["vectors"].shape == (0, DIM)
+    assert words["vectors"].shape == (0, published.DIM)
     assert words["words"].shape == words["lengths"].shape == (0,)
 
 
@@ -159,7 +149,7 @@ def test_the_graph_bounds_what_a_request_makes_it_compute(loaded, signature, giv
 
 def test_pieces_of_a_request_give_what_the_whole_would(towers, tmp_path, monkeypatch):
     monkeypatch.setattr(request_bounds, "_BYTES_AT_ONCE", 20)
-    small = small_tower(tmp_path, "query")
+    small = published.small_tower(tmp_path, "query")
     small.save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
     for texts in (TEXTS, TEXTS[:1], []):
@@ -185,9 +175,13 @@ def test_words_explain_the_vector_of_a_text(loaded):
     found = model.words(tf.constant(TEXTS))
     ends = np.cumsum(found["lengths"])
     vectors = np.split(found["vectors"].numpy(), ends[:-1])
-    for vector, word_vectors in zip(encode(model.signatures["serving_default"], TEXTS), vectors):
-        raw = np.tanh(word_vectors.mean(axis=0)) if len(word_vectors) else np.zeros(DIM)
-        np.testing.assert_allclose(vector, raw / (np.linalg.norm(raw) + EPSILON), atol=1e-6)
+    for vector, word_vectors in zip(
+        published.encode(model.signatures["serving_default"], TEXTS), vectors
+    ):
+        raw = np.tanh(word_vectors.mean(axis=0)) if len(word_vectors) else np.zeros(published.DIM)
+        np.testing.assert_allclose(
+            vector, raw / (np.linalg.norm(raw) + published.EPSILON), atol=1e-6
+        )
     words = np.split(found["words"].numpy(), ends[:-1])
     expected = [[b"red", b"apple", b"!"], [], [b"sea", b"what", b"?"]]
     assert [part.tolist() for part in words[:3]] == expected
@@ -197,14 +191,16 @@ def test_words_explain_the_vector_of_a_text(loaded):
 
 @cases("kind", "cnn", "lstm")
 def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_path):
-    tower = TOWERS[kind](2 + len(WORDS["query"]), DIM)
+    tower = TOWERS[kind](2 + len(published.WORDS["query"]), published.DIM)
     tower.build()
-    serving = ExportedTower(tower, towers["query"].encoder, epsilon=EPSILON, name="query_tower")
+    serving = ExportedTower(
+        tower, towers["query"].encoder, epsilon=published.EPSILON, name="query_tower"
+    )
     serving.save(str(tmp_path))
     model = tf.saved_model.load(str(tmp_path))
     assert not hasattr(model, "words")
     assert not hasattr(serving, "words")
-    found = encode(model.signatures["serving_default"], TEXTS)
+    found = published.encode(model.signatures["serving_default"], TEXTS)
     np.testing.assert_allclose(found, serving.serve(tf.constant(TEXTS))["vector"], atol=1e-6)
     assert np.abs(found).max() > 0.01
     assert published.undesired_operations(model) == set()
@@ -213,20 +209,20 @@ def test_towers_that_read_word_order_are_served_without_words(kind, towers, tmp_
 @cases("options", {"ngram_buckets": 40}, {"position_weights": "learned"})
 def test_no_function_reads_single_rows_of_tables(options, tmp_path):
     # After one that does, TensorFlow copies the whole table for each call of the others.
-    tower = AveragePoolingTower(len(WORDS["query"]) + 2, DIM, **options)
+    tower = AveragePoolingTower(len(published.WORDS["query"]) + 2, published.DIM, **options)
     tower.build()
-    write_vocabulary(tmp_path / "query.txt", [PADDING, UNKNOWN, *WORDS["query"]])
+    write_vocabulary(tmp_path / "query.txt", [PADDING, UNKNOWN, *published.WORDS["query"]])
     encoder = TextEncoder(tmp_path / "query.txt", 10)
     if tower.ngram_buckets:
         settings = TextSettings(ngram_buckets=40)
         encoder = SubwordTextEncoder(tmp_path / "query.txt", 10, settings)
-    exported = ExportedTower(tower, encoder, epsilon=EPSILON, name="query_tower")
+    exported = ExportedTower(tower, encoder, epsilon=published.EPSILON, name="query_tower")
     exported.save(str(tmp_path / "saved"))
     model = tf.saved_model.load(str(tmp_path / "saved"))
     functions = [*model.signatures.values(), *model.words.concrete_functions]
     assert not any("ResourceGather" in operations_in(each.graph) for each in functions)
     vectors = model.signatures["serving_default"](text=tf.constant(TEXTS))["vector"]
-    expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), EPSILON)
+    expected = smooth_normalize(tower(encoder(tf.constant(TEXTS))), published.EPSILON)
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-7)
 
 
@@ -258,7 +254,7 @@ def padded(texts, encoder):
 
 def test_the_saved_model_scores_as_python_does(run, export_dir):
     model, manifest = export_directory.load_part(export_dir, "reranker")
-    assert undesired_operations(model) == set()
+    assert published.undesired_operations(model) == set()
     stage = exported_models.load_exported_models(export_dir)["reranked"]
     documents = padded(DOCUMENTS, stage.encoders["document"])
     serve = model.signatures["serving_default"]
@@ -292,7 +288,7 @@ def test_searches_rank_as_the_run_does(run, search):
     tokenized = tokenized_by(run)
     retriever = load_models(run).retrievers(tokenized)[RERANKED]
     queries = tokenized.retrieval_set.queries_in("train")
-    depth = RERANKED_DEPTH + 2
+    depth = published.RERANKED_DEPTH + 2
     ranking = Ranking.joined(retriever.rank(queries, depth))
     texts = [query.text for query in tokenized.retrieval_set.source.queries()]
     found = search.search([texts[row] for row in queries], depth)
@@ -305,7 +301,7 @@ def test_searches_rank_as_the_run_does(run, search):
         np.testing.assert_allclose([hit.score for hit in hits], scores[: len(hits)], rtol=1e-4)
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
         assert all(hit.grade in (0, 1, 2) for hit in hits)
-    assert max(map(len, found)) > RERANKED_DEPTH
+    assert max(map(len, found)) > published.RERANKED_DEPTH
 
 
 def test_explanations_name_pairs_of_words_that_add_up(search):

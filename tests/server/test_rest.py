@@ -164,8 +164,7 @@ def has_shape(found, shown):
 
 
 @cases(
-    "section, command, answer",
-    *[(number, *line) for number in (0, 1) for line in console_lines(SECTIONS[number])],
+    "section, command, answer", *((n, *own) for n in (0, 1) for own in console_lines(SECTIONS[n]))
 )
 def test_answer_to_a_curl_line_has_the_shape_on_the_page(servers, section, command, answer):
     if shutil.which("curl") is None:

@@ -9,10 +9,8 @@ from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in
 from tf_smoothclir.papers.li2018.settings import OBJECTIVE_RULES
 from tf_smoothclir.settings import base, presets, run
 
-OF_PLUGINS = {
-    **dict.fromkeys(OBJECTIVE_RULES, li2018.__name__),
-    **dict.fromkeys(distributed.RULES, distributed.__name__),
-}
+OF_PLUGINS = dict.fromkeys(OBJECTIVE_RULES, li2018.__name__)
+OF_PLUGINS |= dict.fromkeys(distributed.RULES, distributed.__name__)
 RULES = presets.rules()
 _DEFAULTS = {**run.RunSettings().values(), "tune": ("",), "num_shards": 0}
 

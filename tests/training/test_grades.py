@@ -53,12 +53,8 @@ def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
     by_chance = (1 + 1 / 2 + 1 / 3) / 3  # the mean of 1 / rank in a collection of three
     caplog.clear()
     evaluated_sets.warn_of_few_queries(many, "test")
-    for mrr, documents, is_near in (
-        (by_chance + 0.015, 3, True),
-        (by_chance + 0.02, 3, False),
-        (0.05, 3000, True),
-        (0.06, 3000, False),
-    ):
+    of_three = (by_chance + 0.015, 3, True), (by_chance + 0.02, 3, False)
+    for mrr, documents, is_near in (*of_three, (0.05, 3000, True), (0.06, 3000, False)):
         result = {"set": {"documents": documents}, "test": {"full/MRR@10": mrr}}
         evaluated_sets.warn_near_chance(result, run.RunSettings())
         assert ("hardly better than chance" in caplog.text) == is_near

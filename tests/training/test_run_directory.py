@@ -61,10 +61,8 @@ def settings_by_flags(*lines):
 
 
 def test_flags_txt_is_a_flag_file_that_gives_the_settings_back_and_flags_override_presets(tmp_path):
-    runs = [
-        RunDirectory.create(tmp_path / name, settings)
-        for name, settings in (("unusual", UNUSUAL), ("defaults", RunSettings()))
-    ]
+    given = {"unusual": UNUSUAL, "defaults": RunSettings()}
+    runs = [RunDirectory.create(tmp_path / name, given[name]) for name in given]
     expected = {f"--flagfile={run.flags}": run.settings() for run in runs}
     expected["--preset=fast"] = RunSettings()
     small = {"dim": 64, "shared_vocabulary": False}

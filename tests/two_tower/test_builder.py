@@ -18,10 +18,8 @@ from tf_smoothclir.two_tower import builder
 from tf_smoothclir.two_tower.builder import build_model, load_pretrained
 from tf_smoothclir.two_tower.scorer import SetEncoder
 
-VOCABULARIES = {
-    "query": ["[PAD]", "[UNK]", "cat", "dog", "sea"],
-    "document": ["[PAD]", "[UNK]", "chat", "chien", "mer", "ciel"],
-}
+VOCABULARIES = {"query": ["[PAD]", "[UNK]", "cat", "dog", "sea"]}
+VOCABULARIES["document"] = ["[PAD]", "[UNK]", "chat", "chien", "mer", "ciel"]
 GIVEN = {"loss": "given", "objects": given.objects_text(loss=ThreePartL2())}
 FROZEN = {f"train_{role}_embeddings": False for role in ROLES}
 
@@ -137,10 +135,10 @@ def test_translations_start_near_each_other(more, tiny, tmp_path):
 
 
 def test_vectors_of_words_of_pairs_start_and_those_of_cnn_as_short_as_random_ones(tiny, tmp_path):
-    models = [
-        start(tiny(initial_vectors="bilingual", tower=tower), tmp_path / tower)[1]
-        for tower in ("average_pooling", "cnn", "lstm")
+    of_towers = [
+        tiny(initial_vectors="bilingual", tower=kind) for kind in ("average_pooling", "cnn", "lstm")
     ]
+    models = [start(settings, tmp_path / settings.model.tower)[1] for settings in of_towers]
     for role in ROLES:
         tables = [getattr(model, f"{role}_tower").embeddings.numpy() for model in models]
         assert not tables[0][:2].any()  # padding and unknown

@@ -113,10 +113,8 @@ def test_both_at_once_is_for_a_shared_tower_that_does_not_pad():
     assert TwoTower(pooling, pooling).encodes_both_at_once
     assert not TwoTower(pooling, other).encodes_both_at_once
     # One pads queries to the length of documents; of the other nobody knows.
-    for tower in (
-        sc.CNNTower(small_model.SIZE, small_model.DIM),
-        keras.layers.Embedding(small_model.SIZE, small_model.DIM),
-    ):
+    shape = small_model.SIZE, small_model.DIM
+    for tower in (sc.CNNTower(*shape), keras.layers.Embedding(*shape)):
         assert not TwoTower(tower, tower).encodes_both_at_once
 
 
@@ -290,10 +288,8 @@ def test_a_step_logs_loss_and_norm_and_clips_the_sum_of_both_uses_of_a_table(sha
     with tf.GradientTape() as tape:
         loss = model.loss(tf.constant(GRADES), model(tensors()))
     # Dense, so that a row that is named twice counts with its sum.
-    gradients = [
-        tf.convert_to_tensor(gradient).numpy().astype("f8")
-        for gradient in tape.gradient(loss, model.trainable_variables)
-    ]
+    gradients = map(tf.convert_to_tensor, tape.gradient(loss, model.trainable_variables))
+    gradients = [gradient.numpy().astype("f8") for gradient in gradients]
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     assert norm > 2e-3
     logs = take_step(model)

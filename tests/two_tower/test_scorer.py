@@ -104,10 +104,8 @@ def test_the_loss_is_the_weighted_mean_of_those_of_the_models_with_cut_vectors(f
     grades, inputs = FORMS[form]
     batch = inputs(apart()), tf.constant(grades)
     model = matryoshka(form, loss)
-    apart_losses = [
-        float(cut.compute_loss(*batch, cut(batch[0])))
-        for cut in (builder.cut_to(model, dim) for dim in (4, *DIMS))
-    ]
+    cuts = [builder.cut_to(model, dim) for dim in (4, *DIMS)]
+    apart_losses = [float(cut.compute_loss(*batch, cut(batch[0]))) for cut in cuts]
     expected = np.average(apart_losses, weights=[1, CUT_WEIGHT, CUT_WEIGHT])
     assert float(model.logged_step(batch)["batch_loss"]) == pytest.approx(expected, rel=1e-5)
     assert max(apart_losses) > min(apart_losses)

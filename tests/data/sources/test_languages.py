@@ -61,11 +61,8 @@ def files_of_languages(kind):
     return files
 
 
-FORMS = {
-    "wiki": WIKI,
-    **{kind: own_files(kind) for kind in ("tsv", "csv", "jsonl")},
-    "files": files_of_languages("tsv"),
-}
+FORMS = {kind: own_files(kind) for kind in ("tsv", "csv", "jsonl")}
+FORMS |= {"wiki": WIKI, "files": files_of_languages("tsv")}
 
 
 def opened(make, files, **settings):

@@ -114,11 +114,8 @@ def test_a_first_line_is_a_record_where_it_could_be_one(write):
     assert list(tables.read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
 
 
-TSV = {
-    "documents.tsv": "d-1\tun liquide\nd-2\t\n",
-    "queries.tsv": "q1\ta liquid\n",
-    "judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
-}
+TSV = {"documents.tsv": "d-1\tun liquide\nd-2\t\n", "queries.tsv": "q1\ta liquid\n"}
+TSV["judgments.tsv"] = "q1\td-1\t2\nq1\td-2\t0\n"
 JSONL = {
     "documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2", "x": 1}\n',
     "queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
@@ -265,10 +262,8 @@ def test_sentences_teach_where_nobody_judged(make, form):
     languages = {} if form == "lines" else {"query_language": "en", "document_language": "fr"}
     source = source_of(DataSettings(data_dir=str(directory), parallel=parallel, **languages))
     assert not source.is_judged
-    assert [list(source.documents()), list(source.judgments())] == [
-        [("1", "", "pomme", languages.get("document_language", ""))],
-        [],
-    ]
+    assert list(source.documents()) == [("1", "", "pomme", languages.get("document_language", ""))]
+    assert list(source.judgments()) == []
     taught = source.training
     assert [query.text for query in taught.queries()] == [query for query, _ in pairs]
     assert [document.text for document in taught.documents()] == [text for _, text in pairs]
@@ -301,11 +296,7 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
         read_all((WikiClirDirectory if published else UserDirectory)(directory, "fr"))
 
 
-@cases(
-    "blemish, reason",
-    ("q1\td-1\t1", "already judged at"),
-    ("no\td-1\t2", "'no' is not among the 1 queries"),
-)
+@cases("blemish, reason", ("q1\td-1\t1", "already judged at"), ("no\td-1\t2", "'no' is not among"))
 def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemish, reason, make):
     directory = str(make({**TSV, "judgments.tsv": f"{TSV['judgments.tsv']}{blemish}\n"}))
     for share in (0.0, 0.33):  # of 3 judgments
