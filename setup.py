@@ -140,7 +140,7 @@ setup(
             "| keras>=3.15,<4",
             "tensorflow-serving-api>=2.15,<2.16 | tensorflow-serving-api>=2.21,<2.22",
             "uvicorn>=0.54,<1",
-        )
+        ),
     ],
     extras_require={
         "docs": on_both(

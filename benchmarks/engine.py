@@ -76,7 +76,11 @@ def _halves(kind: str, documents: int, dim: int, *, words: bool) -> list:
 
     made = vectors(documents, dim, seed=1)
     halves: list = [
-        DenseHalf(lambda text: {"vector": tf.constant(made[text.numpy().astype(int)])}, dim, kind)
+        DenseHalf(
+            lambda text: {"vector": tf.constant(made[text.numpy().astype(int)])},
+            dim,
+            kind,
+        )
     ]
     if words:
         impacts = words_of(documents, _WORDS_PER_DOCUMENT, seed=3)
@@ -136,7 +140,12 @@ def in_milvus(uri: str, documents: int, dim: int, queries: int, *, words: bool) 
     ):
         halves, begin = _halves("auto", documents, dim, words=words), time.perf_counter()
         target = build_collection(
-            milvus, _NAME, _Numbers(documents), halves, _export(dim), overwrite=True
+            milvus,
+            _NAME,
+            _Numbers(documents),
+            halves,
+            _export(dim),
+            overwrite=True,
         )
         written = documents / (time.perf_counter() - begin)
 
@@ -185,7 +194,14 @@ def _recall(found: list[list], documents: int, dim: int, *, words: bool = False)
 
 
 def measure(
-    *, documents: int, dim: int, queries: int, rounds: int, uri: str, words: bool, run_dir: str = ""
+    *,
+    documents: int,
+    dim: int,
+    queries: int,
+    rounds: int,
+    uri: str,
+    words: bool,
+    run_dir: str = "",
 ) -> list[dict]:
     """A table."""
     if run_dir:

@@ -80,7 +80,10 @@ def ranking_metrics(queries: int, documents: int) -> dict[str, float]:
     import tensorflow_ranking as tfr
 
     scores, grades = map(tf.constant, judged_scores(queries, documents))
-    labels = {"r": tf.cast(grades, tf.float32), "mr": tf.cast(grades == 2, tf.float32)}
+    labels = {
+        "r": tf.cast(grades, tf.float32),
+        "mr": tf.cast(grades == 2, tf.float32),
+    }
     metrics = {
         "P_mr@1": ("mr", 1, tfr.keras.metrics.PrecisionMetric(topn=1)),
         "P_mr@5": ("mr", 5, tfr.keras.metrics.PrecisionMetric(topn=5)),

@@ -35,7 +35,13 @@ def report(variant: str, queries: str, vocabulary: str, threads: str) -> None:
 
 
 def measure(
-    other: str, *, variant: Sequence[str], queries: int, vocabulary: int, rounds: int, threads: int
+    other: str,
+    *,
+    variant: Sequence[str],
+    queries: int,
+    vocabulary: int,
+    rounds: int,
+    threads: int,
 ) -> list[dict]:
     """A table for each variant."""
     tables = []

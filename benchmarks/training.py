@@ -77,7 +77,12 @@ def second_epoch(training: Trainer) -> tuple[int, float]:
 
 
 def measure(
-    workload: Workload, *, variants: Sequence[dict], rounds: int, threads: int, steps: int
+    workload: Workload,
+    *,
+    variants: Sequence[dict],
+    rounds: int,
+    threads: int,
+    steps: int,
 ) -> list[dict]:
     """The tables."""
     rivals = {_title(v): partial(trainer, workload, threads, v) for v in variants}
@@ -96,7 +101,7 @@ def measure(
             measurements,
             ratio_of="pairs/s",
             references=[PUBLISHED, TORCH, KERAS],
-        )
+        ),
     ]
 
 

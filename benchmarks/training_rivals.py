@@ -184,7 +184,10 @@ def _torch_speed(
 
 def speed(workload: Workload, steps: float, seconds: float) -> dict[str, float]:
     """Pairs per second and milliseconds per step."""
-    return {"pairs/s": steps * workload.batch_size / seconds, "ms/step": 1000 * seconds / steps}
+    return {
+        "pairs/s": steps * workload.batch_size / seconds,
+        "ms/step": 1000 * seconds / steps,
+    }
 
 
 def _training_pairs(workload: Workload, directory: Path) -> tuple[TokenizedSet, CandidateLists]:

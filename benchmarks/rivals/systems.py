@@ -102,7 +102,13 @@ def _some_documents(retrieval_set: RetrievalSet) -> list[str]:
 
 
 def measured_ours(
-    name: str, title: str, run_dir: Path, component: str, work: Work, key: str, cpu_seconds: float
+    name: str,
+    title: str,
+    run_dir: Path,
+    component: str,
+    work: Work,
+    key: str,
+    cpu_seconds: float,
 ) -> Measured:
     """Takes the figures of a finished run and times its answers."""
     retrieval_set = work.retrieval_set()

@@ -59,6 +59,8 @@ RULES = (
         for name, only, reason, remedy in _BESIDE
     ),
     Rule(  # of smoothclir-shards
-        lambda num_shards, ngram_buckets: ngram_buckets > 0, _OF_IDS, "Leave --ngram_buckets out"
+        lambda num_shards, ngram_buckets: ngram_buckets > 0,
+        _OF_IDS,
+        "Leave --ngram_buckets out",
     ),
 )
