@@ -107,6 +107,7 @@ def test_which_cut_points_vectors_have():
         assert family("dense").cut_points(note) == expected
 
 
+@needs_milvus
 def test_collection_is_there_after_reconnecting_with_what_it_remembers(tmp_path):
     uri = str(tmp_path / "milvus.db")
     with Milvus(uri) as milvus:
@@ -188,6 +189,7 @@ def test_what_cannot_be_searched_is_named(built):
         MilvusCollection(built, NAME).search(queries(1), MOST_HITS + 1)
 
 
+@needs_milvus
 @cases("uri", "http://127.0.0.1:1", "missing/milvus.db")
 def test_engine_that_does_not_answer_is_named(uri, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
