@@ -13,8 +13,7 @@ import pytest
 from tests.command_line.forked import ForkedCommands
 from tests.small_world import SmallWorld
 from tf_smoothclir import plugins
-from tf_smoothclir.data.preparation import tokenize_set
-from tf_smoothclir.data.retrieval_set import RetrievalSet
+from tf_smoothclir.data import preparation, retrieval_set
 from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.utils.errors import name_flags
@@ -60,11 +59,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     part = config.getoption("--slow-part")
     if part is not None:
-        others = [
-            item
-            for item in items
-            if item.get_closest_marker("slow") and part_of(item) != part % _PARTS
-        ]
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        others = [item for item in slow if part_of(item) != part % _PARTS]
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
@@ -102,18 +98,16 @@ def real_data() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def commands() -> Iterator[ForkedCommands]:
-    """Runs commands, which need not load TensorFlow again."""
     with ForkedCommands("tensorflow", "tf_smoothclir.command_line.command") as forked:
         yield forked
 
 
 @pytest.fixture(scope="session")
-def small_set() -> RetrievalSet:
-    """The checked `SmallWorld`."""
-    return RetrievalSet.load(SmallWorld())
+def small_set() -> retrieval_set.RetrievalSet:
+    return retrieval_set.RetrievalSet.load(SmallWorld())
 
 
 @pytest.fixture(scope="session")
 def tokenized_set(small_set, tmp_path_factory) -> TokenizedSet:
     """`small_set` as token ids, with its own vocabularies."""
-    return tokenize_set(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))
+    return preparation.tokenize_set(small_set, TextSettings(), tmp_path_factory.mktemp("cache"))

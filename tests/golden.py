@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from tf_smoothclir import SmoothCosineSimilarity, TwoTower
 from tf_smoothclir._compat.keras_api import tf_variable, tf_weights
 from tf_smoothclir.evaluation.metrics import per_query_metrics
 from tf_smoothclir.optimizers import OPTIMIZERS, make_optimizer
 from tf_smoothclir.papers import li2018 as li2018  # its towers have golden numbers too
 from tf_smoothclir.plugins import LOSSES, TOWERS
 from tf_smoothclir.text.tokens import DistinctTokens, SubwordTokens, Tokens
-from tf_smoothclir.two_tower.model import TwoTower
-from tf_smoothclir.two_tower.similarity import SmoothCosineSimilarity
 
 PATH = Path(__file__).with_name("golden.json")
 _WORDS, _DIM, _BUCKETS, _STEPS = 12, 5, 7, 4
@@ -104,10 +103,8 @@ def _vectors(kind: str, **options) -> dict:
 def _scores() -> dict:
     queries, documents = wave(4, _DIM, phase=0.1), 9 * wave(4, _DIM, phase=0.9)
     documents[2] = 0
-    return {
-        f"epsilon {epsilon}": SmoothCosineSimilarity(epsilon)([queries, documents])
-        for epsilon in (0.0, 0.5, 1.0)
-    }
+    pair = [queries, documents]
+    return {f"epsilon {e}": SmoothCosineSimilarity(e)(pair) for e in (0.0, 0.5, 1.0)}
 
 
 def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0, **options):
@@ -116,10 +113,7 @@ def _steps(optimizer: str, kind: str = "average_pooling", clip_norm: float = 0.0
     model.build()
     model.compile(make_optimizer(optimizer, 0.1), LOSSES["sosl"]())
     model.optimizer.build(model.trainable_variables)
-    batch = (
-        {"query": _tokens(_TEXTS), "document": _tokens(_TEXTS[::-1])},
-        tf.constant(_GRADES),
-    )
+    batch = ({"query": _tokens(_TEXTS), "document": _tokens(_TEXTS[::-1])}, tf.constant(_GRADES))
     logs = [model.logged_step(batch) for _ in range(_STEPS)]
     return {
         **{name: [step[name] for step in logs] for name in ("batch_loss", "gradient_norm")},

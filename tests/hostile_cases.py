@@ -82,7 +82,7 @@ class Embeddings:
 
     def __init__(self, root):
         self.paths = []
-        for write in (embeddings.write_word2vec_text, embeddings.write_glove):
+        for write in (embeddings.write_word2vec, embeddings.write_glove):
             self.paths.append(root / write.__name__)
             write(self.paths[-1])
 

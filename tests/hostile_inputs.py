@@ -9,25 +9,15 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.api import metrics
+from tf_smoothclir import SmoothOrdinalSearchLoss, SoftmaxLoss
+from tf_smoothclir.api import metrics, sets
 from tf_smoothclir.api.given import judgments_of, texts_of
-from tf_smoothclir.api.sets import given_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.trec import read_qrels, read_run
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.index.document_index import DocumentIndex, IndexManifest
+from tf_smoothclir.index import builder, document_collections, document_index
 from tf_smoothclir.lexical.dictionary import Dictionary
-from tf_smoothclir.losses.listwise import SoftmaxLoss
-from tf_smoothclir.losses.ordinal import SmoothOrdinalSearchLoss
-from tf_smoothclir.publishing.export_directory import (
-    EXPORTED_ROLES,
-    ExportManifest,
-    checked_part,
-    exported_versions,
-    part_dir,
-)
+from tf_smoothclir.publishing import export_directory
 from tf_smoothclir.search.query_files import read_queries
 from tf_smoothclir.server.served_models import inputs_of, parse_request
 from tf_smoothclir.settings.data import DataSettings
@@ -109,7 +99,7 @@ class Lists(Given):
         for name in ("queries.txt", "queries.jsonl"):
             list(read_queries(root / name))
         for name in ("documents.tsv", "documents.jsonl"):
-            list(open_files(root / name, "--collection").documents())
+            list(document_collections.open_files(root / name, "--collection").documents())
         read_run(root / "run.trec")
         read_qrels(root / "qrels.trec")
         given_vocabulary(root / "words.txt", {b"1999": 3, b"sea": 2}, max_size=9, min_count=1)
@@ -133,7 +123,7 @@ class Python(Given):
             texts_of(queries, "queries")
             texts_of(documents, "documents")
             judgments_of(judgments)
-            given = given_set("train", None, named, DataSettings())
+            given = sets.given_set("train", None, named, DataSettings())
             RetrievalSet.load(given)
 
 
@@ -182,9 +172,9 @@ def add_index(root: Path) -> None:
     for path in (root / "export").iterdir():
         if path.is_file():
             path.unlink()  # the lock and the model card
-    halves, manifest = export_halves(root / "export")
+    halves, manifest = builder.export_halves(root / "export")
     source = source_of(manifest.data)
-    build_index(root / "index", source, halves, manifest, data=manifest.data)
+    builder.build_index(root / "index", source, halves, manifest, data=manifest.data)
 
 
 class Kept:
@@ -224,17 +214,20 @@ class WholeExport(Kept):
     Each part is opened that reads the damaged file: all of them, if that is a manifest.
     """
 
-    name, manifest = "export", ExportManifest
+    name, manifest = "export", export_directory.ExportManifest
 
     def open(self, path):
-        for role in EXPORTED_ROLES:
-            reads = self.damaged.name == MANIFEST or part_dir("", role).name in self.damaged.parts
-            if reads and exported_versions(path, role):
-                checked_part(path, role)
+        for role in export_directory.EXPORTED_ROLES:
+            reads = (
+                self.damaged.name == MANIFEST
+                or export_directory.part_dir("", role).name in self.damaged.parts
+            )
+            if reads and export_directory.exported_versions(path, role):
+                export_directory.checked_part(path, role)
 
 
 class WholeIndex(Kept):
-    name, manifest, open = "index", IndexManifest, DocumentIndex
+    name, manifest, open = "index", document_index.IndexManifest, document_index.DocumentIndex
 
 
 GIVEN = (Sets, Lists, Python, Figures, Request)

@@ -52,13 +52,13 @@ CORE = {  # modules -> their tests
     "evaluation/compare.py": "tests/evaluation/test_compare.py",
     "lexical/ibm_model_1.py lexical/psq.py lexical/feedback.py": "tests/lexical",
     "lexical/learning.py lexical/initial_model.py": "tests/lexical"
-    " tests/training/test_initial_run.py",
+    " tests/training/test_retrievers.py",
     "hybrid/*.py": "tests/hybrid",
     "data/hashing.py data/candidate_lists.py": "tests/data tests/test_golden.py",
     "data/retrieval_set.py": "tests/data tests/lexical/test_learning.py",
     "data/sources/splits.py": "tests/data",
     "training/batches.py training/checkpoints.py": "tests/training/test_mining.py"
-    " tests/training/test_monitor.py tests/training/test_checkpoints.py"
+    " tests/training/test_steps.py tests/training/test_checkpoints.py"
     " tests/training/test_trainer.py",
 }
 SWAPPED = {

@@ -20,9 +20,8 @@ from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.publishing.exported_tower import ExportedTower
 from tf_smoothclir.settings.data import DataSettings
+from tf_smoothclir.text import tokens, vocabulary
 from tf_smoothclir.text.evidence import WordEvidence
-from tf_smoothclir.text.tokens import TextEncoder
-from tf_smoothclir.text.vocabulary import write_vocabulary
 from tf_smoothclir.towers.average_pooling import AveragePoolingTower
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
@@ -33,6 +32,9 @@ DIM, EPSILON, THRESHOLDS, DEPTH, RERANKED_DEPTH = 3, 0.5, (0.2, 0.7), 4, 5
 CUT_POINTS = CutPoints(scores=(0.2, 0.7), shares=(0.5, 0.9))
 FACTS = {"dim": DIM, "epsilon": EPSILON, "thresholds": THRESHOLDS, "data": DataSettings()}
 FACTS["cut_points"] = CUT_POINTS
+# Of average pooling, beyond the paper; rare words have n-grams alone.
+OPTIONS = {"ngram_buckets": 50, "min_count": 4}
+OPTIONS |= {"token_weights": "learned", "position_weights": "learned"}
 # Hazards that random texts have side by side.
 PIECES = [b"", b" ", b"\t\r\n", b"\0", b"\x1b[31m", b"word1", b"MOT2", b"red", b"?!", b"%s%n"]
 PIECES += [b"\xff", b"\xc3", b"\xc0\x80", b"\xf5\x80\x80\x80", b"\xf0\x9f\x98", b"\xed\xbf\xbf"]
@@ -114,11 +116,11 @@ def reranked(tiny, made_once):
 def small_tower(directory, role, seed=0, words=None, max_tokens=5):
     """An exported tower with random vectors for words; writes its vocabulary to `directory`."""
     words = words or WORDS[role]
-    write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
+    vocabulary.write_vocabulary(directory / f"{role}.txt", ["[PAD]", "[UNK]", *words])
     normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
     tower = AveragePoolingTower(2 + len(words), DIM, embeddings_initializer=normal)
     tower.build()
-    encoder = TextEncoder(directory / f"{role}.txt", max_tokens)
+    encoder = tokens.TextEncoder(directory / f"{role}.txt", max_tokens)
     evidence = WordEvidence(encoder) if role == "query" else None
     return ExportedTower(tower, encoder, epsilon=EPSILON, name=f"{role}_tower", evidence=evidence)
 
@@ -138,7 +140,6 @@ class NoVerifier(contextlib.nullcontext):
 
 @pytest.fixture
 def no_child_process(monkeypatch):
-    """No export compares in a fresh process."""
     monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
 
 
@@ -165,7 +166,6 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def towers(tmp_path_factory):
-    """A tower of each role."""
     path = tmp_path_factory.mktemp("vocabulary")
     return {role: small_tower(path, role) for role in ROLES}
 

@@ -9,7 +9,6 @@ from trainers import quickstart
 
 if __name__ == "__main__":
     seed = int(sys.argv.pop(1))
-    quickstart.SETTINGS = RunSettings(
-        data=DataSettings(toy_entities=300), training=TrainingSettings(epochs=1, seed=seed)
-    )
+    training = TrainingSettings(epochs=1, seed=seed)
+    quickstart.SETTINGS = RunSettings(data=DataSettings(toy_entities=300), training=training)
     quickstart.run()

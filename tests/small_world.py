@@ -38,11 +38,8 @@ JUDGMENTS = (  # q4 has no document of the highest grade
     *(("q3", "d6", 2), ("q4", "d8", 1), ("q5", "d9", 2), ("q5", "d10", 2), ("q6", "d11", 2)),
     ("q8", "d1", 0),
 )
-SPLITS = {
-    **dict.fromkeys(("q1", "q2", "q3"), "train"),
-    **dict.fromkeys(("q4", "q8"), "validation"),
-    **dict.fromkeys(("q5", "q6"), "test"),
-}
+SPLITS = dict.fromkeys(("q1", "q2", "q3"), "train")
+SPLITS |= {"q4": "validation", "q8": "validation", "q5": "test", "q6": "test"}
 
 
 class SmallWorld(Source):
@@ -81,9 +78,7 @@ class SmallWorld(Source):
         return hashlib.sha256(repr(self._parts).encode()).hexdigest()
 
 
-def random_set(
-    queries: int, documents: int, *, seed: int, grades: int = 3, split: str = "test"
-) -> RetrievalSet:
+def random_set(queries, documents, *, seed, grades=3, split="test") -> RetrievalSet:
     """A set whose queries are all in one split, each with up to 8 random judgments."""
     generator = np.random.default_rng(seed)
     judgments = [
@@ -107,8 +102,5 @@ def vectors_with_ties(retrieval_set: RetrievalSet, *, seed: int) -> DenseRetriev
     def vectors(count):
         return (generator.integers(-1, 2, (count, 3)) / 8).astype(np.float32)
 
-    return DenseRetriever(
-        vectors(len(retrieval_set.query_ids)),
-        vectors(len(retrieval_set.document_ids)),
-        retrieval_set.tie_order,
-    )
+    ids = retrieval_set.query_ids, retrieval_set.document_ids
+    return DenseRetriever(*(vectors(len(own)) for own in ids), retrieval_set.tie_order)

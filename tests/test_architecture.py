@@ -11,9 +11,8 @@ import pkgutil
 import re
 from pathlib import Path
 
-import pytest
-
 import tf_smoothclir
+from tests.cases import cases
 from tf_smoothclir.optimizers import OPTIMIZERS
 from tf_smoothclir.settings.training import TrainingSettings
 
@@ -165,13 +164,11 @@ def test_pickle_is_opened_in_one_place():
     assert [name for name, path in CODE.items() if "allow_pickle=True" in text_of(path)] == []
 
 
-@pytest.mark.parametrize(
-    ("library", "user"),
-    [
-        ("tensorflow_ranking", "tf_smoothclir._compat.tensorflow_ranking_lists"),
-        ("keras_rs", "tf_smoothclir._compat.keras_rs_lists"),
-        ("pymilvus", "tf_smoothclir.engines.milvus"),
-    ],
+@cases(
+    "library, user",
+    ("tensorflow_ranking", "tf_smoothclir._compat.tensorflow_ranking_lists"),
+    ("keras_rs", "tf_smoothclir._compat.keras_rs_lists"),
+    ("pymilvus", "tf_smoothclir.engines.milvus"),
 )
 def test_what_only_one_stack_has_is_imported_in_one_place(library, user):
     assert importing(CODE, lambda module: top(module) == library) == {user}
@@ -193,9 +190,7 @@ def test_only_compat_asks_which_stack_it_is_on():
     assert asking == {f"tf_smoothclir.{name}" for name in STACK_MODULES}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists")]
-)
+@cases("one, other", ("keras_2", "keras_3"), ("tensorflow_ranking_lists", "keras_rs_lists"))
 def test_both_stacks_have_the_same_names_and_signatures(one, other):
     def interface(module):
         tree = tree_of(LIBRARY[f"tf_smoothclir._compat.{module}"])
@@ -265,6 +260,6 @@ def test_optimizers_are_the_choices_of_the_flag():
     assert set(field.metadata["choices"]) == set(OPTIMIZERS)
 
 
-@pytest.mark.parametrize("name", tf_smoothclir.__all__)
+@cases("name", *tf_smoothclir.__all__)
 def test_public_names_are_there(name):
     assert getattr(tf_smoothclir, name).__name__.rpartition(".")[2] == name

@@ -12,21 +12,10 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from benchmarks import (
-    common,
-    encoding,
-    growth,
-    preparation,
-    profile,
-    reranking,
-    scaling,
-    stacks,
-    training,
-    transfer,
-    translation_table,
-)
+from benchmarks import common, encoding, growth, preparation, profile, scaling, training
 from benchmarks.workload import Workload
-from tests.engines.lite import needs_milvus
+from tests.cases import cases
+from tests.engines.test_milvus import needs_milvus
 from tf_smoothclir._compat import ON_KERAS_3
 from tf_smoothclir.lexical.positions import FLAT
 from tf_smoothclir.optimizers import OPTIMIZERS
@@ -35,10 +24,20 @@ from tf_smoothclir.training.train import train
 
 pytestmark = pytest.mark.slow
 
-TINY = Workload(
-    queries=5, documents=100, vocabulary=50, query_tokens=4, document_tokens=6, batch_size=8, dim=4
-)
+LENGTHS = {"query_tokens": 4, "document_tokens": 6}
+TINY = Workload(queries=5, documents=100, vocabulary=50, **LENGTHS, batch_size=8, dim=4)
 ONCE = {"rounds": 1, "threads": 1}
+SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
+VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
+SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
+EVALUATED = {"queries": 20, "documents": 20, "collection": 50}
+INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["hnsw"]}
+ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
+RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
+RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
+GROWN = {"pairs": (40, 80), "languages": (1, 2), "documents": (50, 60), "dimensions": (4, 8)}
+GROWING = [["CPU s", "MRR@10"]] * 2 + [["CPU p50 ms", "build CPU s"], ["ms/step"]]
+OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
 
 
 @pytest.fixture(autouse=True)
@@ -58,32 +57,17 @@ def rows_of(table, *measurements):
     return {row.pop("name"): {n: v["median"] for n, v in row.items()} for row in table["rows"]}
 
 
-SERVED = {"documents": 50, "dim": 4, "vocabulary": 200, "clients": 2, "seconds": 0.5, "rounds": 1}
-VARIANTS = {"variants": [training.parse_variant("optimizer=lazy_adam,clip_norm=0.5")], "steps": 12}
-SCALED = {scaling.STANDARD: TINY, "50 document tokens": scaling.sizes(TINY)["50 document tokens"]}
-EVALUATED = {"queries": 20, "documents": 20, "collection": 50}
-INDEXED = {"documents": 500, "dim": 8, "queries": 20, "kinds": ["hnsw"]}
-ENGINE = {"documents": 60, "dim": 8, "queries": 5, "rounds": 1, "uri": "", "words": True}
-RETRIEVED = {"export_dir": "hybrid", "documents": [60], "queries": 5, "rounds": 1}
-RETRIEVED |= {"retrievers": ["lexical", "hybrid", "dense"]}
-GROWN = {"pairs": (40, 80), "languages": (1, 2), "documents": (50, 60), "dimensions": (4, 8)}
-GROWING = [["CPU s", "MRR@10"]] * 2 + [["CPU p50 ms", "build CPU s"], ["ms/step"]]
-OF_RETRIEVAL = ["build s", "dense MB", "lexical MB"], ["mean ms", "p50 ms", "p99 ms"]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "options", "columns"),
-    [
-        ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
-        ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
-        ("growth", [[*GROWN], GROWN], {"rounds": 1}, GROWING),
-        ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
-        ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
-        ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
-        ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),
-        ("training", [TINY], {**VARIANTS, **ONCE}, [["pairs/s", "ms/step"]]),
-        pytest.param("engine", [], ENGINE, [["p99 ms", "recall@10"]], marks=needs_milvus),
-    ],
+@cases(
+    "name, arguments, options, columns",
+    ("checkpoints", [4, "directory"], {"rounds": 1}, [[]]),
+    ("evaluation", [], {**EVALUATED, "rounds": 1}, [["s"], ["queries/s"]]),
+    ("growth", [[*GROWN], GROWN], {"rounds": 1}, GROWING),
+    ("index", [], {**INDEXED, **ONCE}, [["queries/s alone", "recall@10"]] * 2),
+    ("retrieval", [], RETRIEVED, OF_RETRIEVAL),
+    ("scaling", [SCALED], {"optimizer": "lazy_adam", "calls": 1, **ONCE}, [["rows a step"]]),
+    ("serving", [], {**SERVED, "retriever": "hybrid"}, [["answers/s"]]),
+    ("training", [TINY], {**VARIANTS, **ONCE}, [["pairs/s", "ms/step"]]),
+    pytest.param("engine", [], ENGINE, [["p99 ms", "recall@10"]], marks=needs_milvus),
 )
 def test_small_measurements(name, arguments, options, columns, ranking_exports, tmp_path):
     if "export_dir" in options:
@@ -104,6 +88,8 @@ def test_stacks_compares_two_pythons(tmp_path):
     other.parent.mkdir(parents=True)
     other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     other.chmod(0o755)
+    from benchmarks import stacks
+
     sizes = {"queries": 20, "vocabulary": 200, **ONCE}
     (table,) = stacks.measure(str(other), variant=["optimizer=rmsprop"], **sizes)
     places = "other_environment", Path(sys.executable).parent.parent.name
@@ -112,7 +98,7 @@ def test_stacks_compares_two_pythons(tmp_path):
 
 
 @pytest.mark.skipif(ON_KERAS_3, reason="TensorFlow 2.21 leaves most operations out of its trace")
-@pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "adam"])  # is dense
+@cases("optimizer", *[name for name in OPTIMIZERS if name != "adam"])  # is dense
 def test_profile(optimizer):
     changes = {"optimizer": optimizer}
     measurements = common.in_new_process(partial(profile.profile, TINY, threads=1, changes=changes))
@@ -122,6 +108,8 @@ def test_profile(optimizer):
 
 
 def test_translation_tables_of_the_toy_world(tmp_path):
+    from benchmarks import translation_table
+
     data = DataSettings(toy_entities=300, cache_dir=str(tmp_path))
     (table,) = translation_table.measure(data, FLAT)
     rows = {row.pop("name"): row for row in table["rows"]}
@@ -161,15 +149,16 @@ def test_ratios_are_taken_round_by_round():
 def test_the_power_is_the_slope_at_the_largest_sizes_and_is_drawn(tmp_path):
     sizes = {"documents": (1, 10, 1000)}
     measured = {str(n): [{"s": 3 * n**1.5 + (n == 1)}] for n in sizes["documents"]}
-    assert growth.power_of(sizes["documents"], [of[0]["s"] for of in measured.values()]) == (
-        pytest.approx(1.5)
-    )
+    seconds = [of[0]["s"] for of in measured.values()]
+    assert growth.power_of(sizes["documents"], seconds) == pytest.approx(1.5)
     table = common.table("a query by words", measured, ratio_of="s", references=[])
     growth.draw(str(tmp_path / "growth.png"), {"documents": table}, sizes)
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_reranking(tiny, tmp_path):
+    from benchmarks import reranking
+
     train(tiny(reranker="late_interaction"), tmp_path / "run")
     sizes = {"networks": ["late_interaction", "knrm"], "candidates": 7, "queries": 3}
     (table,) = reranking.measure(run_dir=str(tmp_path / "run"), **sizes)
@@ -177,11 +166,12 @@ def test_reranking(tiny, tmp_path):
 
 
 def test_transfer_measures_languages_that_a_model_has_not_seen():
+    from benchmarks import transfer
+
     given = {"toy_entities": 600, "negatives": 3}
     tables = transfer.measure("", "lexical", "it,sw", given)
-    assert [table["title"] for table in tables] == [
-        f"Documents: {language}, trained on" for language in ("it", "sw")
-    ]
+    titles = [f"Documents: {language}, trained on" for language in ("it", "sw")]
+    assert [table["title"] for table in tables] == titles
     for table in tables:
         found = {row["name"]: row["full/MRR@10"]["median"] for row in table["rows"]}
         assert found.keys() == {"that language", "all", "the others"}

@@ -19,10 +19,8 @@ def with_rubbish_for(queries, data):
     documents = sorted({document for _, document, _ in lines}, reverse=True)
     others = dict(zip(sorted(documents), documents))
     rubbish = set(map(str, queries))
-    lines = [
-        [query, others[document] if query in rubbish else document, grade]
-        for query, document, grade in lines
-    ]
+    for line in lines:
+        line[1] = others[line[1]] if line[0] in rubbish else line[1]
     (data / "en2fr.rel").write_text("".join("\t".join(line) + "\n" for line in lines))
     return data
 
@@ -54,9 +52,8 @@ def test_nothing_is_chosen_by_the_test_split(tiny, tiny_dir, tmp_path):
     true, other = (learned_files(tmp_path / name) for name in metrics)
     assert {name for name in true if true[name] != other.get(name)} == set()
     assert true.keys() == other.keys()
-    assert {"lexical", "reranker", "checkpoints", "pseudo_queries"} <= {
-        name.split("/")[0] for name in true
-    }
+    folders = {name.split("/")[0] for name in true}
+    assert {"lexical", "reranker", "checkpoints", "pseudo_queries"} <= folders
     assert metrics["true"]["validation"] == metrics["rubbish"]["validation"]
     assert metrics["true"]["test"] != metrics["rubbish"]["test"]
 

@@ -17,8 +17,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 # They need files or a server that a reader has; tests of their own run them.
 ELSEWHERE = {
     "langchain.md": "tests/extras/test_langchain.py",
-    "requests.md": "tests/server/test_docs.py",
-    "word_vectors.md": "tests/text/test_word_vectors_recipe.py",
+    "requests.md": "tests/server/test_rest.py",
+    "word_vectors.md": "tests/text/test_embeddings.py",
 }
 
 

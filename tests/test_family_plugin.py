@@ -12,10 +12,9 @@ import tf_smoothclir as sc
 from tests.server.local_server import local_server, rest
 from tests.test_examples import ROOT
 from tests.training.tiny_set import write_tiny_set
-from tf_smoothclir import plugins
+from tf_smoothclir import InputError, plugins
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import open_page
-from tf_smoothclir.utils.errors import InputError
 
 PAGE = ROOT.joinpath("docs", "retrievers.md").read_text("utf-8")
 (SOURCE,) = re.findall(r'```python title="my_bm25\.py"\n(.*?)```', PAGE, re.DOTALL)

@@ -36,9 +36,7 @@ def test_damage_is_an_error_in_words_or_changes_nothing(cases):
 
 
 @pytest.mark.slow
-def test_damage_to_a_run_with_a_re_ranker_its_export_and_its_index_is_an_error(
-    tiny, tmp_path, no_child_process
-):
+def test_damage_to_what_a_re_ranker_has_is_an_error(tiny, tmp_path, no_child_process):
     Kept.whole, root = tmp_path / "whole", tmp_path / "hostile"
     root.mkdir()
     changes = {"retriever": "hybrid", "reranker": "late_interaction", "rerank_depth": 3}

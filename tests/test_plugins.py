@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 import tf_smoothclir as sc
-from tf_smoothclir import plugins
-from tf_smoothclir.settings.base import Settings, setting
+from tests.cases import cases
+from tf_smoothclir import InputError, Settings, plugins, setting
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.utils.errors import InputError
 
 PAGE = Path(__file__).resolve().parent.parent.joinpath("docs", "plugins.md").read_text("utf-8")
 NAME, SOURCE = re.search(r'```python title="(\w+)\.py"\n(.*?)```', PAGE, re.DOTALL).groups()
@@ -115,13 +114,9 @@ def test_an_unfinished_run_goes_on_with_the_plug_in_alone(command, run, tmp_path
 def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
     metrics, named = metrics_of(run), f"--plugin={NAME}"
     parts = ("document_tower/1", "search/1", "query_tower/1", "model_card-1.md")
-    printed = {
-        "evaluate": [
-            f"| {name.removeprefix('full/')} | {value:.4f} ("
-            for name, value in metrics["test"].items()
-        ],
-        "export": [f"runs/focus/{part}" for part in parts],
-    }
+    values = {name.removeprefix("full/"): value for name, value in metrics["test"].items()}
+    printed = {"evaluate": [f"| {name} | {value:.4f} (" for name, value in values.items()]}
+    printed["export"] = [f"runs/focus/{part}" for part in parts]
     for flags, module in (("evaluate", "trainers.evaluate"), ("export", "export.export")):
         of_page = shlex.split(FLAGS[flags])
         refused = command(module, *(flag for flag in of_page if flag != named))
@@ -134,13 +129,11 @@ def test_every_command_that_reads_the_run_needs_the_plug_in(command, run):
     assert json.loads((run / "evaluation" / "metrics.json").read_text())["test"] == metrics["test"]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([f"--plugin={NAME}", "--focus=0.5"], "--focus"),
-        (["--plugin=no.such_module"], "error: --plugin=no.such_module: it cannot be imported"),
-        (["--loss=focus"], "A plug-in (--plugin) may bring it"),
-    ],
+@cases(
+    "values, message",
+    ([f"--plugin={NAME}", "--focus=0.5"], "--focus"),
+    (["--plugin=no.such_module"], "error: --plugin=no.such_module: it cannot be imported"),
+    (["--loss=focus"], "A plug-in (--plugin) may bring it"),
 )
 def test_a_mistake_is_a_message(command, tmp_path, values, message):
     done = command("trainers.train", f"--output_dir={tmp_path / 'run'}", *values)
@@ -165,12 +158,10 @@ def test_a_run_is_not_opened_by_what_a_file_says(run, built_in_alone):
         sc.load(run).search(["a river"], k=1)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("registers_nothing", "--plugin=registers_nothing: it registers nothing. Call"),
-        ("fails_late", r"cannot be imported \(RuntimeError: too late\)\. Name a module"),
-    ],
+@cases(
+    "name, message",
+    ("registers_nothing", "--plugin=registers_nothing: it registers nothing. Call"),
+    ("fails_late", r"cannot be imported \(RuntimeError: too late\)\. Name a module"),
 )
 def test_a_module_that_fails_leaves_nothing_behind(loaded, name, message):
     with pytest.raises(InputError, match=message):
@@ -183,16 +174,14 @@ def group(name, **values):
     return dataclasses.make_dataclass(f"{name}Settings", fields, bases=(Settings,), frozen=True)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "settings", "message"),
-    [
-        ("lost", "mine", None, f"kind must be one of {', '.join(plugins.KINDS)}, but is 'lost'"),
-        ("loss", "sosl", None, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
-        ("loss", "focus", None, f"loss 'focus' is there already, from {NAME}"),
-        ("loss", "mine", group("Mine", epsilon=1.0), "ModelSettings has a setting 'epsilon' al"),
-        ("loss", "mine", group("Mine", focus=1.0), "FocusSettings has a setting 'focus' already"),
-        ("loss", "mine", group("Focus"), "there are settings 'focus' already"),
-    ],
+@cases(
+    "kind, name, settings, message",
+    ("lost", "mine", None, f"kind must be one of {', '.join(plugins.KINDS)}, but is 'lost'"),
+    ("loss", "sosl", None, "loss 'sosl' is there already, from tf_smoothclir: choose another"),
+    ("loss", "focus", None, f"loss 'focus' is there already, from {NAME}"),
+    ("loss", "mine", group("Mine", epsilon=1.0), "ModelSettings has a setting 'epsilon' al"),
+    ("loss", "mine", group("Mine", focus=1.0), "FocusSettings has a setting 'focus' already"),
+    ("loss", "mine", group("Focus"), "there are settings 'focus' already"),
 )
 def test_names_that_clash_are_an_error(registered, kind, name, settings, message):
     with pytest.raises(ValueError, match=message):
@@ -200,7 +189,7 @@ def test_names_that_clash_are_an_error(registered, kind, name, settings, message
     assert "mine" not in plugins.LOSSES
 
 
-@pytest.mark.parametrize("registry", [plugins.LOSSES, plugins.TOWERS, plugins.FAMILIES])
+@cases("registry", plugins.LOSSES, plugins.TOWERS, plugins.FAMILIES)
 def test_facts_are_what_the_classes_say(registry, built_in_alone):
     """Flags are checked by the facts, before TensorFlow is there."""
     stated = {fact for name in registry for fact in registry.plugin(name).facts}

@@ -118,9 +118,7 @@ def test_a_killed_process_is_named_and_a_timed_one_has_one_core(monkeypatch):
     assert (len(cores), reason) == (1, "")
 
 
-def test_a_set_gets_one_page_with_ours_and_the_rivals(
-    in_this_process, monkeypatch, tmp_path, tiny_dir, tiny
-):
+def test_one_page_has_ours_and_the_rivals(in_this_process, monkeypatch, tmp_path, tiny_dir, tiny):
     run = tmp_path / "run"
     monkeypatch.setattr(ours, "_search", lambda *arguments: lambda query: None)
     monkeypatch.setattr(ours, "_indexed_per_second", lambda *arguments: 12_345.0)
@@ -165,9 +163,7 @@ def test_a_set_gets_one_page_with_ours_and_the_rivals(
 
 
 @pytest.mark.parametrize(("enough", "sizes"), [(1.0, [64]), (60.0, [64, 128, 150])])
-def test_encoding_is_timed_on_more_texts_until_one_batch_takes_long_enough(
-    in_this_process, monkeypatch, enough, sizes
-):
+def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypatch, enough, sizes):
     monkeypatch.setattr(measured, "_ENOUGH_SECONDS", enough)
     clock = iter(range(2 * len(sizes)))  # each batch takes a second
     monkeypatch.setattr(measured.time, "perf_counter", lambda: next(clock))
@@ -177,9 +173,7 @@ def test_encoding_is_timed_on_more_texts_until_one_batch_takes_long_enough(
 
 
 @pytest.mark.slow
-def test_a_run_answers_by_its_export_and_one_of_another_set_is_left_out(
-    in_this_process, finished, tmp_path
-):
+def test_a_run_answers_by_its_export_but_not_for_another_set(in_this_process, finished, tmp_path):
     search = ours._search(finished, tmp_path, "")
     (hits,) = search("word0 word3")
     assert len(hits) == DEPTH

@@ -18,10 +18,8 @@ from tf_smoothclir.papers import li2018
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
-FLAGS = {
-    "search": {"export_dir", "query", "top_k", "explain"},
-    "train": {"preset", "thresholds", "retriever", "output_dir"},
-}
+FLAGS = {"search": {"export_dir", "query", "top_k", "explain"}}
+FLAGS["train"] = {"preset", "thresholds", "retriever", "output_dir"}
 REPRODUCE = "smoothclir-reproduce"
 OF_ABSL = {"flagfile", "help", "helpfull", "verbosity"}
 # Not those of environments, caches and tools, whose folders begin with a dot.
@@ -76,7 +74,6 @@ def test_every_public_name_and_each_command_with_its_flags_has_its_place(site):
 
 
 def prose(page):
-    """The lines of a page that are not code."""
     return [line for line, is_code in site_links.lines(page.read_text("utf-8")) if not is_code]
 
 

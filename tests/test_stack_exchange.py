@@ -26,9 +26,7 @@ from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.publishing.export import export_run
-from tf_smoothclir.training import run_data, run_report, train
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import ModelsOverSet
+from tf_smoothclir.training import run_data, run_directory, run_models, run_report, train
 
 pytestmark = pytest.mark.slow
 
@@ -40,13 +38,9 @@ RUNS = {
     "pooling": {},
     "cnn": {"tower": "cnn", "optimizer": "lazy_adam"},
     "lstm": {"tower": "lstm", "optimizer": "adam", "train_query_embeddings": False},
-    "options": {
-        "optimizer": "row_rmsprop",
-        "shared_vocabulary": True,
-        "ngram_buckets": 50,
-        "token_weights": "learned",
-    },
+    "options": {"optimizer": "row_rmsprop", "shared_vocabulary": True, "ngram_buckets": 50},
 }
+RUNS["options"]["token_weights"] = "learned"
 EXPORTED = "options"
 UNFINISHED = ("rmsprop", "lazy_adam", "adam", "row_rmsprop")
 
@@ -76,10 +70,10 @@ def _losses(directory: Path, optimizer: str, path: Path, first: Path | None = No
     """Trains a run to its end; returns its losses; `first` gets a copy after the first epoch."""
     options = {"optimizer": optimizer, "epochs": 3}
     settings = tiny_settings(directory / "data", directory / "cache", **options)
-    run = RunDirectory.create(path, settings)
+    run = run_directory.RunDirectory.create(path, settings)
     source = source_of(settings.data)
     tokenized_set = run_data.tokenized_set_of(source, settings, run, ("train", "validation"))
-    trainer = train.trainer_of(ModelsOverSet(settings, tokenized_set), run)
+    trainer = train.trainer_of(run_models.ModelsOverSet(settings, tokenized_set), run)
     save = trainer._checkpoints.save
 
     def save_and_copy(progress):
@@ -93,9 +87,8 @@ def _losses(directory: Path, optimizer: str, path: Path, first: Path | None = No
 
 def read(directory: Path) -> dict:
     """Reads what the other stack has made, and leaves it as it is."""
-    numbers = {
-        f"{name}: metrics": dict(sc.load(directory / name).evaluate().metrics) for name in RUNS
-    }
+    runs = {name: sc.load(directory / name).evaluate() for name in RUNS}
+    numbers = {f"{name}: metrics": dict(found.metrics) for name, found in runs.items()}
     for name in UNFINISHED:
         copy = shutil.copytree(directory / f"unfinished {name}", directory / f"continued {name}")
         numbers[f"unfinished {name}"] = _losses(directory, name, copy)
@@ -104,8 +97,7 @@ def read(directory: Path) -> dict:
 
 
 def _exported(directory: Path, models: Path) -> dict:
-    """Exports a run, and returns its answers."""
-    export_run(RunDirectory.load(directory / EXPORTED), models, verifier=NoVerifier())
+    export_run(run_directory.RunDirectory.load(directory / EXPORTED), models, verifier=NoVerifier())
     return _ask(models)
 
 

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.tiny_set import DOCUMENTS, words_of
-from tests.training.tiny_set import QUERIES as QUERIES_OF_SET
+from tests.cases import cases
+from tests.training import tiny_set
 from tf_smoothclir.api import collections
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training.run_evaluation import evaluate_run
-from tf_smoothclir.utils.errors import InputError
 
 RETRIEVERS = ("dense", "lexical", "hybrid")
 QUERIES = ["word1 word4", "word2", "unheard of", ""]
+# As in mteb.types; MTEB itself needs PyTorch.
+PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +52,11 @@ def test_evaluate_gives_the_figures_of_training(one, ranking_runs, tiny_dir):
 def test_all_queries_of_another_set_without_splits_are_measured(models, tiny_dir, tmp_path):
     other = shutil.copytree(tiny_dir, tmp_path / "other", ignore=lambda *_: ["splits.tsv"])
     model = models["lexical", "export"]  # of 20 queries, some with the same words, 5 are drawn
-    for split, queries in ((None, QUERIES_OF_SET), ("test", 5)):
+    for split, queries in ((None, tiny_set.QUERIES), ("test", 5)):
         assert model.evaluate(other, split=split).counts["MRR_mr"] == queries
     run = models["lexical", "run"]._run
     data = dataclasses.replace(run.settings().data, data_dir=str(other))
-    for splits, queries in (((), QUERIES_OF_SET), (("test",), 5)):
+    for splits, queries in (((), tiny_set.QUERIES), (("test",), 5)):
         content, _ = evaluate_run(run, data, splits, output_dir=str(tmp_path / "out"))
         assert content["counts"]["test"]["MRR_mr"] == queries
 
@@ -68,7 +69,7 @@ def test_vectors_are_those_that_rank(models):
     np.testing.assert_allclose((queries * documents).sum(1), model.score(QUERIES, QUERIES))
     assert model.encode_queries([]).shape == (0, model.dim)
     for kind, name in itertools.product(("run", "export"), ("encode_queries", "encode_documents")):
-        with pytest.raises(InputError, match=r"no vectors\. Use search or score, or train with"):
+        with pytest.raises(sc.InputError, match=r"no vectors\. Use search or score, or train with"):
             getattr(models["lexical", kind], name)(["a"])
 
 
@@ -81,8 +82,8 @@ def test_search_in_documents_given_in_memory(one, parts, tmp_path, monkeypatch):
     assert all(hits for hits in found)
     assert [*tmp_path.iterdir()] == []
     assert one.search(["zebra"], documents=some) == [[]]  # no word of it is known
-    of_training = one.search(QUERIES[:2], DOCUMENTS, documents=everything)
-    assert facts(of_training) == facts(one.search(QUERIES[:2], DOCUMENTS))
+    of_training = one.search(QUERIES[:2], tiny_set.DOCUMENTS, documents=everything)
+    assert facts(of_training) == facts(one.search(QUERIES[:2], tiny_set.DOCUMENTS))
     of_list = one.search(QUERIES[:1], 3, documents=(listed := list(some.values())))
     assert {hit.id for hit in of_list[0]} <= {str(place) for place in range(len(some))}
     monkeypatch.setattr(collections, "index_in_memory", None)  # it is indexed once for all
@@ -100,15 +101,15 @@ def test_an_index_on_disk_is_used_and_checked(models, tmp_path):
     assert [hit.id for hit in run.search(["word1"], index=small)[0]] == ["a"]
     run.build_index(small, {"a": "mot1", "b": "mot1"}, update=True)
     assert {hit.id for hit in run.search(["word1"], index=small)[0]} == {"a", "b"}
-    with pytest.raises(InputError, match="come from different training runs"):
+    with pytest.raises(sc.InputError, match="come from different training runs"):
         models["dense", "run"].search(QUERIES, index=index)
     for half in ("dense", "lexical"):
         assert len(run.search(QUERIES, 3, retriever=half)) == len(QUERIES)
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
+@cases("role", "query", "document")
 def test_explanations_add_up_to_the_score(one, role):
-    query, document = "word1 word4", " ".join(f"mot{word}" for word in words_of(1))
+    query, document = "word1 word4", " ".join(f"mot{word}" for word in tiny_set.words_of(1))
     explanation = one.explain(query, document, role)
     (score,) = one.score([query], [document])
     parts = [word.share for word in explanation.words]
@@ -116,7 +117,7 @@ def test_explanations_add_up_to_the_score(one, role):
     assert [explanation.score, total] == pytest.approx([score, score], rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("grade", [2, 1])  # the highest of binary judgments is another
+@cases("grade", 2, 1)  # the highest of binary judgments is another
 def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     judged = [(id_, id_, grade) for id_ in parts["queries"]]
     given = {name: parts[name] for name in ("queries", "documents")}
@@ -126,39 +127,33 @@ def test_queries_that_were_trained_on_are_counted(models, parts, caplog, grade):
     assert "of the 20 test queries" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda m: m.search("word1"), "queries='word1': it is a single string"),
-        (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
-        (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
-        (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
-        (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
-        (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
-        (lambda m: m.evaluate(split="tset"), "there is no such split"),
-        (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
-        (lambda m: m.evaluate(3), "data: it is a int"),
-        (lambda m: sc.load("nowhere"), "there is no such directory"),
-        (lambda m: sc.load(m.path.parent), "there is neither a run"),
-        (lambda m: sc.load(3), "it is a int"),
-    ],
+@cases(
+    "call, message",
+    (lambda m: m.search("word1"), "queries='word1': it is a single string"),
+    (lambda m: m.search(["a"], 0), "k: it is 0, an int"),
+    (lambda m: m.search(["a"], documents=["b"], index="c"), "index is given too"),
+    (lambda m: m.search(["a"], retriever="bm25"), "there is no such retriever"),
+    (lambda m: m.score(["a"], ["b", "c"]), "there are 1 queries and 2 documents"),
+    (lambda m: m.explain("a", "b", "queries"), "there is no such role"),
+    (lambda m: m.evaluate(split="tset"), "there is no such split"),
+    (lambda m: m.evaluate(queries=["a"]), "documents, judgments are missing"),
+    (lambda m: m.evaluate(3), "data: it is a int"),
+    (lambda m: sc.load("nowhere"), "there is no such directory"),
+    (lambda m: sc.load(m.path.parent), "there is neither a run"),
+    (lambda m: sc.load(3), "it is a int"),
 )
 def test_wrong_arguments_say_what_to_write(models, call, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(sc.InputError, match=message):
         call(models["hybrid", "run"])
 
 
 def test_an_export_is_written_by_the_run_alone(models, tmp_path, no_child_process):
     path = models["dense", "run"].export(tmp_path / "export", depth=2)
     assert sc.load(path).retriever == "dense"
-    with pytest.raises(InputError, match=r"it is an export already\. Copy"):
+    with pytest.raises(sc.InputError, match=r"it is an export already\. Copy"):
         models["dense", "export"].export(tmp_path / "again")
-    with pytest.raises(InputError, match="it is an export"):
+    with pytest.raises(sc.InputError, match="it is an export"):
         _ = models["dense", "export"].metrics
-
-
-# As in mteb.types; MTEB itself needs PyTorch.
-PromptType = enum.Enum("PromptType", {"query": "query", "document": "document"})
 
 
 @pytest.mark.slow
@@ -178,12 +173,12 @@ def test_mteb_gets_the_tower_of_each_kind_of_text_and_its_similarities(models, m
     np.testing.assert_allclose(np.diag(every), expected, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity_pairwise(queries, documents), expected, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity(queries[1], documents), every[1:2], atol=1e-6)
-    with pytest.raises(InputError, match="does not say which of them its texts are"):
+    with pytest.raises(sc.InputError, match="does not say which of them its texts are"):
         encoder.encode(batches, prompt_type=None, **task)
-    with pytest.raises(InputError, match="a batch has image, and no 'text'"):
+    with pytest.raises(sc.InputError, match="a batch has image, and no 'text'"):
         encoder.encode([{"image": [1]}], prompt_type=PromptType.query, **task)
-    with pytest.raises(InputError, match="has no towers"):
+    with pytest.raises(sc.InputError, match="has no towers"):
         sc.MtebEncoder(models["lexical", "run"])
     monkeypatch.setitem(sys.modules, "mteb.models.model_meta", None)
-    with pytest.raises(InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
+    with pytest.raises(sc.InputError, match=r"mteb is missing.*pip install 'mteb>=2'"):
         _ = encoder.mteb_model_meta

@@ -1,7 +1,8 @@
-"""Public names as editors see them; keywords: which there are, what a wrong one is answered."""
+"""Public names as editors see them, wrong keywords; Keras metrics of lists, by hand."""
 
 import ast
 import inspect
+import math
 import os
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tf_smoothclir
+from tests.cases import cases
+from tf_smoothclir.api import metrics, training
 from tf_smoothclir.api.settings import _ARGUMENTS, run_settings
-from tf_smoothclir.api.training import train
 from tf_smoothclir.settings.base import fields_with_flags
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import GROUPS, RunSettings
@@ -20,6 +23,10 @@ from tf_smoothclir.utils.errors import InputError
 
 QUIET = "TF_CPP_MIN_LOG_LEVEL"
 FIELDS = {field.name: field for kind in GROUPS.values() for field in fields_with_flags(kind)}
+LOG3 = math.log2(3)
+# Grades and scores of three lists, the last without a relevant document; -1 is padding.
+GRADES = np.array([[2, 0, 1, 0], [1, 0, -1, -1], [0, 0, 0, -1]])
+SCORES = np.array([[0.5, 0.9, 0.7, 0.1], [0.3, 0.2, 9.0, 9.0], [1.0, 2.0, 3.0, 0.0]])
 
 
 def settings_of(preset="", **given):
@@ -38,11 +45,8 @@ def test_tensorflow_prints_nothing_of_its_own():
 
 def test_editors_see_every_public_name_where_it_is():
     tree = ast.parse(Path(tf_smoothclir.__file__).read_text(encoding="utf-8"))
-    (typed,) = (
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-    )
+    conditions = (node for node in tree.body if isinstance(node, ast.If))
+    (typed,) = (node for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING")
     seen = {
         alias.asname: node.module.partition(".")[2]
         for node in typed.body
@@ -64,7 +68,7 @@ def test_what_the_guide_says_loads_no_tensorflow():
 
 
 def test_arguments_are_those_of_train_and_presets_those_of_the_command():
-    parameters = inspect.signature(train).parameters
+    parameters = inspect.signature(training.train).parameters
     assert {*parameters, "max_trials", "folds"} == {*_ARGUMENTS, "settings"}
     assert set(_ARGUMENTS) & set(FIELDS) == {"parallel"}  # sentences, or the path of the flag
     assert settings_of("fast") == RunSettings()
@@ -82,24 +86,90 @@ def test_values_get_the_type_of_their_setting(monkeypatch, tmp_path):
     assert [(found[name], type(found[name])) for name in given] == [(v, type(v)) for v in expected]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"epoch": 3}, "epoch: there is no such setting. Did you mean epochs"),
-        ({"outputdir": "x"}, "Did you mean output_dir"),
-        ({"zzz": 1}, "zzz: there is no such setting. Settings have the names of the flags"),
-        ({"preset": "bset"}, "preset='bset': there is no such preset. Did you mean best"),
-        ({"epochs": "3"}, "epochs='3': it is a str. Give a whole number, such as epochs=30"),
-        ({"epochs": 2.5}, "Give a whole number"),
-        ({"epochs": True}, "it is a bool"),
-        ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
-        ({"fresh_negatives": 1}, "Give True or False"),
-        ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
-        ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
-        ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
-        ({"init_from": "nowhere"}, "there is no such directory"),
-    ],
+@cases(
+    "given, message",
+    ({"epoch": 3}, "epoch: there is no such setting. Did you mean epochs"),
+    ({"outputdir": "x"}, "Did you mean output_dir"),
+    ({"zzz": 1}, "zzz: there is no such setting. Settings have the names of the flags"),
+    ({"preset": "bset"}, "preset='bset': there is no such preset. Did you mean best"),
+    ({"epochs": "3"}, "epochs='3': it is a str. Give a whole number, such as epochs=30"),
+    ({"epochs": 2.5}, "Give a whole number"),
+    ({"epochs": True}, "it is a bool"),
+    ({"epsilon": "one"}, "Give a number, such as epsilon=1.0"),
+    ({"fresh_negatives": 1}, "Give True or False"),
+    ({"thresholds": "0.2,0.7"}, "Give a list of numbers"),
+    ({"tower": 3}, "Give a string, such as tower='average_pooling'"),
+    ({"loss": "softmax", "batching": "pairs"}, "Add --batching=lists"),
+    ({"init_from": "nowhere"}, "there is no such directory"),
 )
 def test_a_wrong_keyword_says_what_to_write(given, message):
     with pytest.raises(InputError, match=message):
         settings_of(**given)
+
+
+@cases(
+    "metric, expected",
+    # The first list is ranked 0, 1, 2, 0; the second 1, 0.
+    (metrics.NDCG(), ((1 / LOG3 + 2 / 2) / (2 + 1 / LOG3) + 1) / 2),
+    (metrics.NDCG(k=2), ((1 / LOG3) / (2 + 1 / LOG3) + 1) / 2),
+    (metrics.MRR(), (1 / 2 + 1) / 2),
+    (metrics.MRR(k=1), (0 + 1) / 2),
+    (metrics.Precision(k=2), (1 / 2 + 1 / 2) / 2),
+)
+def test_keras_metrics_by_hand(metric, expected):
+    metric.update_state(GRADES[:1], SCORES[:1])
+    metric.update_state(GRADES[1:], SCORES[1:])
+    assert float(metric.result()) == pytest.approx(expected)
+    copy = type(metric).from_config(metric.get_config())
+    second = {"precision": 1 / 2}.get(metric.name.split("_")[0], 1.0)
+    masked = tf.constant(SCORES, tf.float16)
+    masked._keras_mask = GRADES >= 0  # what it leaves out has a grade here
+    as_weights = (GRADES >= 0) * np.array([[0], [2], [1]])  # as Keras 2 makes them of a mask
+    for scores, weights in ((SCORES, [0, 2, 1]), (SCORES, as_weights), (masked, [[0], [2], [1]])):
+        copy.reset_state()
+        copy.update_state(GRADES if scores is SCORES else abs(GRADES), scores, weights)
+        assert float(copy.result()) == pytest.approx(second)
+    copy.update_state(abs(GRADES[:2]), SCORES[:2], as_weights[:2])  # by the weights alone
+    assert float(copy.result()) == pytest.approx(second)
+    metric.reset_state()
+    assert float(metric.result()) == 0
+
+
+@cases(
+    "metric, expected",
+    (metrics.MRR(), 1 / 2),  # a list without a grade of 1 or more is left out
+    (metrics.Precision(1), 0),
+    (metrics.NDCG(), (0.5 + 1.5 / LOG3) / (1.5 + 0.5 / LOG3)),
+)
+def test_a_grade_below_1_is_not_relevant_and_a_small_gain(metric, expected):
+    metric.update_state([[0.5, 1.5, 0], [0.5, 0, 0]], [[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]])
+    assert float(metric.result()) == pytest.approx(expected)
+
+
+def test_ties_padding_nan_and_single_scores():
+    metric = metrics.MRR()
+    metric.update_state([[2, 0, 1, 0]], [[0.5, 0.5, 0.5, 0.5]])
+    assert float(metric.result()) == pytest.approx(1 / 3)  # the relevant ones are not favoured
+    metric.reset_state()
+    metric.update_state([[1, -1]], [[float("-inf"), 5.0]])
+    metric.update_state([[1, 0], [1, -1]], [[0.5, 0.1], [0.5, math.nan]])  # NaN at padding
+    assert float(metric.result()) == 1
+    metric.update_state([[1, 0]], [[0.5, math.nan]])
+    assert math.isnan(float(metric.result()))
+    metric.reset_state()
+    near = np.array([[0.5, 0.5 + 1e-12]])  # one number in float32, where ties count against it
+    metric.update_state([[0, 1]], near)
+    for shape in ((0, 3), (2, 0)):
+        metric.update_state(np.zeros(shape), np.zeros(shape))
+    assert float(metric.result()) == 1
+    for grades, scores, weights, message in (
+        ([1, 0], [0.5, 0.1], None, "needs whole lists"),
+        ([[1], [0]], [[0.5, 0.1]], None, "y_true has shape"),
+        ([[True, False]], [[0.5, 0.1]], None, "y_true holds bool values"),
+        ([[1, math.nan]], [[0.5, 0.1]], None, "a label is NaN or infinite"),
+        (tf.ragged.constant([[1, 0], [1]]), tf.ones([2, 2]), None, "y_true is ragged"),
+        ([[1, 0]], [[0.5, 0.1]], [1.0, 2.0], "sample_weight has shape"),
+        ([[1, 0]], [[0.5, 0.1]], [[1.0, 2.0]], "documents of one list have different weights"),
+    ):
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+            metric.update_state(grades, np.array(scores), weights)

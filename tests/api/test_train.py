@@ -11,15 +11,13 @@ import tensorflow as tf
 from absl import flags
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.training.tiny_set import tiny_settings
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources import file_source
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.run_config import RunConfig
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.trainer import Interrupted, Trainer
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.training import run_config, run_directory, trainer
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +51,15 @@ def test_a_set_in_memory_is_kept_and_not_read_back(parts, table, tmp_path, monke
         trained = sc.train(**parts, **table, output_dir=tmp_path)
     data = trained.settings.data
     assert data.data_dir == str(tmp_path / "data")
-    assert source_of(data).name == RunConfig.read(tmp_path / "config.json").data.name
-    assert RunDirectory.load(tmp_path).was_trained_on(source_of(data).fingerprint())
+    assert source_of(data).name == run_config.RunConfig.read(tmp_path / "config.json").data.name
+    assert run_directory.RunDirectory.load(tmp_path).was_trained_on(source_of(data).fingerprint())
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()}
     again = sc.train(**parts, **table, output_dir=tmp_path, overwrite=True)
     assert again.metrics == trained.metrics
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()} == written
 
 
-def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(
-    source, parts, tiny_dir, table
-):
+def test_folds_measure_every_judged_query_and_leave_the_run_as_is(source, parts, tiny_dir, table):
     drawn = {**parts, "splits": None}
     alone = sc.train(**drawn, **table, folds=0)
     model = sc.train(**drawn, **table)  # few queries: by themselves
@@ -74,7 +70,7 @@ def test_folds_measure_every_judged_query_and_leave_the_run_as_it_is(
     assert "| whole collection | cross-validation (95% interval) | test (95% interval) |" in report
     of_set = sc.train(tiny_dir, **table).details["counts"]
     assert "cross-validation" not in of_set  # its splits are its own
-    with pytest.raises(InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
+    with pytest.raises(sc.InputError, match=r"--folds=2: there are .* Use 3 folds or more"):
         sc.train(tiny_dir, **table, folds=2)
 
 
@@ -118,15 +114,14 @@ def test_a_tokenizer_of_ones_own_is_that_of_all_parts(parts, towers, tmp_path):
     found = served(text=tf.constant([asked, query]))
     assert [id_.decode() for id_ in found["ids"][0].numpy()[: len(hits)]] == [h.id for h in hits]
     assert found["evidence"].numpy().tolist() == [b"words", b"nothing"]
-    assert model.evaluate(
-        **{name: part for name, part in parts.items() if name != "splits"}
-    ).counts["MAP"]
-    with pytest.raises(InputError, match="tokenizer: it gives no words of"):
+    without_splits = {name: parts[name] for name in parts if name != "splits"}
+    assert model.evaluate(**without_splits).counts["MAP"]
+    with pytest.raises(sc.InputError, match="tokenizer: it gives no words of"):
         sc.train(**parts, **own, tokenizer=str.upper)
 
 
 @pytest.mark.usefixtures("no_child_process")
-@pytest.mark.parametrize("given", ["sentences", "dictionary"])
+@cases("given", "sentences", "dictionary")
 def test_without_judgments_nothing_is_measured_and_search_works(parts, table, tmp_path, given):
     texts = parts["queries"], parts["documents"]
     pairs = [(texts[0][q], texts[1][d]) for q, d, grade, _ in parts["judgments"] if grade == 2]
@@ -169,7 +164,7 @@ def test_it_trains_without_flags_in_any_thread_and_leaves_no_temporary_run(parts
 def test_a_run_on_other_data_is_refused_or_overwritten(parts, table, tmp_path):
     sc.train(**parts, **table, output_dir=tmp_path)
     other = {**parts, "documents": {**parts["documents"], "0": "autre"}}
-    with pytest.raises(InputError, match="it holds a finished run on other data"):
+    with pytest.raises(sc.InputError, match="it holds a finished run on other data"):
         sc.train(**other, **table, output_dir=tmp_path)
     (tmp_path / "report.md").write_text("of the first run")
     sc.train(**other, **table, output_dir=tmp_path, overwrite=True)
@@ -178,12 +173,12 @@ def test_a_run_on_other_data_is_refused_or_overwritten(parts, table, tmp_path):
 
 
 def test_ctrl_c_in_a_notebook_is_a_keyboard_interrupt(parts, towers, monkeypatch):
-    monkeypatch.setattr(Trainer, "train", mock.Mock(side_effect=Interrupted(130)))
+    monkeypatch.setattr(trainer.Trainer, "train", mock.Mock(side_effect=trainer.Interrupted(130)))
     with pytest.raises(KeyboardInterrupt, match="stopped and saved in"):
         sc.train(**parts, **towers)
 
 
-@pytest.mark.parametrize("name", ["lexical", pytest.param("hybrid", marks=pytest.mark.slow)])
+@cases("name", "lexical", pytest.param("hybrid", marks=pytest.mark.slow))
 def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, towers, tmp_path):
     first = ranking_runs[name]
     still = {} if name == "lexical" else {"learning_rate": 1e-9, "epochs": 1}
@@ -202,27 +197,25 @@ def test_fine_tuning_begins_with_the_models_of_a_run(name, ranking_runs, parts, 
         assert (tmp_path / "hybrid.json").read_text() == first.fusion.read_text()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"documents": None}, "documents are missing"),
-        ({"columns": {"text": "nosuch"}}, "no table has the column 'nosuch'; there are: none"),
-        ({"data": "somewhere"}, "queries, documents, judgments are given too"),
-        ({"data_dir": "somewhere"}, "Leave one of the two out"),
-        ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
-        ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
-        ({"judgments": None, "queries": None, "splits": None}, "there are no judgments. Add judgm"),
-        ({"pairs": [("a", "b")]}, "they do not go together"),
-        ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
-        ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
-        ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),
-        ({"init_from": "", "preset": "best"}, r"has its settings\. Leave one of the two out"),
-    ],
+@cases(
+    "changes, message",
+    ({"documents": None}, "documents are missing"),
+    ({"columns": {"text": "nosuch"}}, "no table has the column 'nosuch'; there are: none"),
+    ({"data": "somewhere"}, "queries, documents, judgments are given too"),
+    ({"data_dir": "somewhere"}, "Leave one of the two out"),
+    ({"judgments": [("0", "nowhere", 1)]}, r"judgments\[0\]: the judged document 'nowhere'"),
+    ({"judgments": [("0", "0", 0)]}, "no query has a relevant document"),
+    ({"judgments": None, "queries": None, "splits": None}, "there are no judgments. Add judgm"),
+    ({"pairs": [("a", "b")]}, "they do not go together"),
+    ({"splits": {"0": "tset"}}, r"splits\[0\]: 'tset' is not one of"),
+    ({"init_from": "", "dim": 5}, r"--dim is 4 there, 5 here\. Leave --dim out"),
+    ({"init_from": "", "retriever": "hybrid"}, "it has no hybrid models, but dense ones"),
+    ({"init_from": "", "preset": "best"}, r"has its settings\. Leave one of the two out"),
 )
 def test_wrong_data_and_other_forms_of_a_run_are_named(ranking_runs, parts, changes, message):
     if "init_from" in changes:
         changes = {**changes, "init_from": ranking_runs["dense"].path}
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(sc.InputError, match=message):
         sc.train(**{**parts, **changes})
 
 
@@ -237,17 +230,15 @@ def test_a_search_continues_and_its_best_keywords_train_its_best_trial(parts, to
     assert model.history[-1]["validation"] == found.trials[0].metrics
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
-        ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
-        ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
-        ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),
-    ],
+@cases(
+    "changes, message",
+    ({"tune": "epsilon"}, r"tune='epsilon': it is a string. Give a list: tune=\['epsilon'\]"),
+    ({"search": "guess"}, "--search must be one of grid, random, bayesian, hyperband"),
+    ({"max_trail": 5}, "max_trail: there is no such setting. Did you mean max_trials"),
+    ({"data_dir": "x"}, "tune: data_dir: queries, documents and judgments, or data, are given"),
 )
 def test_a_mistake_is_an_error(parts, towers, changes, message, tmp_path):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(sc.InputError, match=message):
         sc.tune(**parts, output_dir=tmp_path / "out", **{**towers, **changes})
     assert not (tmp_path / "out").exists()
 

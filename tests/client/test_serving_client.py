@@ -11,15 +11,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.published import DIM, encode
 from tests.server.local_server import free_port, local_server
-from tf_smoothclir.client.serving_client import ServingClient
+from tf_smoothclir import InputError, ServingClient
 from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.utils.errors import InputError
 
 # Bytes of a command line that are not UTF-8 are surrogates; others have no bytes.
 TEXTS = ["red apple", "", b"\xff\xfe red", "sea\x00red", "日本語", "\udcff", "\ud800"]
 BYTES = [b"red apple", b"", b"\xff\xfe red", b"sea\x00red", "日本語".encode(), b"\xff", b"?"]
+CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 500: "UNKNOWN"}
+CODES |= {501: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+REASON = b'{"error": "the reason."}'
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,7 @@ def client(address):
     return ServingClient(address)
 
 
-@pytest.mark.parametrize("role", ["query", "document"])
+@cases("role", "query", "document")
 def test_vectors_and_pair_id_are_those_of_the_export(client, export, role):
     vectors = client.encode(TEXTS, role)
     tower = load_part(export, role)
@@ -109,20 +112,18 @@ def test_error_of_a_large_request_names_batch_size(client):
     assert client.encode(["red"]).shape == (1, DIM)
 
 
-@pytest.mark.parametrize(
-    ("options", "name", "arguments", "message"),
-    [
-        ({}, "search", ["red apple"], "text: it is a single text, 'red apple'"),
-        ({}, "rerank", ["red", "apple"], "document: it is a single text, 'apple'"),
-        ({}, "encode", [["red", None]], "text: None is no text"),
-        ({}, "encode", [["red"], "documents"], "role='documents'.*document"),
-        ({"batch_size": 0}, "", [], "batch_size=0: it is too small"),
-        ({"version": 2, "label": "canary"}, "", [], "label 'canary': version 2 is given too"),
-        *(
-            ({"address": one}, "", [], rf"address={one}.*8501")
-            for one in ("", "localhost:8500", "ftp://a:1", "http://", "http:///b", "a b:1")
-        ),
-    ],
+@cases(
+    "options, name, arguments, message",
+    ({}, "search", ["red apple"], "text: it is a single text, 'red apple'"),
+    ({}, "rerank", ["red", "apple"], "document: it is a single text, 'apple'"),
+    ({}, "encode", [["red", None]], "text: None is no text"),
+    ({}, "encode", [["red"], "documents"], "role='documents'.*document"),
+    ({"batch_size": 0}, "", [], "batch_size=0: it is too small"),
+    ({"version": 2, "label": "canary"}, "", [], "label 'canary': version 2 is given too"),
+    *(
+        ({"address": one}, "", [], rf"address={one}.*8501")
+        for one in ("", "localhost:8500", "ftp://a:1", "http://", "http:///b", "a b:1")
+    ),
 )
 def test_mistakes_are_named_before_anything_is_sent(options, name, arguments, message):
     with pytest.raises(InputError, match=message):
@@ -130,8 +131,6 @@ def test_mistakes_are_named_before_anything_is_sent(options, name, arguments, me
 
 
 class Answering(http.server.BaseHTTPRequestHandler):
-    """Answers as the test says."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
@@ -173,22 +172,15 @@ def test_rest_sends_text_as_it_is_and_bytes_that_are_not_utf8_as_base64():
     assert sent == {"signature_name": "serving_default", "inputs": inputs}
 
 
-CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 500: "UNKNOWN"}
-CODES |= {501: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
-REASON = b'{"error": "the reason."}'
-
-
-@pytest.mark.parametrize(
-    ("status", "answer", "message"),
-    [
-        *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
-        ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*timeout"),
-        (200, b"<html>", "is not one of a model server"),
-        (200, b"[]", "is not one of a model server"),
-        (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
-        (200, b'{"outputs": "text"}', "the answer to 2 rows"),
-        (200, b'{"outputs": [[1.0], [2.0, 3.0]]}', "not a table of numbers"),
-    ],
+@cases(
+    "status, answer, message",
+    *((status, REASON, rf"{code}: the reason\. [A-Z]") for status, code in CODES.items()),
+    ("silence", b"", r"DEADLINE_EXCEEDED: no answer in 0\.2 s.*timeout"),
+    (200, b"<html>", "is not one of a model server"),
+    (200, b"[]", "is not one of a model server"),
+    (200, b'{"outputs": [[1.0]]}', "the answer to 2 rows"),
+    (200, b'{"outputs": "text"}', "the answer to 2 rows"),
+    (200, b'{"outputs": [[1.0], [2.0, 3.0]]}', "not a table of numbers"),
 )
 def test_a_failure_of_a_server_has_a_code_and_a_reason(status, answer, message):
     with pytest.raises(InputError, match=message):

@@ -14,32 +14,33 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.settings.broken_combinations import OF_FLAGS, OF_PLUGINS, OF_SETTINGS
 from tf_smoothclir.command_line import command
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.optimizers import LEARNING_RATE
-from tf_smoothclir.settings.base import fields_with_flags
-from tf_smoothclir.settings.presets import PRESETS, preset_settings
-from tf_smoothclir.settings.run import all_groups
+from tf_smoothclir.settings import base, presets, run
 from tf_smoothclir.training import trainer
 from tf_smoothclir.utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
-MAINS = {
-    "trainers.train": ["data", "text", "model", "training", "retrieval", "encoder"],
-    "trainers.evaluate": ["data"],
-    "trainers.compare": [],
-    "trainers.tune": ["data", "text", "model", "training", "retrieval", "encoder"],
-    "trainers.stats": ["data"],
-    "export.export": [],
-    "export.build_index": ["data"],
-    "export.search": ["data"],
-    "export.serve": ["data"],
-}
+# Command -> the groups of settings that are its flags.
+OF_DATA = ("evaluate", "stats"), ("build_index", "search", "serve")
+MAINS = {"trainers.compare": [], "export.export": []}
+MAINS |= {f"trainers.{name}": ["data"] for name in OF_DATA[0]}
+MAINS |= {f"export.{name}": ["data"] for name in OF_DATA[1]}
+EVERY = ["data", "text", "model", "training", "retrieval", "encoder"]
+MAINS |= {"trainers.train": EVERY, "trainers.tune": EVERY}
+EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
+NOWHERE = "nowhere: there is no such "  # directory, or file or directory
+OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
+OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
+NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
+NODE += "runs/mine/state; No space left on device [Op:SaveV2] name: "
+OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NODE)
 
 
 def program(code, *arguments, cwd=ROOT):
-    """Runs a Python program, which must succeed; returns what it printed and its errors."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     line = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True)
@@ -57,12 +58,6 @@ def one_line(text):
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("module", MAINS)
-def test_help_shows_every_setting_with_its_default(commands, module):
-    defaults = PRESETS["best"] if module in ("trainers.train", "trainers.tune") else {}
-    check_help(commands, module, MAINS[module], **defaults)
-
-
 def check_help(commands, module, groups, **other_defaults):
     """Checks that `--help` shows all settings of some groups, with their defaults."""
     done = commands.run(module, "--help")
@@ -70,32 +65,32 @@ def check_help(commands, module, groups, **other_defaults):
     assert re.findall(r"^(\w+):$", done.stdout, re.MULTILINE) == ["command", *groups]
     text = one_line(done.stdout)
     for group in groups:
-        for field in fields_with_flags(all_groups()[group]):
+        for field in base.fields_with_flags(run.all_groups()[group]):
             shown = re.search(rf"--(?:\[no\])?{field.name}: .*?\(default: '(.*?)'\)", text)
             assert shown[1] == shown_default(other_defaults.get(field.name, field.default))
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "message"),
-    [
-        ("trainers.train", ["toy"], "Unknown argument 'toy'; flags begin with --."),
-        ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
-        ("trainers.train", ["--loss=hinge"], "--loss=hinge: must be one of sosl, mse,"),
-        ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
-        ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
-        ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
-        ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
-        (
-            "trainers.compare",
-            ["a.run", "b.run", "--nofull"],
-            "error: --nofull: every run is a file",
-        ),
-        ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
-        ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
-        ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
-        ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: there is no such run"),
-        ("trainers.tune", ["--output_dir=a\udcff"], "'a\\udcff': the path is not UTF-8. Rename"),
-    ],
+@cases("module", *MAINS)
+def test_help_shows_every_setting_with_its_default(commands, module):
+    has_preset = module in ("trainers.train", "trainers.tune")
+    check_help(commands, module, MAINS[module], **(presets.PRESETS["best"] if has_preset else {}))
+
+
+@cases(
+    "module, arguments, message",
+    ("trainers.train", ["toy"], "Unknown argument 'toy'; flags begin with --."),
+    ("trainers.train", ["--epoch=3"], "flag 'epoch'. Did you mean: epochs ?"),
+    ("trainers.train", ["--loss=hinge"], "--loss=hinge: must be one of sosl, mse,"),
+    ("trainers.train", ["--thresholds=a,1"], "--thresholds=a,1: must be a list of numbers"),
+    ("export.search", ["--trec_run=file/a.run"], "error: --trec_run=file: the directory can"),
+    ("export.search", ["--trec_run=."], "error: --trec_run=.: it is a directory"),
+    ("export.build_index", ["--export_dir=tmp", "--index_dir=file/i"], "error: --index_dir=fi"),
+    ("trainers.compare", ["a.run", "b.run", "--nofull"], "error: --nofull: every run is a fi"),
+    ("trainers.compare", [".", "tmp", "--qrels=file"], "error: --qrels=file: every run is a"),
+    ("trainers.compare", ["a\x1b[2J", "b"], "error: a␛[2J: there is no such run"),
+    ("export.export", ["--run_dir=~/a/b"], f"--run_dir={Path.home()}/a/b: there is no such"),
+    ("trainers.compare", ["~/a/b", "c"], f"error: {Path.home()}/a/b: there is no such run"),
+    ("trainers.tune", ["--output_dir=a\udcff"], "'a\\udcff': the path is not UTF-8. Rename"),
 )
 def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, message):
     (tmp_path / "file").write_text("")
@@ -109,23 +104,16 @@ def test_a_mistake_is_a_message_alone(commands, tmp_path, module, arguments, mes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
-EXAMPLES = {str(example): example for example in (*OF_SETTINGS, *OF_FLAGS)}
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("trainers.train", "objective-loss"),
-        ("trainers.train", "distribution-batching"),
-        ("trainers.tune", "tune-retriever"),
-        ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
-        ("export.search", "queries-query"),
-        ("export.build_index", "add-engine"),
-    ],
+@cases(
+    "module, name",
+    ("trainers.train", "objective-loss"),
+    ("trainers.train", "distribution-batching"),
+    ("trainers.tune", "tune-retriever"),
+    ("tf_smoothclir.extras.distributed.write_shards", "num_shards-ngram_buckets"),
+    ("export.search", "queries-query"),
+    ("export.build_index", "add-engine"),
 )
-def test_incompatible_flags_are_a_message_before_anything_is_loaded(
-    commands, tmp_path, module, name
-):
+def test_incompatible_flags_are_told_before_anything_is_loaded(commands, tmp_path, module, name):
     rule, texts = EXAMPLES[name].rule, EXAMPLES[name].texts
     arguments = [f"--{name}={text}" for name, text in texts.items()]
     used = {OF_PLUGINS.get(rule, ""), distributed.__name__ * ("distribution" in texts)}
@@ -151,35 +139,25 @@ def test_stats_counts_as_many_grades_as_there_are(commands, tmp_path):
 def test_tensorflow_prints_nothing_where_a_plugin_loads_it(tmp_path, monkeypatch):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     register = "plugins.register('family', 'own', Family, help='a test.')"
-    lines = (
-        "import tensorflow as tf",
-        "from tf_smoothclir import Family, plugins",
-        "tf.zeros(1)",
-        register,
-    )
-    (tmp_path / "own.py").write_text("\n".join(lines))
+    lines = ["import tensorflow as tf", "from tf_smoothclir import Family, plugins", "tf.zeros(1)"]
+    (tmp_path / "own.py").write_text("\n".join([*lines, register]))
     code = "from trainers.stats import run; run()"
     printed, errors = program(code, "--plugin=own", "--toy_entities=300", cwd=tmp_path)
     assert "300" in printed
     assert errors == ""
 
 
-NOWHERE = "nowhere: there is no such "  # directory, or file or directory
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments", "said"),
-    [
-        ("trainers.stats", ["--toy_entities=300"], "300"),
-        ("trainers.compare", ["first", "second"], "first"),
-        ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
-        ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
-        ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),
-        ("export.export", ["--run_dir=nowhere"], NOWHERE),
-        ("export.serve", ["--export_dir=nowhere"], NOWHERE),
-        ("export.build_index", ["--export_dir=nowhere"], NOWHERE),
-        ("export.search", ["--export_dir=nowhere", "--query=a"], NOWHERE),
-    ],
+@cases(
+    "module, arguments, said",
+    ("trainers.stats", ["--toy_entities=300"], "300"),
+    ("trainers.compare", ["first", "second"], "first"),
+    ("trainers.train", ["--data_dir=nowhere"], NOWHERE),
+    ("trainers.tune", ["--data_dir=nowhere"], NOWHERE),
+    ("trainers.evaluate", ["--run_dir=nowhere"], NOWHERE),
+    ("export.export", ["--run_dir=nowhere"], NOWHERE),
+    ("export.serve", ["--export_dir=nowhere"], NOWHERE),
+    ("export.build_index", ["--export_dir=nowhere"], NOWHERE),
+    ("export.search", ["--export_dir=nowhere", "--query=a"], NOWHERE),
 )
 def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path):
     code = (
@@ -192,20 +170,11 @@ def test_tensorflow_is_not_loaded_without_need(module, arguments, said, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-OF_THE_PATH = InputError("out.npz: it cannot be written. Check the path.")
-OF_THE_PATH.__cause__ = OSError(errno.ENOSPC, "No space left on device", "out.npz")
-NODE = "{{function_node __wrapped__SaveV2_device_/job:localhost/device:CPU:0}} "
-NODE += "runs/mine/state; No space left on device [Op:SaveV2] name: "
-OF_SAVE_V2 = tf.errors.ResourceExhaustedError(None, None, NODE)
-
-
-@pytest.mark.parametrize(
-    ("error", "place"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
-        (OF_SAVE_V2, "error: runs/mine/state;"),
-        (OF_THE_PATH, "'out.npz'. Free"),
-    ],
+@cases(
+    "error, place",
+    (OSError(errno.ENOSPC, "No space left on device", "runs/mine/flags.txt"), "flags.txt'"),
+    (OF_SAVE_V2, "error: runs/mine/state;"),
+    (OF_THE_PATH, "'out.npz'. Free"),
 )
 def test_full_disk_is_a_message(error, place, monkeypatch):
     monkeypatch.setattr(command.gc, "freeze", lambda: None)  # of what the other tests leave
@@ -264,6 +233,6 @@ def test_preset_of_the_paper_trains_each_tower_as_the_paper_does():
         "lstm": {*common, *slower, "--batch_size=64", "--epochs=15"},
     }
     for tower, lines in expected.items():
-        found = preset_settings("paper", {"tower": tower}).flag_lines()
+        found = presets.preset_settings("paper", {"tower": tower}).flag_lines()
         assert lines | {f"--tower={tower}"} <= set(found)
     assert LEARNING_RATE == 0.01

@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_smoothclir.data import model_inputs as forms
 from tf_smoothclir.data import pipeline as pipelines
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.data.model_inputs import (
-    InBatchInputs,
-    ListInputs,
-    PairInputs,
-    SeparateTexts,
-    model_inputs,
-)
 from tf_smoothclir.data.pipeline import PIPELINES, ListPipeline
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.tokenized_set import ROLES
@@ -86,10 +80,9 @@ def test_order_depends_on_seed_and_epoch_only(case, tokenized_set, lists):
 def test_documents_of_a_bucketed_batch_are_about_as_long(tokenized_set, lists, monkeypatch):
     # Two batches of 5 are sorted together: the first ten pairs in shuffled order, and so on.
     monkeypatch.setattr(pipelines, "_BATCHES_SORTED", 2)
-    bucketed, shuffled = (
-        positions(PIPELINES[name](tokenized_set, batch_size=BATCH, seed=13), lists, 1)
-        for name in ("bucketed", "pairs")
-    )
+    kinds = PIPELINES["bucketed"], PIPELINES["pairs"]
+    made = (kind(tokenized_set, batch_size=BATCH, seed=13) for kind in kinds)
+    bucketed, shuffled = (positions(pipeline, lists, 1) for pipeline in made)
     lengths = tokenized_set.tokens("document").lengths[lists.document_rows]
     for step in (0, 2):
         found = bucketed[step : step + 2]
@@ -100,9 +93,8 @@ def test_documents_of_a_bucketed_batch_are_about_as_long(tokenized_set, lists, m
 
 def test_batches_of_lists_have_the_wanted_number_of_pairs_on_average(tokenized_set):
     lengths = np.array([5, 5, 5, 3, 30, 2, 6, 5])  # of 61 pairs; one list is longer than a batch
-    lists = types.SimpleNamespace(
-        query_rows=np.arange(len(lengths)), offsets=np.append(0, np.cumsum(lengths))
-    )
+    offsets = np.append(0, np.cumsum(lengths))
+    lists = types.SimpleNamespace(query_rows=np.arange(len(lengths)), offsets=offsets)
     ends = ListPipeline(tokenized_set, batch_size=10, seed=13).pair_ends(lists, 0)
     assert ends[-1] == 61
     steps_of_ten = (ends - 1) // 10
@@ -176,14 +168,14 @@ def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, sha
 
 
 def test_a_dictionary_is_pairs_or_lists_that_know_the_list_of_each_document():
-    texts = SeparateTexts([[2], [3]], [[4], [5], [6]])
+    texts = forms.SeparateTexts([[2], [3]], [[4], [5], [6]])
     given, lists = texts._asdict(), {**texts._asdict(), "list_lengths": [2, 1]}
-    for in_batch, kind in ((True, InBatchInputs), (False, ListInputs)):
-        assert model_inputs(given, in_batch=in_batch) == PairInputs(texts)
-        found = model_inputs(lists, in_batch=in_batch)
+    for in_batch, kind in ((True, forms.InBatchInputs), (False, forms.ListInputs)):
+        assert forms.model_inputs(given, in_batch=in_batch) == forms.PairInputs(texts)
+        found = forms.model_inputs(lists, in_batch=in_batch)
         assert (type(found), found.texts) == (kind, texts)
         np.testing.assert_array_equal(found.list_lengths, [2, 1])
     np.testing.assert_array_equal(found.lists, [0, 0, 1])
     for wrong in ({"query": [[2]]}, {**given, "lists": [0]}):
         with pytest.raises(ValueError, match="inputs: a dictionary must have the keys 'query' and"):
-            model_inputs(wrong, in_batch=False)
+            forms.model_inputs(wrong, in_batch=False)

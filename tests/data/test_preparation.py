@@ -1,22 +1,26 @@
-"""Vocabularies and token stores: right, cached, and never half written."""
+"""Vocabularies and token stores: right, cached, never half written; rows on disk."""
 
 import dataclasses
 import itertools
 import os
 import threading
 from collections import Counter
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
+from tests.disk_faults import room_for
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld
 from tests.training.test_checkpoints import flip
-from tf_smoothclir.data import preparation
+from tf_smoothclir.data import preparation, tokenized_set
+from tf_smoothclir.data.pipeline import gather_rows, mapped_tensors
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.tokenized_set import ROLES, WHOLE
+from tf_smoothclir.data.tokenized_set import ROLES, WHOLE, RaggedStore, RaggedWriter, copy_mapped
 from tf_smoothclir.settings.text import TextSettings
 from tf_smoothclir.storage.folder import MANIFEST
 from tf_smoothclir.text.subwords import ngrams
@@ -31,6 +35,7 @@ SHARED = {"shared_vocabulary": True}
 SETTINGS = [TextSettings(), NGRAMS, dataclasses.replace(NGRAMS, **SHARED)]
 CUT = TextSettings(max_query_tokens=5, max_document_tokens=3, vocabulary_size=4, min_count=2)
 TRAINING = [id_ for id_, split in SPLITS.items() if split == "train"]
+ROWS = [[], [7, 8, 9], [1], [], [2, 2], []]
 
 
 class Crash(Exception):
@@ -62,10 +67,8 @@ def vocabulary_by_hand(role, settings):
     return [PADDING, UNKNOWN, *kept][: settings.vocabulary_size]
 
 
-@pytest.mark.parametrize("min_count", [1, 2])
-def test_words_beyond_the_largest_vocabulary_are_counted_in_a_warning(
-    min_count, small_set, tmp_path, caplog
-):
+@cases("min_count", 1, 2)
+def test_a_warning_counts_words_beyond_the_vocabulary(min_count, small_set, tmp_path, caplog):
     whole = TextSettings(min_count=min_count)
     words = [word for text in words_of("document", whole) for word in text]
     kept = vocabulary_by_hand("document", whole)[2:]
@@ -79,10 +82,8 @@ def test_words_beyond_the_largest_vocabulary_are_counted_in_a_warning(
     assert f"--vocabulary_size={size + 1} reads them too" in caplog.text
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, CUT])
-def test_documents_have_stores_to_their_ends_and_with_titles_where_these_are_read(
-    settings, small_set, tmp_path
-):
+@cases("settings", *SETTINGS, CUT)
+def test_documents_have_stores_to_their_ends_with_titles_if_read(settings, small_set, tmp_path):
     short = dataclasses.replace(settings, max_document_tokens=3)
     asked = dataclasses.replace(short, passage_words=(4,), text_fields=("title", "body"))
     found = tokenize_set(small_set, asked, tmp_path)
@@ -98,7 +99,7 @@ def test_documents_have_stores_to_their_ends_and_with_titles_where_these_are_rea
     assert not (tokenize_set(small_set, short, tmp_path).directory / f"{WHOLE}.values").exists()
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, CUT, dataclasses.replace(CUT, **SHARED)])
+@cases("settings", *SETTINGS, CUT, dataclasses.replace(CUT, **SHARED))
 def test_vocabularies_ids_and_ngrams_are_those_by_hand(settings, small_set, tmp_path):
     found = tokenize_set(small_set, settings, tmp_path)
     for role in ROLES:
@@ -126,7 +127,7 @@ def test_vocabularies_ids_and_ngrams_are_those_by_hand(settings, small_set, tmp_
             assert other.vocabulary_dir == found.vocabulary_dir
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@cases("settings", *SETTINGS)
 def test_a_second_call_does_no_work(settings, small_set, tmp_path, request):
     first = tokenize_set(small_set, settings, tmp_path)
     before = entries(tmp_path)
@@ -142,19 +143,17 @@ def test_a_second_call_does_no_work(settings, small_set, tmp_path, request):
     assert len(before) == 2  # vocabularies and tokens
 
 
-@pytest.mark.parametrize(
-    ("parts", "change"),
-    [
-        ({"documents": (*tuple(DOCUMENTS.items())[:-1], ("d12", "neu"))}, {}),
-        ({"queries": (("q1", "a red pear"), *tuple(QUERIES.items())[1:])}, {}),
-        ({"judgments": JUDGMENTS[:-1]}, {}),
-        ({"splits": {**SPLITS, "q3": "test"}}, {}),
-        ({}, {"max_query_tokens": 3}),
-        ({}, {"max_document_tokens": 3}),
-        ({}, {"min_count": 2}),
-        ({}, {"vocabulary_size": 9}),
-        ({}, {"ngram_buckets": 9}),
-    ],
+@cases(
+    "parts, change",
+    ({"documents": (*tuple(DOCUMENTS.items())[:-1], ("d12", "neu"))}, {}),
+    ({"queries": (("q1", "a red pear"), *tuple(QUERIES.items())[1:])}, {}),
+    ({"judgments": JUDGMENTS[:-1]}, {}),
+    ({"splits": {**SPLITS, "q3": "test"}}, {}),
+    ({}, {"max_query_tokens": 3}),
+    ({}, {"max_document_tokens": 3}),
+    ({}, {"min_count": 2}),
+    ({}, {"vocabulary_size": 9}),
+    ({}, {"ngram_buckets": 9}),
 )
 @pytest.mark.usefixtures("no_work")
 def test_changed_content_and_settings_are_not_found_in_the_cache(parts, change, tokenized_set):
@@ -167,7 +166,7 @@ def contents(directory):  # the manifest has times
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != MANIFEST}
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@cases("settings", *SETTINGS)
 def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_path, monkeypatch):
     expected = tokenize_set(small_set, settings, tmp_path / "whole")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
@@ -179,9 +178,7 @@ def test_small_batches_on_threads_give_the_same_files(settings, small_set, tmp_p
     assert tokens == contents(found.directory) == contents(again.directory)
 
 
-@pytest.mark.parametrize(
-    ("given", "error"), [(False, Crash), (True, Crash), (False, KeyboardInterrupt)]
-)
+@cases("error, given", (Crash, 0), (Crash, 1), (KeyboardInterrupt, 0))
 def test_an_interruption_leaves_nothing(error, given, tokenized_set, tmp_path, monkeypatch):
     class Interrupted(SmallWorld):
         def documents(self):
@@ -245,10 +242,8 @@ def test_a_file_gives_the_words_of_its_side_and_its_content_is_looked_at(small_s
     assert found[0] != found[1]
 
 
-@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9), os.remove])
-@pytest.mark.parametrize(
-    "name", ["query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST]
-)
+@cases("damage", flip, lambda path: os.truncate(path, 9), os.remove)
+@cases("name", "query.values", "document.offsets", "query.ngrams.values", "query.txt", MANIFEST)
 def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog):
     settings = TextSettings(ngram_buckets=50)
     found = tokenize_set(small_set, settings, tmp_path)
@@ -262,3 +257,79 @@ def test_a_damaged_cache_is_made_again(name, damage, small_set, tmp_path, caplog
     assert warning.message.endswith("It is made again.")
     assert {path: contents(path) for path in before} == before
     assert not [entry for entry in entries(tmp_path) if entry.startswith(".")]
+
+
+def write(directory, rows, dtype="<i4", rows_per_call=2):
+    with RaggedWriter(directory, "rows", dtype) as writer:
+        for begin in range(0, len(rows), rows_per_call):
+            part = rows[begin : begin + rows_per_call]
+            values = np.array([value for row in part for value in row], dtype)
+            writer.add(values, np.array([len(row) for row in part], np.int32))
+    return RaggedStore(directory, "rows", dtype)
+
+
+def gathered(store, rows):
+    values, lengths, of_row = gather_rows(*mapped_tensors(store), tf.constant(rows, tf.int64))
+    assert lengths.dtype == of_row.dtype == tf.int32
+    np.testing.assert_array_equal(of_row, np.repeat(range(len(rows)), lengths))
+    return [part.tolist() for part in np.split(values.numpy(), np.cumsum(lengths)[:-1])]
+
+
+@cases("rows", [], [[], []])  # files without a byte cannot be mapped
+def test_a_store_without_values_is_read(tmp_path, rows):
+    store = write(tmp_path, rows)
+    assert (len(store), store.values.shape) == (len(rows), (0,))
+    assert gathered(store, list(range(len(rows)))) == (rows or [[]])
+
+
+@cases("rows_per_call", 1, 4, 6)
+def test_rows_are_read_back_however_they_were_added(tmp_path, rows_per_call):
+    store = write(tmp_path, ROWS, rows_per_call=rows_per_call)
+    assert len(store) == 6
+    assert [store[row].tolist() for row in range(6)] == ROWS
+    assert store.lengths.tolist() == [0, 3, 1, 0, 2, 0]
+    assert gathered(store, [5, 1, 1, 0, 3]) == [[], ROWS[1], ROWS[1], [], []]
+    values, lengths, _ = gather_rows(*mapped_tensors(store), tf.zeros([0], tf.int64))
+    assert (values.shape, lengths.shape) == ((0,), (0,))
+    assert isinstance(store.values.base, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        store.values[0] = 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what is mapped")
+def test_tensors_are_the_mapped_file_not_a_copy_of_it(tmp_path):
+    values, _ = mapped_tensors(write(tmp_path, ROWS))
+    address = np.asarray(memoryview(values)).ctypes.data
+    mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if "rows.v" in line]
+    begins = [int(line.split("-")[0], 16) for line in mapped]
+    assert address in begins
+
+
+def test_files_are_little_endian_without_a_header(tmp_path):
+    write(tmp_path, [[1], [258]])
+    assert (tmp_path / "rows.values").read_bytes() == bytes([1, 0, 0, 0, 2, 1, 0, 0])
+    offsets = b"".join(offset.to_bytes(8, "little") for offset in (0, 1, 2))
+    assert (tmp_path / "rows.offsets").read_bytes() == offsets
+    store = write(tmp_path, [list("é".encode()), [0]], "u1")  # bytes as values
+    assert gathered(store, [1, 0]) == [[0], [0xC3, 0xA9]]
+
+
+@cases("piece", 1, 4, 100)
+@cases("rows", ROWS, [[], []], [])
+def test_copy_mapped(tmp_path, monkeypatch, rows, piece):
+    monkeypatch.setattr(tokenized_set, "_VALUES_PER_PIECE", piece)
+    write(tmp_path, rows)
+    (tmp_path / "copy").mkdir()
+    copy_mapped(tmp_path, tmp_path / "copy", "rows", np.arange(10, dtype=np.int32) ** 2)
+    store = RaggedStore(tmp_path / "copy", "rows", "<i4")
+    assert [row.tolist() for row in store] == [[value**2 for value in row] for row in rows]
+
+
+@cases("missing", 1, 4, 20)
+def test_a_disk_that_fills_with_the_last_bytes_is_an_error(tmp_path, missing):
+    # `ndarray.tofile` lost them without a word.
+    rows = [[1, 2, 3, 4, 5]] * 3  # 60 bytes of values and 32 of offsets
+    with room_for(60 - missing), pytest.raises(OSError, match="File too large"):
+        write(tmp_path, rows)
+    with room_for(60):
+        write(tmp_path, rows)

@@ -1,22 +1,30 @@
-"""What must hold among the parts of a set, each defect with place, reason and remedy; splits."""
+"""What must hold among the parts of a set; its splits, folds, hashes and statistics."""
 
+import dataclasses
+import hashlib
 import re
 
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.small_world import DOCUMENTS, JUDGMENTS, QUERIES, SPLITS, SmallWorld, random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists, is_among, pair_key, with_documents
-from tf_smoothclir.data.hashing import hash_ids, mix
+from tf_smoothclir.data.folds import fold_sets
+from tf_smoothclir.data.hashing import hash_ids, mix, permutation
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources import source
-from tf_smoothclir.data.sources.memory import MemorySource
+from tf_smoothclir.data.sources import memory, source
 from tf_smoothclir.data.sources.source import Judgment, Text
 from tf_smoothclir.data.sources.splits import known_queries
+from tf_smoothclir.data.statistics import TABLE_1, collection_statistics
 from tf_smoothclir.training.evaluated_sets import log_known_queries
 from tf_smoothclir.utils.errors import InputError
 
 queries, documents = tuple(QUERIES.items()), tuple(DOCUMENTS.items())
+IDS = [f"q{i}" for i in range(50)]
+ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
+DTYPES = ["int32", "int64", "int32", "int32"]
+COUNTED = [("a", "One two"), ("b", "two"), ("c", ""), ("d", "three,four\u00a0five TWO")]
 
 
 def test_rows_follow_the_streams_and_judgments_are_sorted_by_query(small_set):
@@ -56,23 +64,19 @@ def test_weights_stay_with_their_judgments():
     assert sorted(named) == sorted(weighted)
 
 
-@pytest.mark.parametrize(("codes", "share"), [("dd", ""), ("d?", "some"), ("??", "any")])
+@cases("codes, share", ("dd", ""), ("d?", "some"), ("??", "any"))
 def test_documents_of_no_known_language_are_said(codes, share, caplog):
     caplog.set_level("INFO", logger="absl")
     texts = [Text(str(n), "", "eins", {"d": "de"}.get(code, "")) for n, code in enumerate(codes)]
-    RetrievalSet.load(MemorySource([Text("q", "", "one")], texts, [Judgment("q", "1", 1)]))
+    RetrievalSet.load(memory.MemorySource([Text("q", "", "one")], texts, [Judgment("q", "1", 1)]))
     said = [message for message in caplog.messages if "no language is known" in message]
-    assert [f"known of {share} of the documents" in message for message in said] == [True] * bool(
-        share
-    )
+    assert len(said) == bool(share)
+    assert all(f"known of {share} of the documents" in message for message in said)
 
 
 def test_a_negative_grade_counts_as_0():
-    found, expected = (
-        RetrievalSet.load(SmallWorld(judgments=(("q4", "d1", grade), *JUDGMENTS)))
-        for grade in (-(10**18), 0)
-    )
-    np.testing.assert_array_equal(found.grades, expected.grades)
+    worlds = (SmallWorld(judgments=(("q4", "d1", grade), *JUDGMENTS)) for grade in (-(10**18), 0))
+    np.testing.assert_array_equal(*(RetrievalSet.load(world).grades for world in worlds))
 
 
 AMONG = "is not among the 8 queries and 12 documents. Add the"
@@ -102,7 +106,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("parts", "message"), BAD)
+@cases("parts, message", *BAD)
 def test_defects(parts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         RetrievalSet.load(SmallWorld(**parts))
@@ -115,12 +119,7 @@ def split_of(query_ids, *, judged=(), **seed):
     return dict(zip(loaded.query_ids, loaded.splits.tolist()))
 
 
-IDS = [f"q{i}" for i in range(50)]
-
-
-@pytest.mark.parametrize(
-    ("count", "sizes"), [(3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2]), (40, [24, 8, 8])]
-)
+@cases("count, sizes", (3, [1, 1, 1]), (5, [3, 1, 1]), (9, [5, 2, 2]), (40, [24, 8, 8]))
 def test_seeded_split_is_three_to_one_to_one_over_judged_queries(count, sizes):
     found = split_of(IDS, judged=IDS[:count])
     assert [list(found.values()).count(split) for split in range(3)] == sizes
@@ -160,14 +159,9 @@ def test_texts_of_training_queries_in_other_splits_are_counted(caplog):
     del texts["q5"]
     with caplog.at_level("INFO", logger="absl"):
         log_known_queries(RetrievalSet.load(SmallWorld(queries={**QUERIES, **texts}.items())))
-    assert (
-        "of the test queries, 0 (0%) have the text of a training query, and 1 more" in caplog.text
-    )
+    said = "of the test queries, 0 (0%) have the text of a training query, and 1 more"
+    assert said in caplog.text
     assert known_queries(["a b"], ["A b", "b a", "b a a", ""]) == (1, 2)
-
-
-ARRAYS = ("query_rows", "offsets", "document_rows", "grades")
-DTYPES = ["int32", "int64", "int32", "int32"]
 
 
 def by_query(retrieval_set, lists):
@@ -220,12 +214,10 @@ def sampled_by_hand(world, query, judged, negatives, seed, epoch=0):
         draws *= 4
 
 
-@pytest.mark.parametrize("documents", [6, 9, 12, 30, 100])
-@pytest.mark.parametrize("negatives", [0, 1, 4, 5, 40])
-@pytest.mark.parametrize(("seed", "epoch"), [(1, {}), (2, {"epoch": 1})], ids=str)
-def test_negatives_are_distinct_never_judged_and_as_many_as_asked(
-    documents, negatives, seed, epoch
-):
+@cases("documents", 6, 9, 12, 30, 100)
+@cases("negatives", 0, 1, 4, 5, 40)
+@cases("seed, epoch", (1, {}), (2, {"epoch": 1}), ids=str)
+def test_negatives_are_distinct_unjudged_and_as_many_as_asked(documents, negatives, seed, epoch):
     world = random_set(5, documents, seed=seed, split="train")
     judged = {}
     for query, document, grade in zip(world.query_rows, world.document_rows, world.grades):
@@ -242,3 +234,126 @@ def test_negatives_are_distinct_never_judged_and_as_many_as_asked(
         assert others == [0] * min(negatives, left)
         sampled = sampled_by_hand(world, query, judged[query], negatives, seed, **epoch)
         assert [document for document, _ in pairs[len(judged[query]) :]] == sampled
+
+
+class Tiny(SmallWorld):
+    def documents(self):
+        yield Text("1", "title words do not count", "été Été hiver")
+        yield from (Text(id_, "", "") for id_ in "23")
+
+
+def statistics_of(judgments, splits=None):
+    source = Tiny(queries=COUNTED, judgments=judgments, splits=splits)
+    source.max_skipped = 0.5
+    return collection_statistics(RetrievalSet.load(source, num_grades=5))
+
+
+def test_every_number_of_a_tiny_set():
+    judgments = [("a", "1", 2), ("a", "2", 1), ("a", "3", 1), ("b", "1", 1), ("b", "2", 0)]
+    judgments += [("a", "2", 1), ("b", "4", 1), ("z", "1", 3)]  # which are skipped
+    splits = {"a": "train", "b": "train", "c": "validation", "d": "test"}
+    statistics = statistics_of(judgments, splits)
+    assert statistics.to_dict() == {
+        "name": "small-en-de",
+        "queries": 4,
+        "documents": 3,
+        "partly_relevant_mean": (2 + 1 + 0 + 0) / 4,
+        "without_partly_relevant": 2 / 4,
+        "partly_relevant_percentiles": (0, 0, 1, 2, 2, 2),
+        "query_length_mean": (2 + 1 + 0 + 3) / 4,
+        "query_length_median": 1,
+        "document_length_mean": 1.0,
+        "document_length_median": 0,
+        "query_vocabulary": 1,  # "two", three times
+        "document_vocabulary": 1,  # "été"
+        "splits": {"train": 2, "validation": 1, "test": 1},
+    }
+    assert {"2 / 1 / 1", "50.0%", "1.5"} <= set(dict(statistics.details()).values())
+    said = " ".join([*TABLE_1, *dict(statistics.details())])
+    assert "artly relevant" in said
+    assert "SR" not in said
+    large = dataclasses.replace(statistics, queries=25000, documents=1894000)
+    assert large.table_1("fr") == ["fr", "25,000", "0.8", "1,894,000"]  # 3 / 4
+
+
+@cases("grades, mean", ((1, 1), 0.0), ((1, 0), 0.0), ((2, 1), 0.25), ((4, 3), 0.25))
+def test_the_highest_grade_is_not_partly_relevant(grades, mean):
+    judgments = [("a", str(number), grade) for number, grade in enumerate(grades, start=1)]
+    assert statistics_of(judgments).partly_relevant_mean == mean
+
+
+def ids(retrieval_set, split):
+    return {retrieval_set.query_ids[row] for row in retrieval_set.queries_in(split)}
+
+
+@cases("folds", 2, 3, 5)
+def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
+    learnt = {"q1", "q2", "q3", "q4", "q8"}  # training and validation, with a judgment
+    before = small_set.splits.copy()
+    sets = fold_sets(small_set, folds, 13)
+    held_out = [ids(fold, "validation") for fold in sets]
+    assert set().union(*held_out) == learnt
+    assert sum(map(len, held_out)) == len(learnt)
+    assert max(map(len, held_out)) - min(map(len, held_out)) <= 1
+    for fold, validation in zip(sets, held_out):
+        assert ids(fold, "train") == learnt - validation
+        assert ids(fold, "test") == ids(small_set, "test")
+    np.testing.assert_array_equal(small_set.splits, before)
+    assert fold_sets(small_set, 0, 13) == fold_sets(small_set, 1, 13) == [small_set]
+    with pytest.raises(InputError, match="only 5 training and validation queries"):
+        fold_sets(small_set, 6, 13)
+
+
+def test_queries_of_the_same_words_are_in_one_fold(small_set):
+    texts = {"q1": "Wind mill", "q2": "sea", "q3": "wind  MILL", "q4": "tower", "q8": "wind mill"}
+    queries = [(id_, texts.get(id_, id_)) for id_ in small_set.query_ids]
+    same = RetrievalSet.load(SmallWorld(queries=queries))
+    same = dataclasses.replace(same, splits=small_set.splits)
+    folds = [ids(fold, "validation") for fold in fold_sets(same, 3, 13)]
+    assert sorted(map(sorted, folds)) == [["q1", "q3", "q8"], ["q2"], ["q4"]]
+    with pytest.raises(InputError, match="only 3 training and validation queries"):
+        fold_sets(same, 4, 13)
+
+
+def test_folds_depend_on_ids_and_seed_not_on_the_order_of_the_file(small_set):
+    queries = [(id_, "") for id_ in reversed(small_set.query_ids)]
+    turned = RetrievalSet.load(SmallWorld(queries=queries))
+    first, again, other = (
+        [ids(fold, "validation") for fold in fold_sets(given, 5, seed)]
+        for given, seed in ((small_set, 13), (turned, 13), (small_set, 14))
+    )
+    assert first == again != other
+
+
+def plain_split_mix(number: int) -> int:
+    """SplitMix64's finaliser in unbounded integers."""
+    z = (number + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
+def test_mix_is_split_mix_64():
+    numbers = [0, 1, 2, 2**32, 2**63, 2**64 - 1]
+    assert mix(np.array(numbers, np.uint64)).tolist() == list(map(plain_split_mix, numbers))
+    # The first output of the authors' generator with seed 0.
+    assert int(mix(np.uint64(0))) == 0xE220A8397B1DCDAF
+
+
+def test_hash_ids_is_blake2b_in_little_endian():
+    of_ids = (hashlib.blake2b(id_, digest_size=8, key=b"salt") for id_ in ("ä7".encode(), b"1"))
+    expected = [int.from_bytes(one.digest(), "little") for one in of_ids]
+    assert hash_ids(["ä7", "1"], "salt").tolist() == expected
+    assert not np.isin(hash_ids(["ä7", "1"]), expected).any()
+    assert hash_ids([]).shape == (0,)
+
+
+def test_permutation_has_every_number_once_and_follows_every_part_of_its_key():
+    for size in (0, 1, 2, 1000):
+        assert sorted(permutation(size, 13, 0).tolist()) == list(range(size))
+    orders = {tuple(permutation(20, *key)) for key in [(), (0,), (1,), (0, 0), (0, 1), (1, 0)]}
+    assert len(orders) == 6
+    state = plain_split_mix(plain_split_mix(13))
+    state = plain_split_mix(state ^ plain_split_mix(2))
+    expected = sorted(range(8), key=lambda i: plain_split_mix(i ^ state))
+    assert permutation(8, 13, 2).tolist() == expected

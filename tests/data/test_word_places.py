@@ -5,14 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tf_smoothclir.data import word_places as module
+from tf_smoothclir.data import word_places
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.data.word_places import (
-    inverse_document_frequency,
-    occurrences,
-    occurrences_beside,
-)
 from tf_smoothclir.settings.text import TextSettings
 
 DIM = 2048  # an estimate is off by about 1 / √DIM
@@ -41,7 +36,7 @@ def correlation(ours, theirs, number):
 
 def occurrences_of(tokenized_set, *roles, dim=DIM, seed=13):
     size = len(tokenized_set.vocabulary(roles[0]))
-    return occurrences(tokenized_set, roles, size=size, dim=dim, seed=seed)
+    return word_places.occurrences(tokenized_set, roles, size=size, dim=dim, seed=seed)
 
 
 def counts_of(found):
@@ -55,10 +50,10 @@ def test_only_training_pairs_of_the_highest_grade_count(tokenized_set, role, mon
     assert counts_of(found) == {token: len(places) for token, places in by_hand.items()}
     assert not found.vectors()[found.counts == 0].any()
     size = len(found.counts) - 5  # words outside the vocabulary are left out
-    fewer = occurrences(tokenized_set, [role], size=size, dim=8, seed=13)
+    fewer = word_places.occurrences(tokenized_set, [role], size=size, dim=8, seed=13)
     np.testing.assert_array_equal(fewer.counts, found.counts[:size])
     # The size of chunks changes nothing but rounding; the seed decides.
-    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 3)
+    monkeypatch.setattr(word_places, "_TEXTS_PER_CHUNK", 3)
     chunked, other = (occurrences_of(tokenized_set, role, dim=8, seed=seed) for seed in (13, 2))
     np.testing.assert_allclose(chunked.sums(), found.sums(), atol=1e-5)
     np.testing.assert_array_equal(chunked.counts, found.counts)
@@ -69,7 +64,7 @@ def test_a_word_stands_between_the_known_words_beside_it(tokenized_set):
     random = np.random.default_rng(5)
     tables = {(role,): random.random((6, 3), np.float32) for role in ("query", "document")}
     size = len(tokenized_set.vocabulary("document"))
-    found = occurrences_beside(tokenized_set, ["document"], size=size, tables=tables)
+    found = word_places.occurrences_beside(tokenized_set, ["document"], size=size, tables=tables)
     number = int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
     beside = [[] for _ in range(number)]
     for (role,), table in tables.items():
@@ -86,7 +81,7 @@ def test_a_word_stands_between_the_known_words_beside_it(tokenized_set):
 
 
 def test_inner_products_across_languages_are_correlations(tokenized_set, monkeypatch):
-    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 5)
+    monkeypatch.setattr(word_places, "_TEXTS_PER_CHUNK", 5)
     number = int((tokenized_set.retrieval_set.splits == SPLITS.index("train")).sum())
     words = {role: places_by_hand(tokenized_set, role) for role in ("query", "document")}
     vectors = {role: occurrences_of(tokenized_set, role).vectors() for role in words}
@@ -104,10 +99,8 @@ def test_inner_products_across_languages_are_correlations(tokenized_set, monkeyp
 
 def test_an_ngram_occurs_where_its_words_occur(small_set, tmp_path):
     tokenized_set = tokenize_set(small_set, TextSettings(ngram_buckets=7), tmp_path)
-    words, ngrams = (
-        occurrences_of(tokenized_set, "document", dim=4),
-        tokenized_set.ngrams("document"),
-    )
+    words = occurrences_of(tokenized_set, "document", dim=4)
+    ngrams = tokenized_set.ngrams("document")
     of_words = words.sums()
     sums, counts = np.zeros((7, 4)), np.zeros(7, int)
     for word in range(words.size):
@@ -145,11 +138,11 @@ def idf_by_hand(texts, size):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_documents_and_training_queries_are_counted(shared, small_set, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 5)
+    monkeypatch.setattr(word_places, "_TEXTS_PER_CHUNK", 5)
     world = tokenize_set(small_set, TextSettings(shared_vocabulary=shared), tmp_path)
     for roles in (["query", "document"],) if shared else (["query"], ["document"]):
         size = len(world.vocabulary(roles[0]))
-        found = inverse_document_frequency(world, roles, size)
+        found = word_places.inverse_document_frequency(world, roles, size)
         texts = [text for role in roles for text in texts_of(world, role)]
         np.testing.assert_allclose(found, idf_by_hand(texts, size), rtol=1e-12)
         assert len(set(found)) > 1

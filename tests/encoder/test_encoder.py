@@ -1,49 +1,46 @@
-"""Towers without TensorFlow: the vectors of the SavedModel, what is refused, what is imported."""
+"""Towers and tokens without TensorFlow: those of the SavedModel, for any text."""
 
+import runpy
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.published import EPSILON, NoVerifier, encode
+from tests.cases import cases
+from tests.published import EPSILON, OPTIONS, NoVerifier, encode
+from tests.text.test_tokenizer import tokens
 from tests.training.fixtures import run_of
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.encoder import Encoder, encoder
-from tf_smoothclir.encoder.description import version_directory
+from tf_smoothclir.encoder import Encoder, description, encoder, tokenizer, word_evidence
+from tf_smoothclir.encoder.tokenizer import has_letters, passage_text, tokens_of
 from tf_smoothclir.publishing.export import export_run
 from tf_smoothclir.publishing.export_directory import load_part
 from tf_smoothclir.search.explanation import SavedTower
+from tf_smoothclir.text import evidence, subwords
+from tf_smoothclir.text.tokenizer import tokenize
+from tf_smoothclir.utils.composition import forms
 from tf_smoothclir.utils.errors import InputError
 
-OPTIONS = {
-    "ngram_buckets": 50,
-    "min_count": 4,  # rare words have n-grams alone
-    "token_weights": "learned",
-    "position_weights": "learned",
-    "max_query_tokens": 30,
-}
-TEXTS = [
-    "",
-    " ",
-    b"\xff",
-    b"a\0B",
-    "x" * 5000,
-    "ΟΔΟΣ ΣΑΣ",
-    "漢字 タワー",
-    "กำลังดี",
-    "\ud800",
-    "a  b ",
-]
+TEXTS = ["", " ", b"\xff", b"a\0B", "x" * 5000, "ΟΔΟΣ ΣΑΣ", "漢字 タワー", "กำลังดี", "\ud800"]
+TEXTS.append("a  b ")
+MANIFEST, DESCRIPTION = "manifest.json", "assets.extra/encoder.json"
+BUCKETS = 2**63 - 1  # almost the whole hash
+INVISIBLE = tokenizer._class("invisible")
+# Of what tokens have: of other code points, releases of TensorFlow have other n-grams.
+VISIBLE = st.characters(codec="utf-8").filter(lambda character: ord(character) not in INVISIBLE)
 
 
 @pytest.fixture(scope="module")
 def exports(export_dir, tiny, tmp_path_factory):
     """Kind of tower -> an export: words alone, and all options of the average pooling tower."""
     path = tmp_path_factory.mktemp("encoder")
-    run = run_of(tiny(epsilon=EPSILON, **OPTIONS), path / "run")
+    run = run_of(tiny(epsilon=EPSILON, **OPTIONS, max_query_tokens=30), path / "run")
     export_run(run, path / "options", search_model=False, verifier=NoVerifier())
     return {"words": export_dir, "options": path / "options"}
 
@@ -58,8 +55,8 @@ def rows_of(texts):
     return tf.constant(rows, tf.string)
 
 
-@pytest.mark.parametrize("kind", ["words", "options"])
-@pytest.mark.parametrize("role", ROLES)
+@cases("kind", "words", "options")
+@cases("role", *ROLES)
 def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_run, kind, role):
     words = tiny_run.vocabulary_tokens(role)[2:]
     generator = np.random.default_rng(13)
@@ -83,7 +80,7 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
         encoder.encode("text")
 
 
-@pytest.mark.parametrize("kind", ["words", "options"])
+@cases("kind", "words", "options")
 def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, kind):
     words = tiny_run.vocabulary_tokens("query")[2:]
     places = np.random.default_rng(14).integers(4, size=len(words))
@@ -127,19 +124,14 @@ def test_the_latest_complete_version_counts_and_any_may_be_asked_for(copy, expor
     for role in ROLES:
         shutil.copytree(copy / f"{role}_tower/1", copy / f"{role}_tower/2")
     shutil.copytree(copy / "document_tower/1", copy / "document_tower/3")
-    assert [version_directory(copy, role, None).name for role in ROLES] == ["2", "2"]
-    assert version_directory(copy, "document", 1).name == "1"
+    assert [description.version_directory(copy, role, None).name for role in ROLES] == ["2", "2"]
+    assert description.version_directory(copy, "document", 1).name == "1"
     for name in ("document_tower", "search"):  # a copy of one tower will do
         shutil.rmtree(copy / name)
     assert Encoder(copy, "query").pair_id == Encoder(export_dir, "query").pair_id
 
 
-MANIFEST, DESCRIPTION = "manifest.json", "assets.extra/encoder.json"
-
-
-@pytest.mark.parametrize(
-    "name", ["variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION]
-)
+@cases("name", "variables/variables.data-00000-of-00001", "assets/query.txt", DESCRIPTION)
 def test_a_changed_file_is_named(copy, name):
     path = copy / "query_tower/1" / name
     path.write_bytes(path.read_bytes() + b" ")
@@ -165,3 +157,97 @@ def test_what_is_no_tower_that_can_be_read_is_refused(copy):
         Encoder(copy, "query", 7)
     with pytest.raises(InputError, match="Give 'query' or 'document'"):
         Encoder(copy, "search")
+
+
+GRAPH = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "unicode_tables"))
+CHARACTERS = GRAPH["CHARACTERS"]
+SETTINGS = settings(deadline=None, max_examples=300, derandomize=True)
+# Sigmas and what decides about them, unspaced scripts and their marks, joiners, kinds of space,
+# letters whose lower case is special.
+_TRAPS = (
+    "aAbZ09_ΣσςİIıiＩｉßẞﬁﻻ٣๗ｶﾞ\u0307\u064eـ"
+    "เกาลั่ຄົ\u0e4d\u0e32ကင\u103a\u1039\u1037ខ\u17d2కட\u0bcd\u0c4dനൻ\u0d4dአ።أىکا\u0654и"
+    "中タกำ\u0301\u0345\u200b\u200d\xad.,'’ⓐⒶ\u3099한Ꙁ\0\t\xa0\u3000\x85\ufffd😀K\ufdd0\U0001ffff"
+)
+# Lead and continuation bytes that almost make characters: overlong, surrogates, too large, cut.
+_BYTES = (
+    b"aA \0\xc0\xc2\x85\xa0\xc3\xa4\xce\xa3\xe0\xbf\xe4\xb8\xad\xed\xa0\x80\xf0\x9f\xf4\x90\xff"
+)
+DRAWN_TEXTS = st.one_of(
+    *(texts.map(str.encode) for texts in (st.text(_TRAPS, max_size=30), st.text(max_size=20))),
+    *(st.lists(st.sampled_from(_BYTES), max_size=16).map(bytes), st.binary(max_size=16)),
+)
+
+
+def tokens_in_graph(texts, pretokenized=False):
+    rows = tokenize(tf.constant(texts, tf.string), 1_000_000, pretokenized).to_list()
+    return [[token.decode() for token in row] for row in rows]
+
+
+@given(st.lists(DRAWN_TEXTS, min_size=1, max_size=20))
+@SETTINGS
+def test_any_bytes_and_chunks_between_spaces_have_the_tokens_of_the_graph(rows):
+    texts = [row.decode("utf-8", "replace") for row in rows]
+    found = [tokens_of(text) for text in texts]
+    assert found == tokens_in_graph(rows)
+    assert found == [[one for part in text.split(" ") for one in tokens_of(part)] for text in texts]
+    as_they_are = tokens_in_graph(rows, pretokenized=True)
+    assert [tokens_of(text, pretokenized=True) for text in texts] == as_they_are
+
+
+@cases(
+    "text, title, passages",
+    ("Ein Haus, das alt ist", "", ["Ein Haus, das", "Haus, das alt ist"]),
+    ("日本語です", "", ["日本語", "本語で"]),
+    ("alt und neu", "Das Haus", ["alt und", "alt und neu"]),
+    ("alt", "", ["alt"]),
+)
+def test_passages_are_shown_in_whole_words(text, title, passages):
+    assert [passage_text(text, n, 4, title) for n in range(len(passages))] == passages
+
+
+def test_long_texts():
+    text = "Wörter Σ 漢字! " * 20_000
+    assert tokens_of(text) == tokens(text)
+    assert tokens_of("x" * (1 << 20)) == ["x" * (1 << 20)]
+    assert tokens_of("a\ud800b") == ["a", "\ufffd", "b"]
+
+
+@cases("number", 0x3000, pytest.param(None, marks=pytest.mark.slow))
+def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
+    characters = CHARACTERS[:number]
+    found, lower = GRAPH["classes"](characters)
+    codes = set(map(ord, characters))
+    for name, members in found.items():
+        of_table = {code for range_ in tokenizer._class(name).ranges for code in range(*range_)}
+        assert of_table & codes == set(members), name
+    table = {code: text.strip(" ") for code, text in tokenizer._lower_case().items()}
+    assert {code: text for code, text in table.items() if code in codes} == lower
+    assert set(tokenizer._tables()["long_lower"]) == {"df", "1e9e"}
+    of_forms = {text: tokens_of(text) for text in map(chr, forms())}
+    assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
+    tokens = sorted({token for character in characters for token in tokens_of(character)})
+    tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
+    words = tf.strings.regex_full_match(tokens, evidence._WORD).numpy()
+    assert [token for token, word in zip(tokens, words) if has_letters(token) != word] == []
+
+
+def test_hashes_are_those_of_the_graph():
+    generator = np.random.default_rng(65)
+    texts = [generator.bytes(length) for length in range(65) for _ in range(20)]
+    expected = tf.strings.to_hash_bucket_fast(texts, BUCKETS).numpy().astype(np.uint64)
+    np.testing.assert_array_equal(word_evidence.fingerprints(texts) % np.uint64(BUCKETS), expected)
+
+
+@given(
+    st.lists(st.text(VISIBLE, min_size=1, max_size=70), max_size=20),
+    st.integers(1, 5),
+    st.integers(0, 11),
+    st.integers(1, 1 << 31 - 1),
+)
+@SETTINGS
+def test_buckets_are_those_of_the_graph(words, shortest, more, buckets):
+    found, numbers = word_evidence.ngram_buckets(words, buckets, shortest, shortest + more)
+    expected = subwords.ngrams(tf.constant(words, tf.string), buckets, shortest, shortest + more)
+    np.testing.assert_array_equal(found, expected.flat_values)
+    np.testing.assert_array_equal(numbers, expected.row_lengths())

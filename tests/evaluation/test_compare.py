@@ -13,32 +13,35 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
-from tf_smoothclir.evaluation import comparison_report
-from tf_smoothclir.evaluation.compare import (
-    bootstrap_interval,
-    compare,
-    differences,
-    holm,
-    randomization_test,
-    read_systems,
-    system_names,
-)
+from tf_smoothclir.evaluation import compare as module
+from tf_smoothclir.evaluation import comparison_report, trec
+from tf_smoothclir.evaluation.compare import bootstrap_interval, compare, randomization_test
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.evaluation.trec import RunMetrics
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.utils.errors import InputError
 
 NAN = math.nan
+# Two systems over 3 queries; q3 is answered by the first alone, q9 is not judged.
+QRELS = "q1 0 d1 2\nq1 0 d2 1\nq2 0 d1 1\nq3 0 d3 2\n"
+FILES = {
+    "qrels": QRELS,
+    "bm25.run": "q1 Q0 d2 1 9 t\nq1 Q0 d1 2 8 t\nq2 Q0 d7 1 5 t\nq3 Q0 d3 1 5 t\n",
+    "dense.run": "q1 Q0 d1 1 1.5 t\r\nq2\tQ0\td1\t1\t-2\tt\r\nq9 Q0 d1 1 1 t\r\n",
+}
+# Eighths: sums are exact and there are many ties.
+SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14).map(
+    lambda pairs: np.array(pairs, np.float64).T / 8
+)
 
 
 def system(values, ids=None):
-    """A system whose every metric has these values."""
     values = np.array(values, np.float64)
     ids = tuple(ids or (f"q{number}" for number in range(len(values))))
-    return RunMetrics(ids, dict.fromkeys(METRICS, values), 0, 0, 0)
+    return trec.RunMetrics(ids, dict.fromkeys(METRICS, values), 0, 0, 0)
 
 
 SYSTEMS = {
@@ -98,17 +101,15 @@ def test_rounding_of_float32_is_no_difference():
     assert row.randomization_p == 1
 
 
-@pytest.mark.parametrize(
-    ("systems", "baseline", "message"),
-    [
-        ({"a": system([1])}, "", "RUN RUN ...: 1 given, but a comparison needs two. Give the run"),
-        (SYSTEMS, "best", "--baseline=best: no run has this name. Give one of: base, good, bad."),
-        (
-            {"a": system([1, 0]), "b": system([1, 0], ["q7", "q8"])},
-            "",
-            "b: it is evaluated on other queries than a (4 differ, such as ['q0', 'q1', 'q7']). Ev",
-        ),
-    ],
+@cases(
+    "systems, baseline, message",
+    ({"a": system([1])}, "", "RUN RUN ...: 1 given, but a comparison needs two. Give the run"),
+    (SYSTEMS, "best", "--baseline=best: no run has this name. Give one of: base, good, bad."),
+    (
+        {"a": system([1, 0]), "b": system([1, 0], ["q7", "q8"])},
+        "",
+        "b: it is evaluated on other queries than a (4 differ, such as ['q0', 'q1', 'q7']). Ev",
+    ),
 )
 def test_systems_that_cannot_be_compared_are_refused(systems, baseline, message):
     with pytest.raises(InputError) as error:
@@ -116,30 +117,20 @@ def test_systems_that_cannot_be_compared_are_refused(systems, baseline, message)
     assert str(error.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["runs/a", "runs/b/"], ["a", "b"]),
-        (["x/run.trec", "y/run.trec", "bm25"], ["x/run.trec", "y/run.trec", "bm25"]),
-        (["1/x/r", "2/x/r", "2/y/r"], ["1/x/r", "2/x/r", "y/r"]),
-        (["a", "a/a", "b/a/a"], ["tmp/a", "tmp/a/a", "b/a/a"]),
-        (["/a", "/b/a"], ["/a", "b/a"]),
-    ],
+@cases(
+    "paths, names",
+    (["runs/a", "runs/b/"], ["a", "b"]),
+    (["x/run.trec", "y/run.trec", "bm25"], ["x/run.trec", "y/run.trec", "bm25"]),
+    (["1/x/r", "2/x/r", "2/y/r"], ["1/x/r", "2/x/r", "y/r"]),
+    (["a", "a/a", "b/a/a"], ["tmp/a", "tmp/a/a", "b/a/a"]),
+    (["/a", "/b/a"], ["/a", "b/a"]),
 )
 def test_names_are_the_last_parts_that_tell_runs_apart(paths, names, tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     monkeypatch.chdir(tmp_path / "tmp")
-    assert system_names(paths) == names
+    assert module.system_names(paths) == names
     with pytest.raises(InputError, match=r"^runs/\./a: it is given more than once. Give each run"):
-        system_names(["runs/./a", "b", "runs/a/"])
-
-
-# Two systems over 3 queries; q3 is answered by the first alone, q9 is not judged.
-FILES = {
-    "qrels": "q1 0 d1 2\nq1 0 d2 1\nq2 0 d1 1\nq3 0 d3 2\n",
-    "bm25.run": "q1 Q0 d2 1 9 t\nq1 Q0 d1 2 8 t\nq2 Q0 d7 1 5 t\nq3 Q0 d3 1 5 t\n",
-    "dense.run": "q1 Q0 d1 1 1.5 t\r\nq2\tQ0\td1\t1\t-2\tt\r\nq9 Q0 d1 1 1 t\r\n",
-}
+        module.system_names(["runs/./a", "b", "runs/a/"])
 
 
 @pytest.fixture
@@ -150,18 +141,13 @@ def files(tmp_path):
 
 
 def read(directory, *pairs):
-    return read_systems({run: (directory / run, directory / qrels) for run, qrels in pairs})
+    return module.read_systems({run: (directory / run, directory / qrels) for run, qrels in pairs})
 
 
-@pytest.mark.parametrize(
-    ("other", "queries"),
-    [
-        (FILES["qrels"].replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
-        (
-            FILES["qrels"] + "".join(f"q{n} 0 d1 2\n" for n in (4, 5, 6, 7)),
-            "4 queries such as ['q4', 'q5', 'q6']",
-        ),
-    ],
+@cases(
+    "other, queries",
+    (QRELS.replace("d2 1", "d2 0"), "1 queries such as ['q1']"),
+    (QRELS + "".join(f"q{n} 0 d1 2\n" for n in "4567"), "4 queries such as ['q4', 'q5', 'q6']"),
 )
 def test_runs_with_other_judgments_are_refused(files, other, queries):
     (files / "other").write_text(other)
@@ -171,7 +157,7 @@ def test_runs_with_other_judgments_are_refused(files, other, queries):
 
 
 def test_the_same_judgments_in_another_order_are_accepted_and_no_answer_is_refused(files):
-    lines = FILES["qrels"].splitlines(keepends=True)
+    lines = QRELS.splitlines(keepends=True)
     (files / "other").write_text("".join(reversed(lines)))
     expected, _ = read(files, ("bm25.run", "qrels"), ("dense.run", "qrels"))
     found, _ = read(files, ("bm25.run", "qrels"), ("dense.run", "other"))
@@ -181,15 +167,12 @@ def test_the_same_judgments_in_another_order_are_accepted_and_no_answer_is_refus
         read(files, ("bm25.run", "qrels"), ("foreign.run", "qrels"))
 
 
-def report_of(systems):
-    rows, baseline = compare(systems, metrics=["MAP", "P_r@5"]), next(iter(systems))
-    options = {"baseline": baseline, "best_grade": 2, "seed": 13, "samples": 100_000}
-    rules = comparison_report.legend(rows, systems, **options)
-    return comparison_report.Comparison(rows, baseline, tuple(systems), rules)
-
-
 def test_tables_have_the_numbers_and_json_every_digit(tmp_path):
-    comparison = report_of({"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]})
+    systems = {"base_1|a": SYSTEMS["base"], "50% & more": SYSTEMS["good"]}
+    rows = compare(systems, metrics=["MAP", "P_r@5"])
+    options = {"baseline": "base_1|a", "best_grade": 2, "seed": 13, "samples": 100_000}
+    rules = comparison_report.legend(rows, systems, **options)
+    comparison = comparison_report.Comparison(rows, "base_1|a", tuple(systems), rules)
     comparison.save(tmp_path)
     assert "| MAP | base_1\\|a | 4 | 0.4375 |  |" in str(comparison)
     assert "| MAP | 50% & more | 4 | 0.6875 | +0.2500 (" in str(comparison)
@@ -209,14 +192,8 @@ def run(commands):
 
 
 def test_command_compares_trec_files(run, files):
-    arguments = [
-        "bm25.run",
-        "dense.run",
-        "--qrels=qrels",
-        "--output_dir=out",
-        "--measures=MAP,RR(rel=2)",
-    ]
-    done = run(*arguments, cwd=files)
+    arguments = ["bm25.run", "dense.run", "--qrels=qrels", "--output_dir=out"]
+    done = run(*arguments, "--measures=MAP,RR(rel=2)", cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
     table = (files / "out" / "comparison.md").read_text()
     assert done.stdout.startswith(table)
@@ -264,12 +241,6 @@ def test_command_and_python_agree_and_full_retrieval_is_something_else(run, run_
     assert refused.stderr.startswith("error: first: it has no full.run.trec of the train")
 
 
-# Eighths: sums are exact and there are many ties.
-SCORES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=14).map(
-    lambda pairs: np.array(pairs, np.float64).T / 8
-)
-
-
 def sampled_test(a, b):
     return randomization_test(a, b, seed=3, samples=500)
 
@@ -298,6 +269,8 @@ def test_exact_by_hand():
     # Queries without a difference leave the test exact.
     many = np.append(np.zeros(1000), [-1, 2, 3])
     assert randomization_test(many, np.zeros(1003), seed=1) == 4 / 8
+    for few in ([], [0.5]):
+        assert randomization_test(np.array(few), np.zeros(len(few)), seed=1) == 1
 
 
 def test_sampling_agrees_with_the_exact_value_and_the_t_test():
@@ -338,11 +311,6 @@ def test_p_at_a_fixed_seed_is_the_same_on_every_machine():
         randomization_test(np.ones(3), np.zeros(3), seed=1, samples=0)
 
 
-@pytest.mark.parametrize(("a", "p"), [([], 1), ([0.5], 1)])
-def test_degenerate_cases(a, p):
-    assert randomization_test(np.array(a, float), np.zeros(len(a)), seed=1) == p
-
-
 def test_holm_by_hand():
     for p, adjusted in (
         ([], []),
@@ -352,28 +320,26 @@ def test_holm_by_hand():
         ([0, 0.5], [0, 0.5]),
         ([0.02, 0.02], [2 * 0.02, 2 * 0.02]),
     ):
-        np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
+        np.testing.assert_allclose(module.holm(p), adjusted, rtol=1e-12)
     for p in ([0.5, math.nan], [-0.1], [1.1]):
         with pytest.raises(ValueError, match=r"must be in \[0, 1\]"):
-            holm(p)
+            module.holm(p)
 
 
 def test_queries_undefined_in_both_systems_are_left_out():
     a, b = scores(20, seed=11, shift=0.1)
     gaps = [0, 7, 20]
     with_gaps = np.insert(a, gaps, np.nan), np.insert(b, gaps, np.nan)
-    np.testing.assert_array_equal(differences(*with_gaps), a - b)
+    np.testing.assert_array_equal(module.differences(*with_gaps), a - b)
     assert sampled_test(*with_gaps) == sampled_test(a, b)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "message"),
-    [
-        ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
-        ([1, math.inf], [0.1, 0.2], "must be finite"),
-        ([0.1, 0.2], [1, math.inf], "must be finite"),
-        ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
-    ],
+@cases(
+    "a, b, message",
+    ([0.1, math.nan], [0.1, 0.2], "Query 1 has a score in one system and NaN in the other"),
+    ([1, math.inf], [0.1, 0.2], "must be finite"),
+    ([0.1, 0.2], [1, math.inf], "must be finite"),
+    ([0.1], [0.1, 0.2], r"\(1,\) and \(2,\)"),
 )
 def test_scores_that_do_not_pair_are_an_error(a, b, message):
     with pytest.raises(ValueError, match=message):

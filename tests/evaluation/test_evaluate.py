@@ -16,34 +16,14 @@ from matplotlib import image
 from matplotlib import pyplot as plt
 from sklearn import linear_model
 
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.retrieval_set import Languages
-from tf_smoothclir.evaluation import plots
-from tf_smoothclir.evaluation.calibration import (
-    best_cut_points,
-    calibrated,
-    reliable_cut_points,
-)
-from tf_smoothclir.evaluation.evaluate import (
-    NEGATIVES_SEED,
-    Evaluation,
-    Hits,
-    evaluate_split,
-    evaluate_splits,
-    metrics_content,
-    rules,
-)
+from tf_smoothclir.evaluation import evaluate, plots, report
+from tf_smoothclir.evaluation.calibration import best_cut_points, calibrated, reliable_cut_points
+from tf_smoothclir.evaluation.evaluate import Evaluation, Hits, evaluate_split, metrics_content
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS, RULES, grade_metrics
-from tf_smoothclir.evaluation.report import (
-    components_table,
-    examples,
-    language_cells,
-    metrics_cells,
-    print_results,
-    without_queries,
-    write_report,
-)
 from tf_smoothclir.losses.labels import predicted_grades
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.settings.training import METRICS
@@ -51,6 +31,14 @@ from tf_smoothclir.utils.errors import InputError
 
 FULL = tuple(f"full/{name}" for name in COLLECTION_METRICS)
 CUT_POINTS = CutPoints((-0.01, 0.01), shares=(0.7, 0.9), lists=(-0.01, 0.01))
+METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
+HISTORY = [{"epoch": 1, "loss": 1.0, "validation": METRIC_VALUES}]
+SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
+DRAWINGS = {
+    "curves of one epoch": (plots.learning_curves, [HISTORY], 1200),
+    "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
+    "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
+}
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +61,8 @@ def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation
         low, high = found.intervals[name]
         assert 0 <= low <= value <= high <= 1
     retrieval_set, _ = world
-    for grade, names in (
-        (2, ("P_mr@1", "full/MRR@10", "full/Recall@1")),
-        (1, ("MAP", "NDCG@5", "full/MAP")),
-    ):
+    of_grade = {2: ("P_mr@1", "full/MRR@10", "full/Recall@1"), 1: ("MAP", "NDCG@5", "full/MAP")}
+    for grade, names in of_grade.items():
         queries = set(retrieval_set.query_rows[retrieval_set.grades >= grade])
         assert {found.counts[name] for name in names} == {len(queries)}
     assert found.counts["P_mr@1"] < found.counts["MAP"] <= 25
@@ -85,9 +71,8 @@ def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation
     assert names == files
     header, *rows = [line.split("\t") for line in (directory / files[2]).read_text().splitlines()]
     assert header == ["query_id", *found.metrics]
-    assert [row[0] for row in rows] == [
-        retrieval_set.query_ids[row] for row in found.hits.query_rows
-    ]
+    ids = [retrieval_set.query_ids[row] for row in found.hits.query_rows]
+    assert [row[0] for row in rows] == ids
     for name, of_queries in zip(header[1:], list(zip(*rows))[1:]):
         values = [float(value or "nan") for value in of_queries]
         np.testing.assert_allclose(values, found.per_query[name], rtol=1e-5)
@@ -95,7 +80,7 @@ def test_every_metric_has_an_interval_around_it_and_a_count_and_files(evaluation
 
 def test_the_worst_queries_are_shown_with_what_was_found(evaluation, world):
     (retrieval_set, _), (found, _) = world, evaluation
-    (worst, table), (others, _) = examples(retrieval_set, found)
+    (worst, table), (others, _) = report.examples(retrieval_set, found)
     assert (worst, others) == ("The worst queries", "Examples")
     rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     values = np.sort(found.per_query["full/nDCG@10"][np.isfinite(found.per_query["full/nDCG@10"])])
@@ -126,7 +111,7 @@ def test_measures_by_name_are_those_of_the_ranking_and_unknown_ones_are_refused(
 def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world):
     retrieval_set, retriever = world
     found, _ = evaluation
-    lists = candidate_lists(retrieval_set, "test", negatives=7, seed=NEGATIVES_SEED)
+    lists = candidate_lists(retrieval_set, "test", negatives=7, seed=evaluate.NEGATIVES_SEED)
     scores = retriever.score(lists)
     for grade in range(3):
         of_grade = scores[lists.grades == grade]
@@ -163,7 +148,9 @@ def test_scores_confusion_and_grades_cover_every_pair_and_hit(evaluation, world)
 def test_a_scorer_is_measured_on_candidate_lists_alone_but_not_of_an_empty_split(world, tmp_path):
     retrieval_set, retriever = world
     scorer = types.SimpleNamespace(score=lambda lists: -retriever.score(lists))
-    found = evaluate_splits(retrieval_set, scorer, ["test"], negatives=7, trec_dir=tmp_path)
+    found = evaluate.evaluate_splits(
+        retrieval_set, scorer, ["test"], negatives=7, trec_dir=tmp_path
+    )
     assert list(found["test"].metrics) == list(METRICS)
     files = sorted(path.name for path in (tmp_path / "test").iterdir())
     assert files == ["per_query.tsv", "qrels.trec", "run.trec"]
@@ -190,14 +177,12 @@ def best_by_trying_all(scores_by_grade):
     return max(macro_accuracy(scores_by_grade, cut) for cut in cuts)
 
 
-@pytest.mark.parametrize(
-    ("scores_by_grade", "expected"),
-    [
-        ([[0.0, 0.25], [0.5], [1.0, 2.0]], (0.375, 0.75)),  # half way between separable grades
-        # A grade that is better never predicted has no room.
-        ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
-        ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
-    ],
+@cases(
+    "scores_by_grade, expected",
+    ([[0.0, 0.25], [0.5], [1.0, 2.0]], (0.375, 0.75)),  # half way between separable grades
+    # A grade that is better never predicted has no room.
+    ([[0.0], [], [1.0]], (0.5, 0.5)),  # nobody has grade 1
+    ([[0.0, 1.0], [-1.0, 3.0], [2.0]], (1.5, 1.5)),  # those of grade 1 score anyhow
 )
 def test_cut_points_by_hand(scores_by_grade, expected):
     assert best_cut_points(scores_by_grade) == expected
@@ -237,7 +222,7 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     assert ranks_no_collection == CutPoints((0.5,), shares=(), lists=(0.5,))
 
 
-@pytest.mark.parametrize("power", [0.0, 0.6])
+@cases("power", 0.0, 0.6)
 def test_scores_that_grow_with_the_query_are_graded_by_its_words(power):
     generator, number = np.random.default_rng(3), 50_000
     words, merit = generator.choice([1, 3, 10, 30], number), generator.normal(size=number)
@@ -281,16 +266,14 @@ def test_a_grade_that_is_probable_everywhere_is_predicted_where_four_of_five_hit
     assert reliable_cut_points(scores[10:], grades[10:], 2)[0] < 2  # 7 of 10: of none four of five
 
 
-@pytest.mark.parametrize(
-    ("scores", "grades", "right"),
-    [
-        ([1, 2, 3], [1, 1, 1], [True] * 3),  # all are right: so is the lowest
-        ([1, 2, 3], [0, 0, 0], [False] * 3),
-        ([3, 3, 3], [1, 1, 1], [True] * 3),  # scores that say nothing
-        ([3, 3, 3], [1, 0, 0], [False] * 3),
-        ([3, 2, 1] * 9, [0, 0, 1] * 9, [False] * 27),  # the higher, the worse
-        ([0.0], [0], [False]),
-    ],
+@cases(
+    "scores, grades, right",
+    ([1, 2, 3], [1, 1, 1], [True] * 3),  # all are right: so is the lowest
+    ([1, 2, 3], [0, 0, 0], [False] * 3),
+    ([3, 3, 3], [1, 1, 1], [True] * 3),  # scores that say nothing
+    ([3, 3, 3], [1, 0, 0], [False] * 3),
+    ([3, 2, 1] * 9, [0, 0, 1] * 9, [False] * 27),  # the higher, the worse
+    ([0.0], [0], [False]),
 )
 def test_cut_points_of_hits_where_scores_tell_little(scores, grades, right):
     scores = np.float32(scores)
@@ -310,31 +293,29 @@ def measured(value, confusion=None, hit_confusion=None):
     )
 
 
-EVALUATIONS = {
-    "validation": measured(0.5),
-    "test": measured(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]])),
-}
+EVALUATIONS = {"validation": measured(0.5)}
+EVALUATIONS["test"] = measured(0.25, np.array([[1200, 400], [0, 0]]), np.array([[6, 2], [1, 1]]))
 CONTENT = metrics_content(EVALUATIONS, 40)
 
 
 def test_the_report_and_the_terminal_have_the_numbers(tmp_path, capsys):
     path = tmp_path / "report.md"
-    write_report(
+    report.write_report(
         path,
         title="toy: sosl",
         facts={"set": "a|b\nc"},
         content=CONTENT,
         evaluations=EVALUATIONS,
-        sections={"Components": components_table({"dense": EVALUATIONS, "hybrid": EVALUATIONS})},
+        sections={"Components": report.components_table(dict.fromkeys(["a", "b"], EVALUATIONS))},
         plots={"Scores": "plots/scores.png"},
         commands=["smoothclir-export --run_dir=run"],
         flags=["--epsilon=1.0"],
     )
-    report = path.read_text(encoding="utf-8")
-    print_results(CONTENT, ["validation", "test"])
+    written = path.read_text(encoding="utf-8")
+    report.print_results(CONTENT, ["validation", "test"])
     printed = re.findall(r"(?:^\|.*\n)+", capsys.readouterr().out, flags=re.MULTILINE)
     assert len(printed) == 4  # metrics, predicted grades, and a table of pairs by grade
-    assert report.index("| whole collection |") < report.index("| candidate lists |")
+    assert written.index("| whole collection |") < written.index("| candidate lists |")
     for text in (
         *printed,
         "| NDCG@5 | 0.5000 (0.4000 to 0.6000) | 0.2500 (0.1500 to 0.3500) | 1,200 / 1,200 |",
@@ -345,38 +326,28 @@ def test_the_report_and_the_terminal_have_the_numbers(tmp_path, capsys):
         "| 1 | 0 | 0 | none |",
         "| right of those | 85.7% | 33.3% |",  # of hits: 6 / 7, 1 / 3
         "| set | a\\|b c |",  # bars and line breaks in a cell do not break it
-        *rules(40).values(),
+        *evaluate.rules(40).values(),
         "![Scores](plots/scores.png)",
         "smoothclir-export --run_dir=run\n",
         "--epsilon=1.0\n",
     ):
-        assert text in report, text
-    assert "Candidate lists, validation" not in report  # without cut points
+        assert text in written, text
+    assert "Candidate lists, validation" not in written  # without cut points
 
 
 def test_a_metric_without_any_query_has_no_mean_and_a_sentence_says_why():
     nobody = {"test": dataclasses.replace(measured(0.0), counts={"NDCG@5": 3, "full/MRR@10": 0})}
     content = metrics_content(nobody, 40)
-    rows = [row for _, rows in metrics_cells(content, ["test"]) for row in rows]
+    rows = [row for _, rows in report.metrics_cells(content, ["test"]) for row in rows]
     assert rows == [["MRR@10", "none", "0"], ["NDCG@5", "0.0000 (-0.1000 to 0.1000)", "3"]]
-    (sentence,) = without_queries(content, ["test"])
+    (sentence,) = report.without_queries(content, ["test"])
     assert sentence.endswith(
         "nothing to measure by full/MRR@10. Train with one of --thresholds for each grade above 0."
     )
 
 
-METRIC_VALUES = {**dict.fromkeys(METRICS, 0.3), "full/MRR@10": 0.5}
-HISTORY = [{"epoch": 1, "loss": 1.0, "validation": METRIC_VALUES}]
-SCORES = [np.linspace(-0.5, 0.2, 50), np.linspace(0.1, 0.8, 20), np.array([0.9])]
-DRAWINGS = {
-    "curves of one epoch": (plots.learning_curves, [HISTORY], 1200),
-    "scores of an empty grade": (plots.score_density, [[SCORES[0], np.zeros(0)], (0.2,)], 720),
-    "more grades than colours": (plots.score_density, [[SCORES[2]] * 9, ()], 720),
-}
-
-
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("draw", "arguments", "width"), DRAWINGS.values(), ids=DRAWINGS)
+@cases("draw, arguments, width", *DRAWINGS.values(), ids=DRAWINGS)
 def test_drawings(draw, arguments, width, tmp_path):
     draw(tmp_path / "plot.png", *arguments)
     pixels = image.imread(tmp_path / "plot.png")
@@ -386,13 +357,13 @@ def test_drawings(draw, arguments, width, tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("of_documents", "of_queries"),
-    [(("", "de", "fr"), ("en", "it")), (("", "de"), ("en",)), (("de",), ("en", "it"))],
+@cases(
+    "of_documents, of_queries",
+    (("", "de", "fr"), ("en", "it")),
+    (("", "de"), ("en",)),
+    (("de",), ("en", "it")),
 )
-def test_figures_of_languages_are_those_of_a_ranking_without_the_others(
-    world, of_documents, of_queries
-):
+def test_figures_of_a_language_are_those_of_a_ranking_of_it_alone(world, of_documents, of_queries):
     retrieval_set, retriever = world
     assert evaluate_split(*world, "test", negatives=7).languages == {}
     languages = np.arange(60) % len(of_documents), np.arange(25) % len(of_queries)
@@ -416,11 +387,8 @@ def test_figures_of_languages_are_those_of_a_ranking_without_the_others(
     for name, (wanted, asking) in rows.items():
         run, qrels = {}, {}
         for query, documents in zip(ranking.query_rows, ranking.document_rows):
-            grades = {
-                str(d): int(grade)
-                for (q, d), grade in judged.items()
-                if q == query and languages[0][d] in wanted
-            }
+            own = {d: int(grade) for (q, d), grade in judged.items() if q == query}
+            grades = {str(d): own[d] for d in own if languages[0][d] in wanted}
             if languages[1][query] in asking and any(grades.values()):
                 kept = documents[np.isin(languages[0][documents], [*wanted])]
                 run[str(query)] = {str(d): -float(rank) for rank, d in enumerate(kept)}
@@ -435,6 +403,6 @@ def test_figures_of_languages_are_those_of_a_ranking_without_the_others(
         np.testing.assert_allclose(list(found.languages[name].values()), expected)
     content = metrics_content({"test": found}, 7)
     assert content["languages"] == {"test": found.languages}
-    header, cells = language_cells(content, "test")
+    header, cells = report.language_cells(content, "test")
     assert (header[-1] == "relevant") == (len(of_documents) > 1)
     assert [row[0] for row in cells] == list(found.languages)

@@ -5,16 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tf_smoothclir.evaluation.metrics import (
-    collection_metrics,
-    confusion_matrix,
-    counts,
-    grade_metrics,
-    mean_metrics,
-    named_measures,
-    per_query_metrics,
-    ranked_grades,
-)
+from tf_smoothclir.evaluation import metrics
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
 
@@ -31,33 +22,32 @@ def ranked(*lists):
 def test_a_document_behind_the_last_rank_that_counts_is_not_found(name, last, expected):
     for rank, value in ((last, expected), (last + 1, 0)):
         ranked = np.array([[0] * (rank - 1) + [2]])
-        assert collection_metrics(ranked, np.array([[2, 0]]), 2)[name] == [value]
+        assert metrics.collection_metrics(ranked, np.array([[2, 0]]), 2)[name] == [value]
 
 
 def test_minus_zero_ties_with_zero_and_nan_is_an_error():
     rest = np.array([0, 2]), np.array([0, 2]), [1, 0]
-    np.testing.assert_array_equal(ranked_grades(np.float32([0.0, -0.0]), *rest), [[2, 0]])
-    assert ranked_grades(*np.zeros((2, 0), np.int32), np.zeros(1, int), []).shape == (0, 0)
+    np.testing.assert_array_equal(metrics.ranked_grades(np.float32([0.0, -0.0]), *rest), [[2, 0]])
+    assert metrics.ranked_grades(*np.zeros((2, 0), np.int32), np.zeros(1, int), []).shape == (0, 0)
     with pytest.raises(InputError, match="scores: 1 of 2 are NaN"):
-        ranked_grades(np.float32([math.nan, -1.0]), *rest)
+        metrics.ranked_grades(np.float32([math.nan, -1.0]), *rest)
 
 
 def test_a_query_without_a_relevant_document_is_left_out_and_counted():
-    per_query = per_query_metrics(ranked([2, 0], [1, 0, 0], [0, 0]), 3)
-    assert counts(per_query) == {
-        name: 1 if name in ("P_mr@1", "P_mr@5", "MRR_mr") else 2 for name in METRICS
-    }
-    means = mean_metrics(per_query)
+    per_query = metrics.per_query_metrics(ranked([2, 0], [1, 0, 0], [0, 0]), 3)
+    of_mates = ("P_mr@1", "P_mr@5", "MRR_mr")
+    assert metrics.counts(per_query) == {name: 1 if name in of_mates else 2 for name in METRICS}
+    means = metrics.mean_metrics(per_query)
     assert means["P_mr@1"] == 1  # of the first query alone; the others are not zeros
     assert means["P_r@5"] == pytest.approx((1 / 5 + 1 / 5) / 2)
     for lists in ([[0, 0], [0]], [[]]):  # without a counted query all metrics are 0
-        per_query = per_query_metrics(ranked(*lists), 3)
-        assert mean_metrics(per_query) == dict.fromkeys(METRICS, 0.0)
-        assert counts(per_query) == dict.fromkeys(METRICS, 0)
+        per_query = metrics.per_query_metrics(ranked(*lists), 3)
+        assert metrics.mean_metrics(per_query) == dict.fromkeys(METRICS, 0.0)
+        assert metrics.counts(per_query) == dict.fromkeys(METRICS, 0)
 
 
 def test_pairs_are_counted_by_true_and_predicted_grade_also_of_grades_that_are_absent():
-    found = confusion_matrix(np.array([0, 0, 2, 2]), np.array([0, 1, 1, 1]), 3)
+    found = metrics.confusion_matrix(np.array([0, 0, 2, 2]), np.array([0, 1, 1, 1]), 3)
     np.testing.assert_array_equal(found, [[1, 1, 0], [0, 0, 0], [0, 2, 0]])
 
 
@@ -75,7 +65,7 @@ def test_pairs_are_counted_by_true_and_predicted_grade_also_of_grades_that_are_a
     ],
 )
 def test_how_well_grades_are_predicted(confusion, accuracy, macro, kappa):
-    assert grade_metrics(np.array(confusion)) == {
+    assert metrics.grade_metrics(np.array(confusion)) == {
         "accuracy": pytest.approx(accuracy),
         "macro_accuracy": pytest.approx(macro),
         "quadratic_kappa": pytest.approx(kappa),
@@ -87,9 +77,9 @@ def test_measures_by_name_of_queries_without_an_answer_or_a_relevant_document():
     qrels |= {"nothing relevant": {"a": 0}, "unjudged": {}}
     run = {"first": {"a": 2.0, "b": 1.0}, "second": {"a": 1.0, "b": 2.0}, "other": {"a": 1.0}}
     names = {"ours": "RR", "of mates": "RR(rel=2)"}
-    found = named_measures(names, run, qrels, list(qrels))
+    found = metrics.named_measures(names, run, qrels, list(qrels))
     np.testing.assert_array_equal(found["ours"], [1, 1 / 2, 0, math.nan, math.nan])
     np.testing.assert_array_equal(found["of mates"], [1, *[math.nan] * 4])
-    (found,) = named_measures({"ours": "RR"}, run, qrels, ["unjudged"]).values()
+    (found,) = metrics.named_measures({"ours": "RR"}, run, qrels, ["unjudged"]).values()
     np.testing.assert_array_equal(found, [math.nan])
-    assert named_measures({}, run, qrels, list(qrels)) == {}
+    assert metrics.named_measures({}, run, qrels, list(qrels)) == {}

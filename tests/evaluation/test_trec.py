@@ -11,16 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, Success, nDCG
 
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.evaluation import trec
-from tf_smoothclir.evaluation.metrics import DEPTH, list_metrics, retrieval_metrics
+from tf_smoothclir.evaluation import metrics, trec
 from tf_smoothclir.evaluation.trec import highest_grade, read_qrels, read_run, run_metrics
 from tf_smoothclir.protocols.scorer import Ranking
 from tf_smoothclir.settings.training import COMPARED, METRICS
 from tf_smoothclir.two_tower.scorer import DenseRetriever
 from tf_smoothclir.utils.errors import InputError
+
+DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
+RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
+JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
+GOOD_RUN = "q1 Q0 d1 1 0.5 me\n"
+BAD = {
+    "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
+    "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
+    "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
+    "document twice": (read_run, 2 * GOOD_RUN, ":2: query 'q1' has document 'd1' a", "Keep one"),
+    "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
+    "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
+}
 
 
 def list_measures(best=2):
@@ -35,11 +48,9 @@ def list_measures(best=2):
     }
 
 
-@pytest.fixture(
-    scope="module", params=["small set", "random", "two grades", "four grades", "no ties"]
-)
+@pytest.fixture(scope="module", params=["small", "random", "two grades", "four grades", "no ties"])
 def case(request, small_set):
-    if request.param == "small set":
+    if request.param == "small":
         return small_set, vectors_with_ties(small_set, seed=1), "train"
     grades = {"two grades": 2, "four grades": 4}.get(request.param, 3)
     retrieval_set = random_set(60, 150, seed=2, grades=grades)
@@ -74,16 +85,16 @@ def test_ir_measures_agrees_on_candidate_lists_and_full_retrieval(case, tmp_path
         scores = retriever.score(lists)
         trec.write_list_run(run, retrieval_set, lists, scores)
         trec.write_list_qrels(qrels, retrieval_set, lists)
-        per_query = list_metrics(retrieval_set, lists, scores)
+        per_query = metrics.list_metrics(retrieval_set, lists, scores)
         check(per_query, ids[lists.query_rows], run, qrels, list_measures(best))
     queries = retrieval_set.queries_in(split)
-    ranking = Ranking.joined(retriever.rank(queries, DEPTH))
+    ranking = Ranking.joined(retriever.rank(queries, metrics.DEPTH))
     trec.write_ranking(run, retrieval_set, ranking)
     trec.write_qrels(qrels, retrieval_set, queries)
     recalls = {f"full/Recall@{depth}": R(rel=best) @ depth for depth in (1, 10, 100)}
     graded = {"full/nDCG@10": nDCG @ 10, "full/MAP": AP, "full/MRR@10": RR(rel=best) @ 10}
     measures = {**graded, **recalls}
-    check(retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
+    check(metrics.retrieval_metrics(retrieval_set, ranking), ids[queries], run, qrels, measures)
 
 
 def test_files_as_we_write_them(small_set, tmp_path):
@@ -162,9 +173,6 @@ def test_what_the_run_or_the_judgments_lack_is_counted():
     assert found.per_query["P_mr@1"].tolist() == approx([math.nan, 1])
 
 
-DOCUMENTS = st.sampled_from([f"d{number}" for number in range(9)])
-
-
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(
     st.dictionaries(DOCUMENTS, st.sampled_from([-math.inf, 0.0, 1.0, math.inf]), min_size=1),
@@ -181,18 +189,12 @@ def test_ties_are_ordered_by_hash_and_never_by_file(run, grades):
     assert found == backwards == expected
 
 
-RECORDS = {"q1": {"d1": 2.5, "d2": -0.001}}
-JUDGMENTS = {"q1": {"d1": 2, "d2": 0}}
-
-
-@pytest.mark.parametrize(
-    ("read", "content", "expected"),
-    [
-        (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
-        (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
-        (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
-        (read_qrels, "q1 0 d1 2\nq1 0 d2 -99999999999\n", JUDGMENTS),
-    ],
+@cases(
+    "read, content, expected",
+    (read_run, "q1\tQ0\td1\t1\t2.5\tme\r\nq1\tQ0\td2\t2\t-1e-3\tme\r\n", RECORDS),
+    (read_run, "q1  Q0 \t d1 1 2.5 me\nq1 Q0 d2 7 -0.001 me", RECORDS),
+    (read_run, "\ufeffq1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 -.001 me\n", RECORDS),
+    (read_qrels, "q1 0 d1 2\nq1 0 d2 -99999999999\n", JUDGMENTS),
 )
 def test_layouts_of_files(read, content, expected, tmp_path):
     assert read(written(tmp_path, content)) == expected
@@ -205,18 +207,7 @@ def test_scores_are_numbers_as_c_prints_them(tmp_path):
     assert found == {"q1": {f"d{text}": score for text, score in expected.items()}}
 
 
-GOOD_RUN = "q1 Q0 d1 1 0.5 me\n"
-BAD = {
-    "run with 5 columns": (read_run, "q1 Q0 d1 1 0.5\n", ":1: 5 columns instead of 6", "Put one"),
-    "NaN score": (read_run, "q1 Q0 d2 1 NaN me\n", ":1: score 'NaN' is not a number", "Give a"),
-    "Python's score": (read_run, "q1 Q0 d2 1 1_0 me\n", ":1: score '1_0' is not a", "Give a"),
-    "document twice": (read_run, 2 * GOOD_RUN, ":2: query 'q1' has document 'd1' a", "Keep one"),
-    "huge grade": (read_qrels, "q1 0 d1 99999999999\n", ":1: grade 99999999999 is", "Give a grade"),
-    "nothing relevant": (read_qrels, "q1 0 d1 0\nq2 0 d1 -1\n", ": no document has", "Judge at"),
-}
-
-
-@pytest.mark.parametrize(("read", "content", "reason", "remedy"), BAD.values(), ids=BAD)
+@cases("read, content, reason, remedy", *BAD.values(), ids=BAD)
 def test_bad_file_is_an_error_with_place_and_remedy(read, content, reason, remedy, tmp_path):
     path = written(tmp_path, content)
     with pytest.raises(InputError, match=f"^{re.escape(f'{path}{reason}')}.*{remedy}"):

@@ -208,8 +208,6 @@ def disturb_all(description: str, options: dict[str, int], disturb) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Undisturbed:
-    """What a command does without faults."""
-
     seconds: float
     names: set[str]  # of all files afterwards; numbers are "#"
     stable: dict[str, list[str]]  # name -> digests, where two runs agree

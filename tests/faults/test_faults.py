@@ -5,9 +5,8 @@ import types
 
 import pytest
 
+from tests.faults import full_disks, kills
 from tests.faults.commands import Commands
-from tests.faults.full_disks import fill
-from tests.faults.kills import kill
 
 pytestmark = pytest.mark.slow
 
@@ -17,8 +16,8 @@ def test_killed_commands_and_those_on_a_full_disk_are_repeated_without_a_trace(t
         for command in commands:
             expected = commands.undisturbed(command)
             found = [
-                *kill(commands, command, 2, expected, seed=1),
-                *fill(commands, command, expected, types.SimpleNamespace(sizes=2)),
+                *kills.kill(commands, command, 2, expected, seed=1),
+                *full_disks.fill(commands, command, expected, types.SimpleNamespace(sizes=2)),
             ]
             assert [wrong for _, wrong in found] == [""] * 4
             check_differences_are_found(commands, command, expected)

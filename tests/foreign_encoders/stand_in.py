@@ -42,7 +42,6 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def endpoint(refusals=(), answer=None):
-    """Yields the server and its address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     server.asked, server.refusals, server.answer = [], list(refusals), answer
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tensorflow import keras
 
+from tests.cases import cases
 from tests.foreign_encoders import stand_in
 from tf_smoothclir.foreign_encoders import endpoint as endpoint_module
 from tf_smoothclir.foreign_encoders.endpoint import EndpointEncoder
@@ -57,16 +58,14 @@ def test_an_endpoint_is_asked_in_batches_and_again_where_that_may_help(no_pauses
     assert no_pauses == [0.5, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("refusals", "answer", "message"),
-    [
-        ([401], None, "401 Unauthorized"),
-        ([500] * 9, None, "500 Internal Server Error"),
-        ([], {"data": []}, "does not hold 5 vectors"),
-        ([], {"data": [{"index": n, "embedding": [1.0] * n} for n in range(5)]}, "same length"),
-        ([], {"data": [{"index": n, "embedding": [float("nan")]} for n in range(5)]}, "5 vectors"),
-        ([], ["no"], "5 vectors"),
-    ],
+@cases(
+    "refusals, answer, message",
+    ([401], None, "401 Unauthorized"),
+    ([500] * 9, None, "500 Internal Server Error"),
+    ([], {"data": []}, "does not hold 5 vectors"),
+    ([], {"data": [{"index": n, "embedding": [1.0] * n} for n in range(5)]}, "same length"),
+    ([], {"data": [{"index": n, "embedding": [float("nan")]} for n in range(5)]}, "5 vectors"),
+    ([], ["no"], "5 vectors"),
 )
 def test_an_endpoint_that_answers_something_else_is_an_error(refusals, answer, message):
     with stand_in.endpoint(refusals, answer) as (server, url):
@@ -80,17 +79,15 @@ def test_an_endpoint_that_is_not_there_is_an_error():
         EndpointEncoder("http://127.0.0.1:9/v1", "small").encode_documents(["a"])
 
 
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        stand_in.encode,
-        types.SimpleNamespace(encode=stand_in.encode),
-        types.SimpleNamespace(query=stand_in.encode, passage=stand_in.encode),
-        types.SimpleNamespace(encode_query=stand_in.encode, encode_document=stand_in.encode),
-        types.SimpleNamespace(
-            embed_query=lambda text: stand_in.encode([text])[0], embed_documents=stand_in.encode
-        ),
-    ],
+    stand_in.encode,
+    types.SimpleNamespace(encode=stand_in.encode),
+    types.SimpleNamespace(query=stand_in.encode, passage=stand_in.encode),
+    types.SimpleNamespace(encode_query=stand_in.encode, encode_document=stand_in.encode),
+    types.SimpleNamespace(
+        embed_query=lambda text: stand_in.encode([text])[0], embed_documents=stand_in.encode
+    ),
 )
 def test_functions_and_objects_of_libraries_encode(model):
     encoder = PythonEncoder(model, query_prefix="q ", document_prefix="d ")
@@ -112,7 +109,7 @@ def test_a_keras_model_of_strings_encodes():
     np.testing.assert_allclose(found[1], [(a + b) / 2, (a + c) / 2], rtol=1e-5)
 
 
-@pytest.mark.parametrize("made", [np.zeros(3), np.zeros((2, 3)), np.array([["a"]] * 3)])
+@cases("made", np.zeros(3), np.zeros((2, 3)), np.array([["a"]] * 3))
 def test_a_function_that_returns_something_else_is_an_error(made):
     with pytest.raises(InputError, match="one vector of numbers for each text"):
         PythonEncoder(lambda texts: made).encode_queries(["a", "b", "c"])
@@ -151,9 +148,8 @@ def test_a_file_has_vectors_by_id(tmp_path):
     arrays |= {"document_ids": ["d1"], "documents": stand_in.encode(["abc"])}
     np.savez(path, **arrays)
     encoder = encoder_of(EncoderSettings(encoder=str(path)))
-    np.testing.assert_allclose(
-        encoder.queries(["q2", "q1"]), unit(stand_in.encode(["c", "ab"])), atol=1e-6
-    )
+    expected = unit(stand_in.encode(["c", "ab"]))
+    np.testing.assert_allclose(encoder.queries(["q2", "q1"]), expected, atol=1e-6)
     with pytest.raises(InputError, match="no vector for 1 of 2 documents, such as 'd2'"):
         encoder.documents(["d1", "d2"])
     np.savez(path, **{**arrays, "query_ids": ["q1"]})
@@ -161,13 +157,11 @@ def test_a_file_has_vectors_by_id(tmp_path):
         VectorFile(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("e5", "names no encoder"),
-        ("tests.foreign_encoders.stand_in:nothing", "cannot be imported"),
-        ("tests.foreign_encoders.stand_in:DIM", "neither a function"),
-    ],
+@cases(
+    "name, message",
+    ("e5", "names no encoder"),
+    ("tests.foreign_encoders.stand_in:nothing", "cannot be imported"),
+    ("tests.foreign_encoders.stand_in:DIM", "neither a function"),
 )
 def test_what_is_no_encoder_is_an_error(name, message):
     with pytest.raises(InputError, match=message):

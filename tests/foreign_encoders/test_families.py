@@ -9,13 +9,13 @@ import pytest
 import tensorflow as tf
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.foreign_encoders import stand_in
 from tests.published import NoVerifier
 from tests.search.test_word_search import check_ranks, ranked_by_evaluation
 from tf_smoothclir.families import hybrid
-from tf_smoothclir.foreign_encoders import head_learning, opening
+from tf_smoothclir.foreign_encoders import head_learning, opening, protocol
 from tf_smoothclir.foreign_encoders.head import Head
-from tf_smoothclir.foreign_encoders.protocol import unit_vectors
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.plugins import family, with_parts
@@ -27,24 +27,17 @@ from tf_smoothclir.server import served_models
 from tf_smoothclir.settings.data import EncoderSettings
 from tf_smoothclir.settings.presets import preset_settings
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models
+from tf_smoothclir.training import run_directory, run_models
 from tf_smoothclir.training.train import train
-from tf_smoothclir.utils.errors import InputError
 
 ENCODER = "tests.foreign_encoders.stand_in:encode"
-
-
-PARTS = {
-    "encoder": [],
-    "lexical": ["lexical", "encoder"],
-    "hybrid": ["dense", "lexical", "encoder"],
-}
+PARTS = {"encoder": [], "lexical": ["lexical", "encoder"]}
+PARTS["hybrid"] = ["dense", *PARTS["lexical"]]
 
 
 def a_head(*_):
     random = np.random.default_rng(5)
-    texts = (unit_vectors(random.random((40, stand_in.DIM), np.float32)) for _ in range(2))
+    texts = (protocol.unit_vectors(random.random((40, stand_in.DIM), np.float32)) for _ in range(2))
     matrix = 10 * np.eye(stand_in.DIM) + random.normal(size=(stand_in.DIM, stand_in.DIM))
     return Head.of(*texts, seed=5, matrix=matrix), "better"
 
@@ -73,9 +66,9 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         monkeypatch.setattr(version_writer, "Verifier", NoVerifier)
     export = model.export(tmp_path / "export")
     query, text = "word1 word4", "mot1 mot4"
-    is_distilled = "dense" in PARTS[model.retriever.removesuffix("+encoder")]
     hits = model.search([query], k=3)[0]
     parts = PARTS[model.retriever.removesuffix("+encoder")]
+    is_distilled = "dense" in parts
     assert [*read_json(run / "metrics.json").get("components", [])] == parts
     assert model.evaluate(negatives=40).metrics == pytest.approx(model.metrics)
     sc.load(export).build_index(export / "index")
@@ -84,8 +77,8 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         if is_distilled:  # its student reads queries, so nobody is asked
             context.delenv("SMOOTHCLIR_ENCODER")
             context.setattr(opening, "_named", set())
-            models = load_models(RunDirectory(run))
-            publication = Publication(RunDirectory(run), models)
+            models = run_models.load_models(run_directory.RunDirectory(run))
+            publication = Publication(run_directory.RunDirectory(run), models)
             # The documents of a search model have the vectors of the encoder.
             assert family(model.retriever).vectors_in_graph(publication) is None
         (found,) = search.search([query], 3)
@@ -103,14 +96,11 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         monkeypatch.setattr(word_ranker, "_FIRST", 1)
         bounding = (8, 2), (64, 4)  # few, and yet it ranks as evaluation does
         monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
-        check_ranks(search, *ranked_by_evaluation(RunDirectory(run), model.retriever))
+        check_ranks(search, *ranked_by_evaluation(run_directory.RunDirectory(run), model.retriever))
     of_hits = [explanation.score for explanation in explanations]
     assert of_hits == pytest.approx([hit.score for hit in found], rel=1e-4)
     explained = model.explain(query, text)
-    for one in (
-        *explanations,
-        explained,
-    ):  # which part found a hit; towers know no text without words
+    for one in (*explanations, explained):  # by part; towers know no text without words
         assert (one.encoder != 0) == ("encoder" in parts)
         assert (one.towers != 0) == ("dense" in parts and bool(one.words))
         others = one.towers + one.encoder + one.feedback
@@ -122,14 +112,14 @@ def test_it_is_trained_evaluated_exported_and_searched(run, tmp_path, monkeypatc
         head, vectors = a_head()[0], []
         for role, one in (("query", query), ("document", text)):
             encoded = stand_in.encode([one])
-            vectors.append(head.vectors(role, unit_vectors(encoded)))
+            vectors.append(head.vectors(role, protocol.unit_vectors(encoded)))
             rows = (3 * encoded).tolist()  # of whichever length
             body = json.dumps({"signature_name": role, "instances": rows}).encode()
             predicted = json.loads(served.answer(body))["predictions"]
             np.testing.assert_allclose(predicted, vectors[-1], atol=1e-6)
         for rows in ([[1.0]], ["a"], [[None] * 8], [[True] * 8], [[10**400] * 8], [[math.nan] * 8]):
             body = json.dumps({"signature_name": "query", "inputs": rows}).encode()
-            with pytest.raises(InputError, match="vector: a row is no vector"):
+            with pytest.raises(sc.InputError, match="vector: a row is no vector"):
                 served.answer(body)
         np.testing.assert_allclose(model.encode_queries([query]), vectors[0], atol=1e-6)
         assert explained.score == pytest.approx(np.vdot(*vectors), abs=1e-6)
@@ -141,12 +131,12 @@ def test_no_code_runs_and_nobody_is_asked_because_a_file_says_so(run, monkeypatc
     monkeypatch.setattr(opening, "_named", set())
     imported = []
     monkeypatch.setattr(opening, "imported", lambda *given, **_: imported.append(given))
-    with pytest.raises(InputError, match=f"If you trust it, set SMOOTHCLIR_ENCODER={ENCODER}"):
+    with pytest.raises(sc.InputError, match=f"If you trust it, set SMOOTHCLIR_ENCODER={ENCODER}"):
         sc.load(run).search(["word1"])
     assert not imported
     monkeypatch.undo()
     monkeypatch.setenv("SMOOTHCLIR_ENCODER", ENCODER)
-    with pytest.raises(InputError, match="it is another one than in training"):
+    with pytest.raises(sc.InputError, match="it is another one than in training"):
         opening.reopened(EncoderSettings(encoder=ENCODER), "another digest")
 
 
@@ -158,18 +148,16 @@ def test_vectors_in_a_file_rank_the_set_that_they_are_of_and_encode_nothing(tiny
     given = {"retriever": "encoder", "encoder": str(tmp_path / "vectors.npz")}
     model = sc.train(tiny_dir, output_dir=tmp_path / "run", preset="lexical", **given)
     assert model.metrics["full/MRR@10"] == 1
-    with pytest.raises(InputError, match="can encode no others"):
+    with pytest.raises(sc.InputError, match="can encode no others"):
         model.search(["word1"])
 
 
-@pytest.mark.parametrize(
-    ("given", "retriever"),
-    [
-        ({}, "hybrid+encoder"),
-        ({"tower": "lstm"}, "hybrid+encoder"),  # with the towers of another preset
-        ({"preset": "lexical"}, "lexical+encoder"),
-        ({"retriever": "encoder"}, "encoder"),
-    ],
+@cases(
+    "given, retriever",
+    ({}, "hybrid+encoder"),
+    ({"tower": "lstm"}, "hybrid+encoder"),  # with the towers of another preset
+    ({"preset": "lexical"}, "lexical+encoder"),
+    ({"retriever": "encoder"}, "encoder"),
 )
 def test_an_encoder_joins_the_ranking(given, retriever):
     preset = given.pop("preset", "")
@@ -180,18 +168,16 @@ def test_an_encoder_joins_the_ranking(given, retriever):
 
 
 def test_an_encoder_joins_no_towers_alone():
-    with pytest.raises(InputError, match="nothing ranks by it"):
+    with pytest.raises(sc.InputError, match="nothing ranks by it"):
         preset_settings("dense", {"encoder": ENCODER})
 
 
-@pytest.mark.parametrize(
-    ("shares", "kept"),
-    [
-        ((0.0, 0.3), "lexical+encoder"),
-        ((0.3, 0.0), "hybrid"),
-        ((0.0, 0.0), "lexical"),
-        ((0.4, 0.6), "hybrid+encoder"),
-    ],
+@cases(
+    "shares, kept",
+    ((0.0, 0.3), "lexical+encoder"),
+    ((0.3, 0.0), "hybrid"),
+    ((0.0, 0.0), "lexical"),
+    ((0.4, 0.6), "hybrid+encoder"),
 )
 def test_parts_that_count_for_nothing_are_not_kept(tiny, tmp_path, monkeypatch, shares, kept):
     monkeypatch.setattr(hybrid, "_ENOUGH_QUERIES", 1)
@@ -200,9 +186,9 @@ def test_parts_that_count_for_nothing_are_not_kept(tiny, tmp_path, monkeypatch, 
     monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: fusion)
     settings, path = tiny(retriever="hybrid", epochs=1, encoder=ENCODER), tmp_path / "run"
     result = train(settings, path)
-    run = RunDirectory.load(path)
+    run = run_directory.RunDirectory.load(path)
     assert run.settings().retrieval.retriever == kept
-    assert [*load_models(run)] == [*with_parts(kept)]
+    assert [*run_models.load_models(run)] == [*with_parts(kept)]
     assert run.checkpoints.exists() == (shares[0] > 0)
     assert (result["training"]["epochs"] == 1) == (shares[0] > 0)
     assert ("| left out |" in run.report.read_text()) == (kept != "hybrid+encoder")

@@ -9,25 +9,20 @@ import tf_smoothclir as sc
 from tests.foreign_encoders import stand_in
 from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import MemorySource, write_set
+from tf_smoothclir.data.sources import memory, toy_world, user_files
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.sources.toy_world import ToyWorld
-from tf_smoothclir.data.sources.user_files import UserDirectory
+from tf_smoothclir.foreign_encoders import python_encoders, teaching
 from tf_smoothclir.foreign_encoders.opening import EncodedSet
-from tf_smoothclir.foreign_encoders.python_encoders import PythonEncoder
-from tf_smoothclir.foreign_encoders.teaching import taught
 from tf_smoothclir.lexical.learning import learn_lexical_model
 from tf_smoothclir.lexical.texts import LexicalTexts
-from tf_smoothclir.settings.data import EncoderSettings
-from tf_smoothclir.settings.presets import preset_settings
+from tf_smoothclir.settings import data, presets
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.errors import InputError
 
 DIM, SEED = 64, 13
 RIGHT = 0.6  # of the first hits of the teacher
 
 
-class Log(ToyWorld):
+class Log(toy_world.ToyWorld):
     """The toy world without the judgments of its queries, but for some."""
 
     def __init__(self, judged=frozenset()):
@@ -40,7 +35,7 @@ class Log(ToyWorld):
 
 @pytest.fixture(scope="module")
 def world():
-    return ToyWorld("fr", "en", 300, 13)
+    return toy_world.ToyWorld("fr", "en", 300, 13)
 
 
 def mates(source):
@@ -61,13 +56,13 @@ def teacher_of(world):
 
 
 def test_a_table_that_learned_from_the_teacher_is_right_where_the_teacher_is_not(world, tmp_path):
-    found, number = taught(Log(), teacher_of(world), SEED)
+    found, number = teaching.taught(Log(), teacher_of(world), SEED)
     assert number == 300
     labels = {j.query_id: j.document_id for j in found.judgments()}
     assert labels.keys() == {text.id for text in world.queries()}
     share = np.mean([labels[query] == document for query, document in mates(world).items()])
     assert share == pytest.approx(RIGHT, abs=0.05)
-    text = preset_settings("lexical").text
+    text = presets.preset_settings("lexical").text
     retrieval_set = RetrievalSet.load(found, num_grades=2)
     texts = LexicalTexts(tokenize_set(retrieval_set, text, str(tmp_path)), text.max_query_tokens)
     retriever = texts.retriever(learn_lexical_model(texts, seed=SEED))
@@ -82,7 +77,7 @@ def test_a_table_that_learned_from_the_teacher_is_right_where_the_teacher_is_not
 
 def test_what_people_judged_stays_and_alone_is_tested(world):
     source = Log(frozenset(text.id for text in list(world.queries())[:10]))
-    found, _ = taught(source, teacher_of(world), SEED)
+    found, _ = teaching.taught(source, teacher_of(world), SEED)
     judgments = list(found.judgments())
     real = list(source.judgments())
     assert judgments[: len(real)] == real
@@ -93,12 +88,10 @@ def test_what_people_judged_stays_and_alone_is_tested(world):
 
 
 def test_a_query_that_stands_in_a_log_again_trains_or_validates():
-    texts = [
-        Text(str(row), "", f"{'Word' if row % 2 else 'word'} {row // 5}") for row in range(500)
-    ]
-    log = MemorySource(texts, [Text("d", "", "mot"), Text("e", "", "mots")], [])
+    texts = [Text(str(row), "", f"{'wW'[row % 2]}ord {row // 5}") for row in range(500)]
+    log = memory.MemorySource(texts, [Text("d", "", "mot"), Text("e", "", "mots")], [])
     vectors = np.ones((500, DIM), np.float32), np.ones((2, DIM), np.float32)
-    found, _ = taught(log, EncodedSet("teacher", *vectors), 13)
+    found, _ = teaching.taught(log, EncodedSet("teacher", *vectors), 13)
     splits = {}
     for text in texts:
         splits.setdefault(text.text.lower(), set()).add(found.splits()[text.id])
@@ -110,37 +103,36 @@ def test_a_label_weighs_more_the_further_its_first_hit_is_ahead():
     queries = [Text(f"q{n}", "", f"query {n}") for n in range(4)]
     scores = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.0], [0.0, 0.25, 0.5], [0.0, 0.5, 0.75]]
     encoded = EncodedSet("teacher", np.array(scores, np.float32), np.eye(3, dtype=np.float32))
-    judged, _ = taught(MemorySource(queries, documents, []), encoded, SEED)
+    judged, _ = teaching.taught(memory.MemorySource(queries, documents, []), encoded, SEED)
     found = list(judged.judgments())
     assert [judgment.document_id for judgment in found] == ["d0", "d1", "d2", "d2"]
     # Margins of 0.5 and three times 0.25: ranks of 3.5 and, in the middle of three, 1.5 of 4.
     assert [judgment.weight for judgment in found] == [0.5 + 3.5 / 4, *[0.5 + 1.5 / 4] * 3]
     one_document = EncodedSet("teacher", np.ones((4, 1), np.float32), np.ones((1, 1), np.float32))
-    judged, _ = taught(MemorySource(queries, documents[:1], []), one_document, SEED)
-    assert [judgment.weight for judgment in judged.judgments()] == [
-        1.0
-    ] * 4  # there is no second hit
+    judged, _ = teaching.taught(memory.MemorySource(queries, documents[:1], []), one_document, SEED)
+    weights = [judgment.weight for judgment in judged.judgments()]
+    assert weights == [1.0] * 4  # there is no second hit
 
 
 def test_a_taught_set_keeps_what_documents_have_besides_text(tmp_path):
     texts = [Text(f"x{n}", "", f"text {n}") for n in range(3)]
-    log = MemorySource(texts, texts, [])
+    log = memory.MemorySource(texts, texts, [])
     log.others = [{"year": 2000 + n} for n in range(3)]
     encoded = EncodedSet("teacher", *[np.eye(3, dtype=np.float32)] * 2)
-    judged, _ = taught(log, encoded, SEED)
-    write_set(judged, tmp_path / "set", judged.splits())
-    assert list(UserDirectory(tmp_path / "set").metadata()) == log.others
+    judged, _ = teaching.taught(log, encoded, SEED)
+    memory.write_set(judged, tmp_path / "set", judged.splits())
+    assert list(user_files.UserDirectory(tmp_path / "set").metadata()) == log.others
 
 
 def test_a_set_without_unjudged_queries_has_nothing_to_teach(world):
-    with pytest.raises(InputError, match="nothing to teach"):
-        taught(world, teacher_of(world), SEED)
+    with pytest.raises(sc.InputError, match="nothing to teach"):
+        teaching.taught(world, teacher_of(world), SEED)
 
 
 def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, tmp_path):
     """One command leads from the log to a model that needs no encoder."""
     log, taught_set, run = tmp_path / "log", tmp_path / "taught", tmp_path / "run"
-    write_set(Log(), log, None)
+    memory.write_set(Log(), log, None)
     (log / "judgments.jsonl").unlink()
     vectors = teacher_of(world)
     ids = [[text.id for text in texts] for texts in (world.queries(), world.documents())]
@@ -174,25 +166,24 @@ def test_a_log_becomes_an_exported_model_without_test_figures(world, commands, t
     assert done.returncode == 0, done.stderr
     settings = RunDirectory.load(distilled).settings()
     assert settings.retrieval.retriever == "lexical+encoder"
-    assert settings.of(EncoderSettings).distill
+    assert settings.of(data.EncoderSettings).distill
 
 
 def test_a_fault_in_documents_is_found_before_queries_are_encoded(tmp_path):
     class Faulty(Log):
         def documents(self):
-            raise InputError("a fault")
+            raise sc.InputError("a fault")
 
     def encode(texts):
         raise AssertionError("it was asked")
 
-    with pytest.raises(InputError, match="a fault"):
-        EncodedSet.of(PythonEncoder(encode), Faulty(), str(tmp_path))
+    with pytest.raises(sc.InputError, match="a fault"):
+        EncodedSet.of(python_encoders.PythonEncoder(encode), Faulty(), str(tmp_path))
 
 
 def test_python_teaches_and_trains(world):
-    queries, documents = (
-        {text.id: text.text for text in texts} for texts in (world.queries(), world.documents())
-    )
+    both = world.queries(), world.documents()
+    queries, documents = ({text.id: text.text for text in texts} for texts in both)
     judged = [j for j in world.judgments() if int(j.query_id[1:]) % 10 == 0]
     found = sc.teach(queries, documents, judgments=judged, encoder=stand_in.encode)
     model = sc.train(**found, preset="lexical")
@@ -201,13 +192,9 @@ def test_python_teaches_and_trains(world):
 
 
 def test_an_encoder_is_evaluated_beside_runs(commands, tmp_path):
-    done = commands.run(
-        "trainers.evaluate",
-        "--encoder=tests.foreign_encoders.stand_in:encode",
-        "--toy_entities=300",
-        f"--cache_dir={tmp_path}/cache",
-        f"--output_dir={tmp_path}/rival",
-    )
+    given = ["--encoder=tests.foreign_encoders.stand_in:encode", "--toy_entities=300"]
+    given += [f"--cache_dir={tmp_path}/cache", f"--output_dir={tmp_path}/rival"]
+    done = commands.run("trainers.evaluate", *given)
     assert done.returncode == 0, done.stderr
     metrics = json.loads((tmp_path / "rival" / "metrics.json").read_text())
     assert 0 < metrics["test"]["NDCG@5"] < 1

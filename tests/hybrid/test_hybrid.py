@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.lexical.helpers import tokenized
 from tests.training.tiny_set import DOCUMENTS, QUERIES
 from tf_smoothclir.hybrid.fusion import Fusion, times_counted
@@ -19,6 +20,8 @@ from tf_smoothclir.utils.errors import InputError
 RANDOM = np.random.default_rng(5)
 LEXICAL = RANDOM.random((4, 30)).astype(np.float32) * 20
 DENSE = RANDOM.random((4, 30)).astype(np.float32) / 3
+NOISE = np.random.default_rng(6).normal(size=(3, QUERIES, DOCUMENTS)).astype(np.float32)
+CHANCE = np.array([1.0, -0.9] * 10)  # 0.05 on average with a standard error of 0.2
 
 
 def rows_of(*halves):
@@ -75,7 +78,7 @@ def test_a_part_takes_its_share_from_all_others_alike():
         assert swapped.parts == {"dense", "encoder"}
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.7])
+@cases("share", 0.1, 0.5, 0.7)
 def test_it_is_described_by_the_shares_of_its_parts(share):
     fusion = Fusion(share, 5.5, 0.09)
     assert str(fusion) == f"vectors have {share:.0%} of the score, feedback 0"
@@ -103,9 +106,6 @@ def test_it_is_kept_as_json(tmp_path):
             Fusion.load(path)
 
 
-NOISE = np.random.default_rng(6).normal(size=(3, QUERIES, DOCUMENTS)).astype(np.float32)
-
-
 @pytest.fixture(scope="module")
 def texts(tiny):
     return LexicalTexts(tokenized(tiny()), tiny().text.max_query_tokens)
@@ -121,15 +121,13 @@ def knowing(texts, number, grades):
     return scores
 
 
-@pytest.mark.parametrize(
-    ("lexical", "dense", "shares"),
-    [
-        ({2: 20, 1: 10}, {}, (0.0,)),
-        ({2: -3, 1: -3}, {2: 3, 1: 2}, (1.0,)),
-        ({2: 3, 1: 1}, {}, (0.0,)),
-        # One knows the mates, the other one the related documents; only the sum knows both.
-        ({2: 9}, {1: 5}, (0.2, 0.3, 0.5, 0.7)),
-    ],
+@cases(
+    "lexical, dense, shares",
+    ({2: 20, 1: 10}, {}, (0.0,)),
+    ({2: -3, 1: -3}, {2: 3, 1: 2}, (1.0,)),
+    ({2: 3, 1: 1}, {}, (0.0,)),
+    # One knows the mates, the other one the related documents; only the sum knows both.
+    ({2: 9}, {1: 5}, (0.2, 0.3, 0.5, 0.7)),
     ids=["lexical alone", "towers alone", "towers know nothing", "both"],
 )
 def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
@@ -148,7 +146,7 @@ def test_the_share_goes_to_what_knows_the_answer(texts, lexical, dense, shares):
     assert found >= max(map(validation, rows.values()))  # no part alone does better
 
 
-@pytest.mark.parametrize("knowing_part", [*itertools.permutations([9, 5, 0])])
+@cases("knowing_part", *itertools.permutations([9, 5, 0]))
 def test_what_knows_nothing_has_no_share_beside_two_that_do(texts, knowing_part):
     """Of three parts one knows the mates, one the related documents, and one nothing."""
     grades = {9: {2: 9}, 5: {1: 5}, 0: {}}
@@ -158,7 +156,7 @@ def test_what_knows_nothing_has_no_share_beside_two_that_do(texts, knowing_part)
     assert {part for part, share in fusion.shares.items() if share} == {names[9], names[5]}
 
 
-@pytest.mark.parametrize("towers_know", [True, False])
+@cases("towers_know", True, False)
 def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_know):
     """Beside the table alone they would be a gain even where they only know what the other does."""
     encoder = knowing(texts, 2, {1: 5})
@@ -170,31 +168,25 @@ def test_towers_have_to_add_to_a_table_and_an_encoder_together(texts, towers_kno
     assert len(learn_fusion(texts, rows).parts - {"lexical"}) == 1 + towers_know
 
 
-@pytest.mark.parametrize(
-    ("gain", "alone", "early", "expected"),
-    [
-        (0.1, 0.1, False, True),
-        (0.0009, 0.1, False, False),  # not worth their time
-        ([1.0, -0.9] * 10, 0.1, False, False),  # 0.05 on average with a standard error of 0.2
-        (0.001, 0.1, True, True),
-        (0.0, 0.1, True, False),
-        (0.0, 0.39, True, True),  # nearly as good alone as the others, which have 0.5
-    ],
+@cases(
+    "gain, alone, early, expected",
+    (0.1, 0.1, False, True),
+    (0.0009, 0.1, False, False),  # not worth their time
+    ([1.0, -0.9] * 10, 0.1, False, False),  # 0.05 on average with a standard error of 0.2
+    (0.001, 0.1, True, True),
+    (0.0, 0.1, True, False),
+    (0.0, 0.39, True, True),  # nearly as good alone as the others, which have 0.5
 )
-def test_towers_count_if_they_add_what_is_worth_it(
-    texts, monkeypatch, gain, alone, early, expected
-):
+def test_towers_count_if_they_add_enough(texts, monkeypatch, gain, alone, early, expected):
     others = np.full((QUERIES, 3), 0.5)
     measured = [others, others + np.resize(gain, QUERIES)[:, np.newaxis]]
-    monkeypatch.setattr(
-        Validation, "of_variants", lambda self, variants: [0.5, 0.5, 0, 0, 0, alone]
-    )
+    monkeypatch.setattr(Validation, "of_variants", lambda *_: [0.5, 0.5, 0, 0, 0, alone])
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
     rows = rows_of(*np.ones((2, QUERIES, 30), np.float32))
     assert may_count(texts, rows, Fusion(0.0, 1.0, 1.0), early) == expected
 
 
-@pytest.mark.parametrize("best", [(0, 2), (3, 0)])
+@cases("best", (0, 2), (3, 0))
 def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
     shape = len(best), len(FEEDBACK_WEIGHTS)
     qualities = [0.5 + 0.1 * (best[row] == place) for row, place in np.ndindex(*shape)]
@@ -205,25 +197,18 @@ def test_each_fusion_has_its_best_weight_of_feedback(texts, monkeypatch, best):
     assert found == [FEEDBACK_WEIGHTS[place] for place in best]
 
 
-CHANCE = np.array([1.0, -0.9] * 10)  # 0.05 on average with a standard error of 0.2
-
-
-@pytest.mark.parametrize(
-    ("fused", "towers", "chosen"),
-    [
-        (0.2, -0.1, 0.3),
-        (0.0, -0.1, 0.0),
-        (CHANCE, -0.1, 0.0),
-        (0.2, 0.3, 1.0),
-        # Hazard: on few validation queries an encoder alone took everything from a table.
-        (0.2, 0.2 + CHANCE, 0.3),
-        (CHANCE, CHANCE, 0.0),
-    ],
+@cases(
+    "fused, towers, chosen",
+    (0.2, -0.1, 0.3),
+    (0.0, -0.1, 0.0),
+    (CHANCE, -0.1, 0.0),
+    (0.2, 0.3, 1.0),
+    # Hazard: on few validation queries an encoder alone took everything from a table.
+    (0.2, 0.2 + CHANCE, 0.3),
+    (CHANCE, CHANCE, 0.0),
 )
-@pytest.mark.parametrize("feedback", [0.0, 5.0])
-def test_what_ranks_is_better_beyond_chance_than_what_costs_less(
-    texts, monkeypatch, fused, towers, chosen, feedback
-):
+@cases("feedback", 0.0, 5.0)
+def test_what_ranks_beats_what_costs_less(texts, monkeypatch, fused, towers, chosen, feedback):
     learner = _Learner(texts, rows_of(*np.ones((2, QUERIES, 30), np.float32)))
     fusion = dataclasses.replace(learner._lexical_alone, share=0.3)
     # Of the lexical model, of the fusion, of the towers: three metrics of 20 queries.

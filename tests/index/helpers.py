@@ -5,13 +5,9 @@ import hashlib
 import numpy as np
 import tensorflow as tf
 
-from tf_smoothclir.data.hashing import hash_ids
-from tf_smoothclir.data.sources.memory import MemorySource
-from tf_smoothclir.data.sources.source import Source, Text
-from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.index.builder import build_index
-from tf_smoothclir.index.dense_half import DenseHalf
-from tf_smoothclir.index.document_index import DocumentIndex
+from tf_smoothclir.data import hashing, tokenized_set
+from tf_smoothclir.data.sources import memory, source
+from tf_smoothclir.index import builder, dense_half, document_index
 from tf_smoothclir.index.index_kind import AUTO
 from tf_smoothclir.protocols.text_search import CutPoints
 from tf_smoothclir.publishing.export_directory import ExportManifest
@@ -27,16 +23,16 @@ TOWER = ExportManifest(
     thresholds=(0.2, 0.7),
     data=DataSettings(),
     cut_points=CutPoints((0.2, 0.7), ()),
-    parts=ROLES,
+    parts=tokenized_set.ROLES,
 )
 
 
 def in_memory(texts):
-    return MemorySource([], list(texts), [])
+    return memory.MemorySource([], list(texts), [])
 
 
 def document(number, text=None):
-    return Text(f"d{number}", f"Title {number}", f"text {number}" if text is None else text)
+    return source.Text(f"d{number}", f"Title {number}", f"text {number}" if text is None else text)
 
 
 def vector_of(text):
@@ -63,14 +59,14 @@ class Tower:
 
 
 def build(path, texts, tower=None, manifest=TOWER, kind=AUTO, *, asked=None, **arguments):
-    half = DenseHalf(tower or Tower(), DIM, kind, lambda: asked)
-    collection = texts if isinstance(texts, Source) else in_memory(texts)
-    return build_index(path, collection, [half], manifest, **arguments)
+    half = dense_half.DenseHalf(tower or Tower(), DIM, kind, lambda: asked)
+    collection = texts if isinstance(texts, source.Source) else in_memory(texts)
+    return builder.build_index(path, collection, [half], manifest, **arguments)
 
 
 def brute_force(texts, query, depth):
     """`(id, score)` by falling score, equal scores by the hash of the id; none of 0."""
-    hashes = hash_ids([text.id for text in texts])
+    hashes = hashing.hash_ids([text.id for text in texts])
     vectors = np.array([vector_of(text.text) for text in texts], np.float64)
     scores = [np.float32(np.float64(query) @ vector) for vector in vectors]
     order = sorted(range(len(texts)), key=lambda i: (-scores[i], hashes[i]))
@@ -80,7 +76,7 @@ def brute_force(texts, query, depth):
 def hits_by(index, vectors, depth, mask=None):
     """Hits of query vectors in an index, with the cut points of its manifest."""
     vectors, cut_points = np.asarray(vectors, np.float32), index.manifest.cut_points
-    if not isinstance(index, DocumentIndex):
+    if not isinstance(index, document_index.DocumentIndex):
         return index.search(vectors, depth, cut_points)
     ranked = index.half("dense").rank(vectors, depth, mask)
     return [index.hits(*found, cut_points) for found in ranked]

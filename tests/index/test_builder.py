@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.index import helpers
 from tests.index.helpers import TOWER, Tower, brute_force, document, found_by, in_memory, queries
 from tests.training.test_run_directory import snapshot
@@ -47,7 +48,7 @@ def all_of(path):
     return helpers.hits_by(DocumentIndex(path), np.ones((1, helpers.DIM)), 1000)[0]
 
 
-@pytest.mark.parametrize("count", [1, BATCH - 1, BATCH, BATCH + 1, len(TEXTS)])
+@cases("count", 1, BATCH - 1, BATCH, BATCH + 1, len(TEXTS))
 def test_any_number_of_documents(path, count):
     assert build(path, TEXTS[:count]).documents == count
     assert_whole(path, TEXTS[:count])
@@ -66,12 +67,10 @@ def test_index_of_the_same_state_is_not_changed_and_settings_that_differ_are_ref
     assert manifest.halves["dense"]["kind"] == "flat"
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"texts": TEXTS[1:]}, r"another state of this one \(memory\)"),
-        ({"manifest": OTHER_TOWER}, "different training runs"),
-    ],
+@cases(
+    "changes, reason",
+    ({"texts": TEXTS[1:]}, r"another state of this one \(memory\)"),
+    ({"manifest": OTHER_TOWER}, "different training runs"),
 )
 def test_other_index_is_replaced_only_with_overwrite(path, changes, reason):
     build(path)
@@ -84,7 +83,7 @@ def test_other_index_is_replaced_only_with_overwrite(path, changes, reason):
     assert_whole(path, changes.get("texts", TEXTS))
 
 
-@pytest.mark.parametrize("there", [False, True])
+@cases("there", False, True)
 def test_a_failed_build_leaves_what_was_there(path, there):
     if there:
         build(path)
@@ -94,13 +93,11 @@ def test_a_failed_build_leaves_what_was_there(path, there):
     assert snapshot(path.parent) == before
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ([], "memory: there are no documents"),
-        ([*TEXTS[:11], TEXTS[10]], r"documents\[11\]: id 'd10' is already used at documents\[10\]"),
-        ([*TEXTS[:50], TEXTS[10]], r"documents\[50\]: id 'd10' is already used at documents\[10\]"),
-    ],
+@cases(
+    "texts, message",
+    ([], "memory: there are no documents"),
+    ([*TEXTS[:11], TEXTS[10]], r"documents\[11\]: id 'd10' is already used at documents\[10\]"),
+    ([*TEXTS[:50], TEXTS[10]], r"documents\[50\]: id 'd10' is already used at documents\[10\]"),
 )
 def test_what_cannot_be_indexed_is_an_error_and_leaves_nothing(path, texts, message):
     with pytest.raises(InputError, match=message):
@@ -154,10 +151,8 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
     expected = Recall(pytest.approx(1.0, abs=0.05), 10, 30, "queries of the training run")
     assert dense_note(manifest.halves["dense"]).recall == expected
     assert IndexManifest.read(path) == manifest
-    described = (
-        rf"{len(TEXTS)} documents; hnsw, recall@10 \d\.\d{{4}} \(queries of the training run\)"
-    )
-    assert re.fullmatch(described, str(manifest))
+    measured = r"recall@10 \d\.\d{4} \(queries of the training run\)"
+    assert re.fullmatch(rf"{len(TEXTS)} documents; hnsw, {measured}", str(manifest))
     folder.write_manifest(path, INDEX, {**dataclasses.asdict(manifest), "documents": 1.5})
     with pytest.raises(InputError, match="documents must be an integer"):
         IndexManifest.read(path)
@@ -174,9 +169,8 @@ def test_recall_is_measured_with_the_given_queries_or_with_documents(path):
 def test_ids_and_texts_in_any_script_come_back(path):
     texts = [document(n)._replace(id=f"ид-{n}", title="", text=t) for n, t in enumerate("日ñ\0🍎")]
     build(path, texts)
-    assert {result.id: result.text for result in all_of(path)} == {
-        text.id: text.text for text in texts
-    }
+    expected = {text.id: text.text for text in texts}
+    assert {result.id: result.text for result in all_of(path)} == expected
 
 
 def test_open_index_keeps_working_while_another_one_replaces_it(path):

@@ -15,6 +15,23 @@ from tf_smoothclir.interaction.networks.late_interaction import LateInteraction
 from tf_smoothclir.interaction.reranker import ListScores
 from tf_smoothclir.towers.average_pooling import part_of_position
 
+WORDS, DIM = 12, 5
+QUERIES = [[2, 3, 4], [5], [7, 6, 2, 9], [], [1, 1], [3, 1, 4], [7], [11, 40, 3]]
+# The third has 70 words, behind the parts and distances that begin differently.
+DOCUMENTS = [[4, 2, 3, 8], [5, 5], [*range(2, 12)] * 7, [3], [2, 3], [9, 1, 40, 4, 3], [2], []]
+# Word 2 decides: a document with it is relevant. Word 3 is in all documents.
+TEXTS = InteractionTexts(
+    queries=np.array([[2, 3], [3, 2], [2, 0]], np.int32),
+    documents=np.array([[2, 3, 0], [3, 0, 0], [4, 3, 0], [2, 4, 3]], np.int32),
+)
+LISTS = CandidateLists(
+    query_rows=np.array([0, 1, 2], np.int32),
+    offsets=np.array([0, 3, 6, 7]),
+    document_rows=np.array([1, 0, 2, 3, 1, 2, 0], np.int32),
+    grades=np.array([0, 2, 0, 1, 0, 0, 2], np.int32),  # the last list has no negative
+)
+SETTINGS = LearningSettings(epochs=3, batch_size=2, negatives=2, learning_rate=0.1)
+
 
 class SameWords(InteractionNetwork):
     """Adds the weight of each query word that the document has."""
@@ -35,20 +52,6 @@ class SameWords(InteractionNetwork):
     def similarities(self, query_ids, document_ids):
         same = tf.equal(query_ids[:, :, tf.newaxis], document_ids[:, tf.newaxis])
         return tf.cast(same & (query_ids > 0)[:, :, tf.newaxis], tf.float32)
-
-
-# Word 2 decides: a document with it is relevant. Word 3 is in all documents.
-TEXTS = InteractionTexts(
-    queries=np.array([[2, 3], [3, 2], [2, 0]], np.int32),
-    documents=np.array([[2, 3, 0], [3, 0, 0], [4, 3, 0], [2, 4, 3]], np.int32),
-)
-LISTS = CandidateLists(
-    query_rows=np.array([0, 1, 2], np.int32),
-    offsets=np.array([0, 3, 6, 7]),
-    document_rows=np.array([1, 0, 2, 3, 1, 2, 0], np.int32),
-    grades=np.array([0, 2, 0, 1, 0, 0, 2], np.int32),  # the last list has no negative
-)
-SETTINGS = LearningSettings(epochs=3, batch_size=2, negatives=2, learning_rate=0.1)
 
 
 @pytest.mark.parametrize("features_once", [False, True])
@@ -110,9 +113,6 @@ def test_explanations_name_the_best_match_of_each_word():
     assert network.explain(np.zeros(0, int), np.array([2])) == []
 
 
-WORDS, DIM = 12, 5
-
-
 @pytest.fixture(scope="module")
 def network():
     generator = np.random.default_rng(3)
@@ -150,9 +150,8 @@ def score_by_loops(network, query, document):
                 for j in places[:-1]:
                     both = min(similar(first, j), similar(first + 1, j + 1))
                     pairs[side] = max(pairs[side], both * early[parts[j]])
-        found = [
-            (similar(i, j), early[parts[j]], in_place[np.clip(j - i, -32, 32) + 32]) for j in places
-        ]
+        near = [in_place[np.clip(j - i, -32, 32) + 32] for j in places]
+        found = [(similar(i, j), early[parts[j]], near[j]) for j in places]
         kinds = [
             max((same for same, _, _ in found), default=0),
             max((same * of_part for same, of_part, _ in found), default=0),
@@ -165,19 +164,6 @@ def score_by_loops(network, query, document):
 
 def padded(texts, length):
     return np.array([text + [0] * (length - len(text)) for text in texts], np.int32)
-
-
-QUERIES = [[2, 3, 4], [5], [7, 6, 2, 9], [], [1, 1], [3, 1, 4], [7], [11, 40, 3]]
-DOCUMENTS = [
-    [4, 2, 3, 8],
-    [5, 5],
-    list(range(2, 12)) * 7,  # 70 words, behind the parts and distances that begin differently
-    [3],
-    [2, 3],
-    [9, 1, 40, 4, 3],
-    [2],
-    [],
-]
 
 
 @pytest.mark.parametrize("extra", [0, 5])

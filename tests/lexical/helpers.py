@@ -3,9 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from tf_smoothclir.data.preparation import tokenize_set
+from tf_smoothclir.data import preparation, tokenized_set
 from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.tokenized_set import TokenizedSet
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.training.run_data import retrieval_set_of
@@ -27,6 +26,6 @@ def shares(*texts: list[int], size: int) -> sp.csr_array:
     return words(*texts, size=size).matrix(np.ones_like)
 
 
-def tokenized(settings: RunSettings) -> TokenizedSet:
+def tokenized(settings: RunSettings) -> tokenized_set.TokenizedSet:
     retrieval_set = retrieval_set_of(source_of(settings.data), settings, ())
-    return tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)
+    return preparation.tokenize_set(retrieval_set, settings.text, settings.data.cache_dir)

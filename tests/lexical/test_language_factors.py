@@ -1,4 +1,4 @@
-"""Factors of languages: each has its share of the first ranks; the models multiply by them."""
+"""Factors of languages in the first ranks; a model that goes on from another one."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -7,14 +7,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.lexical.helpers import counts
 from tests.lexical.test_scores import MODEL
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.lexical import initial_model, positions, psq, validation, word_weights
 from tf_smoothclir.lexical import language_factors as module
 from tf_smoothclir.lexical.language_factors import balanced, first_of_each, language_factors
-from tf_smoothclir.lexical.validation import Validation
+from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.words import Words
 from tf_smoothclir.settings.data import DataSettings
+
+# Vocabularies of [PAD], [UNK] and a word of queries; of [PAD], [UNK] and two words of documents.
+# Query words 3 to 6 are document words. Later there are two more words of each.
+FORMER, SHAPE = (4, 3 + 4), (6, 5 + 6)
+FORMER_QUERIES, QUERIES = counts([2, 2, 6], size=FORMER[1]), counts([2, 3, 3, 8, 8], size=SHAPE[1])
 
 
 def test_the_highest_scores_of_each_language():
@@ -75,9 +82,7 @@ def two_languages():
 
 
 @pytest.mark.parametrize("worse", [False, True])
-def test_factors_are_chosen_on_validation_and_left_out_where_they_rank_worse(
-    two_languages, monkeypatch, worse
-):
+def test_factors_are_chosen_on_validation_and_left_out_if_worse(two_languages, monkeypatch, worse):
     codes, languages = two_languages.document_languages
     assert codes == ("fr", "it")
     compared, lengths = [], 1.0 + languages  # the score of "it" is divided by 2
@@ -90,13 +95,75 @@ def test_factors_are_chosen_on_validation_and_left_out_where_they_rank_worse(
 
     monkeypatch.setattr(module, "is_better", lambda *measured: compared.append(measured) or worse)
     texts = SimpleNamespace(retrieval_set=two_languages)
-    found = balanced(model, texts, rows, lengths, Validation(two_languages))
+    found = balanced(model, texts, rows, lengths, validation.Validation(two_languages))
     assert len(compared) == 1
     if worse:
         assert found is model
     else:
         assert found.language_factors["fr"] < 0.99 < 1.01 < found.language_factors["it"]
-    alone = dataclasses.replace(
-        two_languages, document_languages=two_languages.document_languages._replace(codes=("fr",))
-    )
+    french = two_languages.document_languages._replace(codes=("fr",))
+    alone = dataclasses.replace(two_languages, document_languages=french)
     assert balanced(model, SimpleNamespace(retrieval_set=alone), rows, lengths, None) is model
+
+
+def matrix(cells, shape):
+    values, places = list(cells.values()), tuple(np.array(list(cells)).T)
+    return sp.csr_array((np.array(values, np.float32), places), shape=shape)
+
+
+@pytest.fixture
+def initial():
+    model = LexicalModel(
+        table=matrix({(2, 2): 1.0, (3, 2): 0.5}, FORMER),
+        lookalikes=matrix({(3, 2): 0.25}, FORMER),
+        background=psq.background(FORMER_QUERIES),
+        fields=(positions.FLAT,),
+        weights=np.array([[0.3, 0.3, 0.7, 0.3, 0.3, 0.3, 0.1]], np.float32),
+        evidence=np.array([0, 0, 3, 0], np.float32),
+    )
+    return initial_model.InitialModel(model, SHAPE, QUERIES.sum(axis=0))
+
+
+def test_a_word_of_both_has_the_translations_of_both_by_their_counts(initial):
+    learned = {(2, 3): 1.0, (3, 3): 0.8, (4, 2): 0.2, (4, 3): 0.8, (5, 4): 1.0}
+    evidence = np.array([0, 0, 1, 0, 2, 0], np.float32)
+    table, counted = initial.table(matrix(learned, SHAPE), evidence)
+    expected = {
+        **{(2, 2): 3 / 4, (2, 3): 1 / 4},
+        (3, 2): 0.5,  # no pair has it now, and words like it do not count
+        **{(4, 2): 0.2, (4, 3): 0.8, (5, 4): 1.0},  # new ones, the last by words like it
+    }
+    np.testing.assert_array_equal(table.toarray(), matrix(expected, SHAPE).toarray())
+    assert counted.tolist() == [0, 0, 4, 0, 2, 0]
+    # What came from a dictionary counts as if it had occurred once.
+    table, _ = initial.table(matrix(learned, SHAPE), np.array([0, 0, 0, 4, 0, 0], np.float32))
+    assert table[3, 2] == pytest.approx(0.5 / 5)
+    assert table[3, 3] == pytest.approx(0.8 * 4 / 5)
+
+
+def test_words_that_only_documents_had_move_behind_the_new_ones(initial):
+    assert initial.words.tolist() == [0, 1, 2, 5, 6, 7, 8]
+    found = matrix({(3, 2): 1.0, (3, 3): 0.5, (4, 2): 0.4, (2, 8): 1.0}, SHAPE)
+    expected = {(3, 2): 0.25, (3, 3): 0.5, (4, 2): 0.4}
+    found = initial.lookalikes(found).toarray()
+    np.testing.assert_array_equal(found, matrix(expected, SHAPE).toarray())
+
+
+def test_new_words_have_their_share_of_all_queries_and_others_keep_theirs(initial):
+    assert np.flatnonzero(initial.is_new).tolist() == [3]  # word 8 was word 6
+    # Each word counts 0.1 more than it occurs. In the sum, each that occurs counts that twice.
+    former, both = 3 + 2 * 0.2, 8 + 3 * 0.2
+    expected = np.full(SHAPE[1], 0.1 / former)
+    expected[[2, 3, 8]] = 2.1 / former, 2.1 / both, 1.1 / former
+    assert initial.background == pytest.approx(expected)
+    assert initial.background[[2, 8]].tolist() == initial.model.background[[2, 6]].tolist()
+
+
+def test_weights_are_learned_for_new_words_alone():
+    former = np.array([[0.3, 0.3, 0.7, 0.3]], np.float32)
+    # Word 2 is for the wrong document in each query, word 3 for the mate.
+    features = [np.tile(np.eye(2, dtype=np.float32)[::-1], (20, 1))]
+    queries, is_new = counts(*[[2, 3]] * 20, size=4), np.arange(4) == 3
+    found = word_weights.learn_word_weights(queries, features, former=former, is_new=is_new)
+    assert found.astype(np.float32)[0, :3].tolist() == former[0, :3].tolist()
+    assert found[0, 3] > 0.4

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.lexical.helpers import tokenized
 from tests.small_world import SmallWorld
 from tests.training.test_trainer import assert_same, start, train_until_killed, trained
@@ -18,39 +19,31 @@ from tf_smoothclir.data.preparation import tokenize_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.evaluation.evaluate import evaluate_split
-from tf_smoothclir.lexical import learning, training_pairs
+from tf_smoothclir.lexical import learning, positions, pseudo_queries, training_pairs
 from tf_smoothclir.lexical.feedback import Feedback, tf_idf
 from tf_smoothclir.lexical.hard_candidates import hard_candidates, unjudged_top
-from tf_smoothclir.lexical.learning import (
-    DICTIONARY_SHARES,
-    FEEDBACK_WEIGHTS,
-    LENGTH_POWERS,
-    LexicalTexts,
-    _Learner,
-    feedback_variants,
-    learn_lexical_model,
-)
-from tf_smoothclir.lexical.positions import (
-    DECAYS,
-    FLAT,
-    HEIGHTS,
-    TITLE_WEIGHTS,
-    PositionProfile,
-)
-from tf_smoothclir.lexical.pseudo_queries import (
-    _NO_TOKEN,
-    _translated,
-    with_pseudo_queries,
-    write_pseudo_queries,
-)
+from tf_smoothclir.lexical.learning import LexicalTexts, _Learner, learn_lexical_model
+from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.training_pairs import LOWER_GRADES, Pairs
 from tf_smoothclir.lexical.validation import Validation, is_better
 from tf_smoothclir.protocols import scorer
-from tf_smoothclir.protocols.scorer import RowRetriever
-from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.text import TextSettings
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.settings import data, presets, text
+
+FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
+BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
+FALLING = PositionProfile(100.0, 15.0)
+WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
+ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
+QUERIES, DOCUMENTS = 12, 60
+# Each query has a mate and a related document.
+SET = RetrievalSet.load(
+    SmallWorld(
+        queries=[(f"q{query}", "") for query in range(QUERIES)],
+        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
+        judgments=[(f"q{q}", f"d{q + step}", 2 - step) for q in range(QUERIES) for step in (0, 1)],
+        splits={f"q{query}": "validation" for query in range(QUERIES)},
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,30 +89,26 @@ def test_a_model_goes_on_with_its_choices_unless_it_was_learned_from_sentences(t
     assert (again.on_documents, again.feedback) == (True, model.feedback)
 
 
-@pytest.mark.parametrize(
-    ("gains", "chosen"),
-    [
-        ((0.004, 0, 0, 0, 0), FLAT),
-        ((0.006, 0, 0, 0, 0), PositionProfile(HEIGHTS[0], DECAYS[0])),
-        ((0.006, 0.007, 0, 0, 0.008), PositionProfile(HEIGHTS[1], DECAYS[2])),
-        ((0, 0, 0, 0.006, 0), PositionProfile(HEIGHTS[0], DECAYS[1])),
-    ],
+@cases(
+    "gains, chosen",
+    ((0.004, 0, 0, 0, 0), FLAT),
+    ((0.006, 0, 0, 0, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[0])),
+    ((0.006, 0.007, 0, 0, 0.008), PositionProfile(positions.HEIGHTS[1], positions.DECAYS[2])),
+    ((0, 0, 0, 0.006, 0), PositionProfile(positions.HEIGHTS[0], positions.DECAYS[1])),
 )
 def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypatch, gains, chosen):
     qualities = iter([0.8, *(0.8 + gain - 0.1 * (not gain) for gain in gains)])
     monkeypatch.setattr(Validation, "__call__", lambda self, rows: next(qualities))
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: [0.0])
-    pairs = training_pairs.TrainingPairs
-    table, asked = pairs.whole_table_and_evidence, []
-    monkeypatch.setattr(
-        pairs, "whole_table_and_evidence", lambda *key: asked.append(key[1:]) or table(*key)
-    )
+    pairs, name, asked = training_pairs.TrainingPairs, "whole_table_and_evidence", []
+    table = getattr(pairs, name)
+    monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
     model = learn_lexical_model(texts, seed=13)
     assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
     assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 
-@pytest.mark.parametrize(("several", "is_judged"), [(True, True), (False, False)])
+@cases("several, is_judged", (True, True), (False, False))
 def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     learner = _Learner.__new__(_Learner)  # which has learned no table to measure a profile by
     source = SimpleNamespace(source=SimpleNamespace(is_judged=is_judged))
@@ -128,42 +117,33 @@ def test_positions_count_alike_in_passages_and_in_sentences(several, is_judged):
     assert learner._best_profile() == FLAT
 
 
-FALLS = [(0.3, 0.3, 0.1)] * 3 + [(0.3, 0.3, -0.4)]  # one metric falls, within chance
-
-
-@pytest.mark.parametrize(
-    ("gains", "chosen"),
-    [
-        ([0.1, 0.2], LOWER_GRADES[1]),
-        ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
-        ([0.0, 0.2], LOWER_GRADES[1]),  # a little is of no use, more is
-        ([0.0, 0.0], 0.0),
-        ([FALLS, 0.0], LOWER_GRADES[0]),
-    ],
+@cases(
+    "gains, chosen",
+    ([0.1, 0.2], LOWER_GRADES[1]),
+    ([0.1, 0.1], LOWER_GRADES[0]),  # no more than is better
+    ([0.0, 0.2], LOWER_GRADES[1]),  # a little is of no use, more is
+    ([0.0, 0.0], 0.0),
+    ([FALLS, 0.0], LOWER_GRADES[0]),
 )
 def test_pairs_of_lower_grades_count_if_that_is_better(texts, monkeypatch, gains, chosen):
     found = dict(zip((0.0, *LOWER_GRADES), (0.0, *gains)))
-    monkeypatch.setattr(
-        _Learner, "_measured", lambda *key: 0.5 + np.broadcast_to(found[key[-1]], (4, 3))
-    )
+    monkeypatch.setattr(_Learner, "_measured", lambda *key: np.full((4, 3), 0.5) + found[key[-1]])
     model = _Learner(texts, 13, None).model()
     assert model.lower_grades == chosen
     assert set(model.weights[0]) == {1}  # all words count alike, until weights are learned
     assert not model.weights[1:].any()
 
 
-@pytest.mark.parametrize(
-    ("gains", "chosen"),
-    [
-        ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
-        ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
-        ({0: FALLS}, 0),
-        ({0: FALLS, 1: (0.1, 0.1, 0.1)}, 2),
-        ({}, 0),
-    ],
+@cases(
+    "gains, chosen",
+    ({0: (0.1, 0.1, 0.1), 1: (0.2, 0.2, 0.2)}, 2),
+    ({0: (0.1, 0.1, 0.0), 1: (0.1, 0.1, 0.0)}, 1),  # one stays; no more than is better
+    ({0: FALLS}, 0),
+    ({0: FALLS, 1: (0.1, 0.1, 0.1)}, 2),
+    ({}, 0),
 )
 def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypatch, gains, chosen):
-    found = {profile_weight: gains.get(n, 0.0) for n, profile_weight in enumerate(TITLE_WEIGHTS)}
+    found = {weight: gains.get(n, 0.0) for n, weight in enumerate(positions.TITLE_WEIGHTS)}
 
     def measured(self, profile, lower_grades):
         assert not lower_grades
@@ -173,7 +153,7 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
     learner = _Learner(texts, 13, None)
     starts = dataclasses.replace(texts.documents, starts=np.zeros(len(texts.documents.offsets) - 1))
     learner._texts = SimpleNamespace(documents=starts, retrieval_set=texts.retrieval_set)
-    assert learner._best_title_weight(FLAT).title == (FLAT.title, *TITLE_WEIGHTS)[chosen]
+    assert learner._best_title_weight(FLAT).title == (FLAT.title, *positions.TITLE_WEIGHTS)[chosen]
     # Nor is there a choice without titles, or by sentences.
     sentences = SimpleNamespace(source=SimpleNamespace(is_judged=False))
     for others in (texts, SimpleNamespace(documents=starts, retrieval_set=sentences)):
@@ -181,25 +161,23 @@ def test_titles_weigh_more_if_that_is_better_and_no_metric_falls(texts, monkeypa
         assert learner._best_title_weight(FLAT) == FLAT
 
 
-@pytest.mark.parametrize("best", [0, 3, 7])
+@cases("best", 0, 3, 7)
 def test_the_best_share_of_a_dictionary_is_taken(monkeypatch, best):
     learner, table = _Learner.__new__(_Learner), table_of(np.eye(2))
     learner._dictionary, learner._mates = table, Pairs(np.zeros(1, int), np.zeros(1, int))
-    qualities = iter([0.5 + 0.1 * (place == best) for place in range(len(DICTIONARY_SHARES))])
+    qualities = iter(0.5 + 0.1 * (np.arange(len(learning.DICTIONARY_SHARES)) == best))
     learner._validation = lambda rows: next(qualities)
     monkeypatch.setattr(_Learner, "_learned", lambda self, profile: (table, None))
     monkeypatch.setattr(_Learner, "_scored_by", lambda *_: None)
-    assert learner._best_dictionary_share(FLAT) == DICTIONARY_SHARES[best]
+    assert learner._best_dictionary_share(FLAT) == learning.DICTIONARY_SHARES[best]
 
 
-@pytest.mark.parametrize(
-    ("several", "qualities", "chosen"),
-    [
-        ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.6}, 100),  # no shorter ones than are better
-        ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.7}, 50),
-        ((300, 100, 50), {300: 0.5, 100: 0.5}, 300),
-        ((100, 50), {}, 300),  # no document is longer than 300 words: nothing to choose
-    ],
+@cases(
+    "several, qualities, chosen",
+    ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.6}, 100),  # no shorter ones than are better
+    ((300, 100, 50), {300: 0.5, 100: 0.6, 50: 0.7}, 50),
+    ((300, 100, 50), {300: 0.5, 100: 0.5}, 300),
+    ((100, 50), {}, 300),  # no document is longer than 300 words: nothing to choose
 )
 def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualities, chosen):
     class Cut:
@@ -221,7 +199,7 @@ def test_passages_are_shorter_while_that_is_better(monkeypatch, several, qualiti
     assert (learner._passage_words, learner._documents.longest) == (chosen, chosen)
 
 
-@pytest.mark.parametrize(("is_judged", "lengths"), [(True, (300, 100)), (False, (300,))])
+@cases("is_judged, lengths", (True, (300, 100)), (False, (300,)))
 def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_judged, lengths):
     tried = []
     monkeypatch.setattr(type(texts.retrieval_set.source), "is_judged", is_judged)
@@ -237,8 +215,8 @@ def test_sentences_choose_nothing_by_documents(texts, model, monkeypatch, is_jud
 
 
 def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
-    world = RetrievalSet.load(source_of(DataSettings(toy_entities=300)))
-    texts = LexicalTexts(tokenize_set(world, TextSettings(), tmp_path), 200)
+    world = RetrievalSet.load(source_of(data.DataSettings(toy_entities=300)))
+    texts = LexicalTexts(tokenize_set(world, text.TextSettings(), tmp_path), 200)
     number = len(texts.documents.offsets) - 1
     rows = (np.arange(number)[:, None] + [-3, 0, 3]).ravel() % number  # each between two others
     joined = texts.documents.of(rows)
@@ -254,18 +232,18 @@ def test_which_passage_of_a_long_document_answers_is_learned(tmp_path):
     assert learner.model().passage_words == 60  # shorter ones cannot tell more: all share theirs
 
 
-@pytest.mark.parametrize("best_feedback", range(len(FEEDBACK_WEIGHTS)))
-@pytest.mark.parametrize("power", [0.0, -0.075, -0.15])
+@cases("best_feedback", *range(len(learning.FEEDBACK_WEIGHTS)))
+@cases("power", 0.0, -0.075, -0.15)
 def test_the_best_length_and_feedback_are_taken(texts, model, monkeypatch, power, best_feedback):
     """Long documents score lower as far as that is better."""
-    best, places = LENGTH_POWERS.index(power), range(len(LENGTH_POWERS))
+    best, places = learning.LENGTH_POWERS.index(power), range(len(learning.LENGTH_POWERS))
     measured = [np.full((4, 3), 0.5 + 0.1 * min(place, 2 * best - place)) for place in places]
     monkeypatch.setattr(Validation, "per_query", lambda self, variants: measured)
-    qualities = [0.5 + 0.1 * (place == best_feedback) for place in range(len(FEEDBACK_WEIGHTS))]
+    qualities = [*(0.5 + 0.1 * (np.arange(len(learning.FEEDBACK_WEIGHTS)) == best_feedback))]
     monkeypatch.setattr(Validation, "of_variants", lambda self, variants: qualities)
     found = _Learner(texts, 13, None).with_best_factors_and_feedback(model)
     assert (found.length_power, found.on_documents) == (power, True)
-    assert found.feedback == FEEDBACK_WEIGHTS[best_feedback]
+    assert found.feedback == learning.FEEDBACK_WEIGHTS[best_feedback]
     assert found.mean_length == np.diff(texts.documents.offsets).mean()
 
 
@@ -290,7 +268,7 @@ def test_a_set_that_fits_on_a_page_is_enough_but_not_one_without_mates(tokenized
     training = np.isin(retrieval_set.query_rows, retrieval_set.queries_in("train"))
     without, grades = copy.copy(texts), np.where(training, 0, retrieval_set.grades)
     without.retrieval_set = dataclasses.replace(retrieval_set, grades=grades)
-    with pytest.raises(InputError, match="train split has a relevant document"):
+    with pytest.raises(sc.InputError, match="train split has a relevant document"):
         learn_lexical_model(without, seed=1)
 
 
@@ -330,8 +308,8 @@ def test_the_variants_of_feedback_are_what_it_adds():
     random = np.random.default_rng(2)
     vectors = tf_idf(sp.csr_array(random.integers(0, 3, (20, 7)).astype(np.float32)))
     scores = random.random((3, 20)).astype(np.float32)
-    found = list(feedback_variants(Feedback.of(vectors, 1.0), scores))
-    for weight, variant in zip(FEEDBACK_WEIGHTS, found):
+    found = list(learning.feedback_variants(Feedback.of(vectors, 1.0), scores))
+    for weight, variant in zip(learning.FEEDBACK_WEIGHTS, found):
         np.testing.assert_array_equal(variant, Feedback.of(vectors, weight).added_to(scores))
 
 
@@ -345,18 +323,6 @@ def test_the_best_that_nobody_judged_are_found(small_set):
         assert sorted(best) == np.setdiff1d(np.arange(documents), judged)[:3].tolist()
 
 
-QUERIES, DOCUMENTS = 12, 60
-# Each query has a mate and a related document.
-SET = RetrievalSet.load(
-    SmallWorld(
-        queries=[(f"q{query}", "") for query in range(QUERIES)],
-        documents=[(f"d{document}", "") for document in range(DOCUMENTS)],
-        judgments=[(f"q{q}", f"d{q + step}", 2 - step) for q in range(QUERIES) for step in (0, 1)],
-        splits={f"q{query}": "validation" for query in range(QUERIES)},
-    )
-)
-
-
 def scores_of(strength):
     scores = np.random.default_rng(4).random((QUERIES, DOCUMENTS)).astype(np.float32)
     scores[SET.query_rows, SET.document_rows] += strength * SET.grades
@@ -364,13 +330,13 @@ def scores_of(strength):
 
 
 def metrics_of(rows):
-    ranker = RowRetriever(rows, SET.tie_order)
+    ranker = scorer.RowRetriever(rows, SET.tie_order)
     metrics = evaluate_split(SET, ranker, "validation", negatives=40).metrics
     return [metrics[name] for name in ("NDCG@5", "full/MRR@10", "full/Recall@1")]
 
 
-@pytest.mark.parametrize("strength", [0, 0.2, 1])
-@pytest.mark.parametrize("queries_at_once", [1, 5, 100])
+@cases("strength", 0, 0.2, 1)
+@cases("queries_at_once", 1, 5, 100)
 def test_it_is_the_mean_of_two_metrics(strength, queries_at_once, monkeypatch):
     monkeypatch.setattr(scorer, "_SCORES_AT_ONCE", DOCUMENTS * queries_at_once)
     rows = scores_of(strength)
@@ -408,24 +374,19 @@ def test_a_document_that_ties_with_all_others_is_the_last_and_queries_are_sample
     assert Validation(small_set)(scores.__getitem__) == pytest.approx((1 + 1 / 2) / 2)
 
 
-BETTER = np.full((100, 3), 0.1)  # what each metric gains for each query
-
-
-@pytest.mark.parametrize(
-    ("gains", "expected"),
-    [
-        (BETTER, True),
-        # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
-        (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
-        (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
-        (BETTER * [3, 1, -1], False),  # mates fall from the first rank
-        (BETTER * [3, 1, 0], True),
-        # Three mates that leave the first rank while two others reach it are chance; nine are not.
-        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
-        (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
-        (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
-        (np.full((100, 3), np.nan), False),  # no query has a relevant document
-    ],
+@cases(
+    "gains, expected",
+    (BETTER, True),
+    # 0.1 with a standard deviation of 1 over 100 queries: just the standard error.
+    (np.outer(np.tile([1.1, -0.9], 50), [1, 1, 1]), False),
+    (np.outer(np.tile([0.6, -0.4], 50), [1, 1, 1]), True),
+    (BETTER * [3, 1, -1], False),  # mates fall from the first rank
+    (BETTER * [3, 1, 0], True),
+    # Three mates that leave the first rank while two others reach it are chance; nine are not.
+    (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [3, 2, 95]), [0, 0, 1]), True),
+    (BETTER * [1, 1, 0] + np.outer(np.repeat([-1, 1, 0], [9, 2, 89]), [0, 0, 1]), False),
+    (np.where(np.arange(100)[:, None] < 50, BETTER, np.nan), True),
+    (np.full((100, 3), np.nan), False),  # no query has a relevant document
 )
 def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
     other = np.random.default_rng(3).random((100, 3))
@@ -438,11 +399,6 @@ def test_better_is_beyond_chance_and_worse_by_no_metric(gains, expected):
         assert is_better(better, other)
 
 
-FALLING = PositionProfile(100.0, 15.0)
-WORDS = ["[PAD]", "[UNK]", "chat", "noir", "nasa"]
-ENGLISH = ["[PAD]", "[UNK]", "nasa", "cat", "black"]
-
-
 def table_of(entries):
     return sp.csr_array(entries.astype(np.float32))
 
@@ -451,8 +407,8 @@ def test_each_word_is_drawn_by_its_probability():
     table = np.zeros((5, 5))
     table[2, [3, 4]] = 0.6, 0.2  # pruned: the row sums to 0.8
     table[3, 4] = 0.9
-    tokens = np.repeat([2, 3], 4000)
-    found = _translated(tokens, (ENGLISH, WORDS), table_of(table), np.random.default_rng(1))
+    tokens, random = np.repeat([2, 3], 4000), np.random.default_rng(1)
+    found = pseudo_queries._translated(tokens, (ENGLISH, WORDS), table_of(table), random)
     assert (found[4000:] == 4).all()
     # 3 with probability 0.6 / 0.8; the standard error of 4,000 draws is 0.007.
     assert np.mean(found[:4000] == 3) == pytest.approx(0.75, abs=0.03)
@@ -460,9 +416,10 @@ def test_each_word_is_drawn_by_its_probability():
     # A word without translation stays or is left out.
     table, random = table_of(np.zeros((5, 5))), np.random.default_rng(1)
     tokens = np.array([2, 4, 7])
-    found = _translated(tokens, (ENGLISH, WORDS), table, random)
-    assert found.tolist() == [_NO_TOKEN, 2, _NO_TOKEN]  # spelled alike
-    found = _translated(tokens, (WORDS, WORDS), table, random)
+    found = pseudo_queries._translated(tokens, (ENGLISH, WORDS), table, random)
+    none = pseudo_queries._NO_TOKEN
+    assert found.tolist() == [none, 2, none]  # spelled alike
+    found = pseudo_queries._translated(tokens, (WORDS, WORDS), table, random)
     assert found.tolist() == [2, 4, 7]  # shared, with a word behind the vocabulary
 
 
@@ -477,8 +434,8 @@ def made(tiny_set, directory, profile=FALLING, number=1000, seed=13):
     size = len(tiny_set.vocabulary("document"))
     table = np.eye(size, max(size, len(tiny_set.vocabulary("query"))))
     model = SimpleNamespace(table=table_of(table), fields=(profile,))
-    write_pseudo_queries(directory, tiny_set, model, number=number, seed=seed)
-    return with_pseudo_queries(tiny_set, directory)
+    pseudo_queries.write_pseudo_queries(directory, tiny_set, model, number=number, seed=seed)
+    return pseudo_queries.with_pseudo_queries(tiny_set, directory)
 
 
 def test_documents_that_are_no_training_querys_mate_have_one(tiny_set, tmp_path):
@@ -499,7 +456,7 @@ def test_documents_that_are_no_training_querys_mate_have_one(tiny_set, tmp_path)
         assert found.tokens("query")[row].tolist() == tiny_set.tokens("query")[row].tolist()
 
 
-@pytest.mark.parametrize("profile", [FALLING, FLAT])
+@cases("profile", FALLING, FLAT)
 def test_they_are_as_long_as_queries_and_begin_by_the_profile(tiny_set, tmp_path, profile):
     found = made(tiny_set, tmp_path / "made", profile)
     after, own = found.retrieval_set, len(tiny_set.retrieval_set.query_ids)
@@ -524,9 +481,9 @@ def test_a_smaller_number_is_drawn_by_seed(tiny_set, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_trains_on_them_and_continues_to_the_same_bits(tiny, tmp_path):
-    settings = changed(tiny(batching="in_batch", hard_negatives=2), {"pseudo_queries": 18})
+    settings = presets.changed(tiny(batching="in_batch", hard_negatives=2), {"pseudo_queries": 18})
     whole = trained(settings, tmp_path / "whole")
-    fewer = trained(changed(settings, {"pseudo_queries": 0}), tmp_path / "without")
+    fewer = trained(presets.changed(settings, {"pseudo_queries": 0}), tmp_path / "without")
     assert whole[0].pairs > fewer[0].pairs
     train_until_killed(start(settings, tmp_path / "killed")[0], 3)
     assert_same(trained(settings, tmp_path / "killed"), whole)

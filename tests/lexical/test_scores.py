@@ -17,24 +17,18 @@ from tests.lexical.helpers import counts, words
 from tests.small_world import random_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.encoder.word_evidence import NAMES
-from tf_smoothclir.lexical import posting_bounds
+from tf_smoothclir.lexical import model, posting_bounds, sparse_tables, word_weights
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
-from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.plain_reader import PlainReader
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
 from tf_smoothclir.lexical.posting_bounds import filled_bounds, may_be_best
 from tf_smoothclir.lexical.postings import Postings, SparseRows, highest, lexical_rows
 from tf_smoothclir.lexical.psq import impacts
-from tf_smoothclir.lexical.sparse_tables import largest_of_groups
 from tf_smoothclir.lexical.text_reader import TextReader
-from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_weights
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
-from tf_smoothclir.protocols import scorer
-from tf_smoothclir.protocols.scorer import Ranking, RowRetriever
-from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.text.tokenizer import tokenize
-from tf_smoothclir.text.vocabulary import write_vocabulary
+from tf_smoothclir.protocols import scorer, text_search
+from tf_smoothclir.text import tokenizer, vocabulary
 from tf_smoothclir.utils.errors import InputError
 
 LIMIT = 5
@@ -44,6 +38,17 @@ SEVERAL = st.lists(st.sampled_from(PIECES), max_size=9)
 TEXTS = st.lists(SEVERAL.map(" ".join) | SEVERAL.map("".join) | st.text(max_size=8), max_size=6)
 both = pytest.mark.parametrize("name", ["query", "document"])
 split = pytest.mark.parametrize("as_is", [False, True], ids=["tokenizer", "pretokenized"])
+# Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
+IMPACTS = np.zeros((8, 5), np.float32)
+IMPACTS[:, 1] = np.arange(1, 9)
+IMPACTS[[0, 3, 4], 3] = [5, 6, 7]
+IMPACTS[[2, 7], 2] = [0.5, 0.25]
+IMPACTS[5, 4] = 9
+VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
+SIZE = 8
+# Word 0 has no id but counts towards lengths; word 7 is in no document.
+DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
+texts = st.lists(st.integers(0, 7), max_size=5)
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +56,8 @@ def readers(tmp_path_factory):
     """In the graph, and in plain Python."""
     directory = tmp_path_factory.mktemp("vocabularies")
     query, document = directory / "query.txt", directory / "document.txt"
-    write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
-    write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
+    vocabulary.write_vocabulary(query, ["[PAD]", "[UNK]", "red", ",", "house", "1848", "中"])
+    vocabulary.write_vocabulary(document, ["[PAD]", "[UNK]", "haus", "1848", "?", "css", "σ"])
     return {
         (name, as_is): [kind(directory, name, LIMIT, as_is) for kind in (TextReader, PlainReader)]
         for as_is in (False, True)
@@ -76,11 +81,11 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
+        _, known = in_graph.read(tokenizer.tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [
-            QueryReading(NAMES[level], tuple(unknown.decode().split()))
+            text_search.QueryReading(NAMES[level], tuple(unknown.decode().split()))
             for level, unknown in zip(known.levels.numpy(), known.unknown.numpy())
         ]
 
@@ -95,7 +100,7 @@ def test_by_hand(readers):
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
     unknown = [("zebra",), (), (), ("z", "x"), ()]
-    assert readings == list(map(QueryReading, levels, unknown))
+    assert readings == list(map(text_search.QueryReading, levels, unknown))
     for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document", False]:
@@ -105,20 +110,15 @@ def test_by_hand(readers):
     found, (reading,) = plain.queries(["red\ud800house"])
     assert found.ids.tolist() == [2, 0, 4]
     for reader in readers["query", True]:  # what stands between white space, as it is
-        assert texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"])) == [
-            [NO_WORD, 12],
-            [2, 12, 6],
-            [NO_WORD],
-        ]
-    assert reading == QueryReading("words")
+        found = texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"]))
+        assert found == [[NO_WORD, 12], [2, 12, 6], [NO_WORD]]
+    assert reading == text_search.QueryReading("words")
 
 
 @both
 def test_a_stream_has_the_words_of_a_batch_and_may_be_empty(readers, name):
-    reader, texts = (
-        readers[name, False][0],
-        (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000),
-    )
+    reader, _ = readers[name, False]
+    texts = (b"red css rot", b"", b"haus", b"\xff\x00", b"red " * 100_000)
     assert texts_of(reader.batch(texts)) == texts_of(reader.words(iter(texts)))
     found = reader.words([])
     assert (found.ids.size, found.offsets.tolist()) == (0, [0])
@@ -159,7 +159,7 @@ def test_counts_shares_and_cuts_by_hand():
 TABLE = np.array([[0, 0, 0], [0, 0.75, 0.25], [0, 0, 1], [0, 0, 0]], np.float32)
 BACKGROUND = np.array([0.1, 0.5, 0.4], np.float32)
 LOOKALIKES = sp.csr_array(np.array([[0, 0, 0], [0, 0, 0.5], [0.25, 0, 0], [0, 0, 0]], np.float32))
-MODEL = LexicalModel(
+MODEL = model.LexicalModel(
     table=sp.csr_array(TABLE),
     lookalikes=LOOKALIKES,
     background=BACKGROUND,
@@ -176,11 +176,10 @@ MODEL = LexicalModel(
 
 
 def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
-    model = MODEL
-    model.save(tmp_path / "lexical")
-    found = type(model).load(tmp_path / "lexical")
-    for name in (field.name for field in dataclasses.fields(model)):
-        value, expected = getattr(found, name), getattr(model, name)
+    MODEL.save(tmp_path / "lexical")
+    found = model.LexicalModel.load(tmp_path / "lexical")
+    for name in (field.name for field in dataclasses.fields(MODEL)):
+        value, expected = getattr(found, name), getattr(MODEL, name)
         if sp.issparse(expected):
             value, expected = value.toarray(), expected.toarray()
         if isinstance(expected, np.ndarray):
@@ -188,7 +187,7 @@ def test_a_saved_model_comes_back_to_the_last_bit(tmp_path):
             np.testing.assert_array_equal(value, expected)
         else:
             assert value == expected
-    assert found.choices() == model.choices() == json.loads(json.dumps(model.choices()))
+    assert found.choices() == MODEL.choices() == json.loads(json.dumps(MODEL.choices()))
 
 
 def test_a_pickle_is_not_opened(tmp_path):
@@ -202,17 +201,17 @@ def test_a_pickle_is_not_opened(tmp_path):
         content = dict(arrays)
     np.savez(path, **{**content, "weights": np.array([Bomb()], object)})
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        LexicalModel.load(path.parent)
+        model.LexicalModel.load(path.parent)
     for name, value in (("columns", 10**6), ("columns", -1), ("row_ends", 10**6)):
         for prefix, matrix in (("", "table"), ("lookalike_", "lookalikes")):
             array = content[prefix + name].copy()
             array[-1] = value  # compiled code would read and write there
             np.savez(path, **{**content, prefix + name: array})
             with pytest.raises(InputError, match="its arrays do not fit"):
-                assert getattr(LexicalModel.load(path.parent), matrix) is not None
+                assert getattr(model.LexicalModel.load(path.parent), matrix) is not None
     path.write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ValueError, match="pickle"):
-        LexicalModel.load(path.parent)
+        model.LexicalModel.load(path.parent)
     assert not (tmp_path / "opened").exists()
 
 
@@ -229,14 +228,6 @@ def test_impacts_are_the_weighted_sum_of_those_of_the_fields():
     assert found == pytest.approx(expected)
     assert found[0, 1] > 0
     assert not found[1:].any()  # word 3 stands for nothing
-
-
-# Words 1 and 3 are in more than a quarter of the eight documents, 0 is in none.
-IMPACTS = np.zeros((8, 5), np.float32)
-IMPACTS[:, 1] = np.arange(1, 9)
-IMPACTS[[0, 3, 4], 3] = [5, 6, 7]
-IMPACTS[[2, 7], 2] = [0.5, 0.25]
-IMPACTS[5, 4] = 9
 
 
 def test_postings_store_each_word_in_one_of_two_ways_and_sum_as_a_matrix_product():
@@ -285,11 +276,9 @@ def test_the_best_by_bounds_are_the_best_with_all_ties(number, seed):
     for allowed in (None, mask) if mask.any() else (None,):
         expected = np.where(True if allowed is None else allowed, scores, -1)
         for depth in (1, np.count_nonzero(expected >= 0)):
-            first, looked_at = random.integers(0, 2, 2)
-            likely = np.flatnonzero(expected >= 0)[:first]
-            found, _ = may_be_best(
-                bounds, scores.__getitem__, depth, allowed, likely, looked_at=looked_at
-            )
+            first, seen = random.integers(0, 2, 2)
+            some, score = np.flatnonzero(expected >= 0)[:first], scores.__getitem__
+            found, _ = may_be_best(bounds, score, depth, allowed, some, looked_at=seen)
             assert set(found) >= set(np.flatnonzero(expected >= np.sort(expected)[-depth]))
             assert (expected[found] >= 0).all()
 
@@ -332,7 +321,7 @@ def test_passages_overlap_by_half_end_with_their_text_and_the_best_one_counts(lo
     (of_rows,) = postings.of_queries(sp.csr_array(asked))
     best = postings.best_rows(of_rows, np.arange(5)) - passages.firsts[:-1]
     assert best.tolist() == [int(own.argmax()) for own in scores]
-    largest = largest_of_groups(sp.csr_array(shares), passages.firsts).toarray()
+    largest = sparse_tables.largest_of_groups(sp.csr_array(shares), passages.firsts).toarray()
     groups = np.split(shares, passages.firsts[1:-1])
     assert largest.tolist() == [own.max(axis=0).tolist() for own in groups]
 
@@ -361,8 +350,8 @@ def test_rankings_are_those_of_a_plain_loop_ties_too(world, depth, queries_at_on
     retrieval_set, queries, impacts = world
     expected = [[sum(q * d for q, d in zip(query, row)) for row in impacts] for query in queries]
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
-    ranker, asked = RowRetriever(rows, retrieval_set.tie_order), np.array([4, 0, 22, 9, 4])
-    found = Ranking.joined(ranker.rank(asked, depth))
+    ranker, asked = scorer.RowRetriever(rows, retrieval_set.tie_order), np.array([4, 0, 22, 9, 4])
+    found = scorer.Ranking.joined(ranker.rank(asked, depth))
     assert found.query_rows.tolist() == asked.tolist()
     for place, scores in enumerate(expected[query] for query in asked):
         assert len(set(scores)) < 40  # there are ties
@@ -378,7 +367,7 @@ def test_lists_and_rankings_have_the_same_scores_with_feedback(world):
     retrieval_set, queries, impacts = world
     rows = lexical_rows(sp.csr_array(queries), sp.csr_array(impacts))
     feedback = Feedback.of(tf_idf(sp.csr_array(impacts)), 3.0)
-    ranker = RowRetriever(rows, retrieval_set.tie_order, feedback.added_to)
+    ranker = scorer.RowRetriever(rows, retrieval_set.tie_order, feedback.added_to)
     (ranking,) = ranker.rank(np.arange(23), 40)
     scores = ranker.score(ranking.candidate_lists(retrieval_set))
     assert scores.tolist() == ranking.scores.reshape(-1).tolist()
@@ -393,9 +382,6 @@ def test_tf_idf_by_hand():
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1, 0])
     some = tf_idf(counts([1, 1, 2], size=4), rarity(np.array([0, 1, 2, 1]), 3))
     np.testing.assert_array_equal(some.toarray(), found[:1])
-
-
-VECTORS = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.8, 0.6]], np.float32)
 
 
 def test_feedback_by_hand(monkeypatch):
@@ -470,13 +456,13 @@ def weights_of(telling, *penalty):
     # One query is the other way round, so that the best weights are finite.
     places = np.array([1, 0] + [0, 1] * 39)
     fields = [np.eye(2, dtype=np.float32)[places ^ (word - 1)] for word in telling]
-    return learn_word_weights(counts(*[[1, 2]] * 40, size=4), fields, *penalty)
+    return word_weights.learn_word_weights(counts(*[[1, 2]] * 40, size=4), fields, *penalty)
 
 
 def test_features_are_counts_times_impacts_and_words_that_tell_count_more():
     impacts = sp.csr_array(np.array([[0, 1.0, 2.0], [0, 3.0, 0], [0, 0, 0.5]], np.float32))
     queries = counts([1, 1, 2], [2], size=3)
-    found = candidate_features(queries, impacts, np.array([[0, 2], [1, 0]]))
+    found = word_weights.candidate_features(queries, impacts, np.array([[0, 2], [1, 0]]))
     assert found.tolist() == [[2 * 1, 0], [2, 0.5], [0, 2]]
     # The penalty keeps words together.
     loose, tight = (weights_of([1], penalty) for penalty in (1.0, 1e4))
@@ -493,11 +479,6 @@ def test_words_of_no_training_query_have_the_weight_of_their_field():
     # The field that tells counts more.
     weights = weights_of([1, 2])
     assert weights[0, 3] / weights[1, 3] > 0.3 / 0.03  # where both began
-
-
-SIZE = 8
-# Word 0 has no id but counts towards lengths; word 7 is in no document.
-DOCUMENTS = [[2, 3, 2, 0], [3, 4], [], [5, 6, 6, 6, 2, 0, 0]]
 
 
 def scores(ranker, documents, queries):
@@ -531,9 +512,6 @@ def likelihood_by_loop(mu, documents, query):
                 score += math.log(smoothed / (len(document) + mu))
         result.append(score)
     return result
-
-
-texts = st.lists(st.integers(0, 7), max_size=5)
 
 
 @given(

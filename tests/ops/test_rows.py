@@ -8,29 +8,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.graphs import nodes_of_functions, operations_in
-from tf_smoothclir.ops import row_sums
+from tf_smoothclir.ops import row_sums, row_updates
 from tf_smoothclir.ops import table_sum as table_sum_module
 from tf_smoothclir.ops import top_k as top_k_module
-from tf_smoothclir.ops.row_sums import (
-    segment_sum,
-    segment_sum_by_matrix,
-    segment_sum_by_segments,
-    sums_at_by_matrix,
-    sums_at_by_segments,
-    take,
-)
-from tf_smoothclir.ops.row_updates import (
-    RowAdagradInPlace,
-    RowAdagradOfCopies,
-    take_off_rows_of_copies,
-)
 from tf_smoothclir.ops.table_sum import sum_by_matrix, table_sum, table_sum_of_distinct
 from tf_smoothclir.ops.top_k import in_chunks, top_k
 from tf_smoothclir.utils import devices
 
 GPUS = tf.config.list_physical_devices("GPU")
-BOTH = [sums_at_by_segments, sums_at_by_matrix]
+BOTH = [row_sums.sums_at_by_segments, row_sums.sums_at_by_matrix]
 # Positions and ascending rows of pairs, number of rows, size of the result.
 PAIRS = {
     "rows are skipped, others come twice": ([3, 0, 3, 1, 1, 1], [0, 0, 2, 2, 4, 4], 5, 6),
@@ -38,6 +26,15 @@ PAIRS = {
     "no pair": ([], [], 3, 4),
     "nothing at all": ([], [], 0, 0),
 }
+SIZE, DIM = 7, 3
+TEXTS = {
+    "words come twice, within a text and in two": [[2, 2, 3], [6], [3, 5, 2, 2]],
+    "empty texts at both ends and in between": [[], [2, 3], [], [], [1], []],
+    "one text without words": [[]],
+    "no text": [],
+}
+# Which texts have no gradient.
+WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": slice(None)}
 
 
 def expected_sums(positions, values, rows, size):
@@ -47,10 +44,10 @@ def expected_sums(positions, values, rows, size):
     return result
 
 
-@pytest.mark.parametrize("kernel", BOTH)
-@pytest.mark.parametrize("case", PAIRS)
-@pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=["int32", "int64"])
+@cases("kernel", *BOTH)
+@cases("case", *PAIRS)
+@cases("dim", 1, 3)
+@cases("index_type", tf.int32, tf.int64, ids=["int32", "int64"])
 def test_sums_at(kernel, case, dim, index_type):
     positions, rows, number, size = PAIRS[case]
     values = np.random.default_rng(3).normal(size=(number, dim)).astype("f4")
@@ -60,12 +57,10 @@ def test_sums_at(kernel, case, dim, index_type):
     np.testing.assert_allclose(found, expected_sums(positions, values, rows, size), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "case"),
-    [
-        *itertools.product([segment_sum_by_segments, segment_sum_by_matrix], PAIRS),
-        *((None, name) for name in PAIRS if name != "no pair"),  # TensorFlow's own is undefined
-    ],
+@cases(
+    "kernel, case",
+    *itertools.product([row_sums.segment_sum_by_segments, row_sums.segment_sum_by_matrix], PAIRS),
+    *((None, name) for name in PAIRS if name != "no pair"),  # TensorFlow's own is undefined
 )
 def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
     monkeypatch.setattr(row_sums, "segment_sum_kernel", lambda: kernel)
@@ -79,7 +74,7 @@ def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
         with tf.GradientTape() as tape:
             tape.watch(rows)
             pairs = [tf.constant(numbers, tf.int32) for numbers in (positions, segments)]
-            sums = segment_sum(rows, *pairs, number, training=training)
+            sums = row_sums.segment_sum(rows, *pairs, number, training=training)
             total = tf.reduce_sum(weights * sums)
         return sums, tape.gradient(total, rows)
 
@@ -91,14 +86,14 @@ def test_segment_sum_and_its_gradient(case, kernel, monkeypatch):
         np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected_gradient, rtol=1e-6)
 
 
-@pytest.mark.parametrize("training", [True, False])
+@cases("training", True, False)
 def test_take_and_its_gradient(training):
     rows = np.random.default_rng(7).normal(size=(4, 3)).astype("f4")
     positions = np.array([2, 0, 2, 2], "i4")
     weights, watched = np.arange(12, dtype="f4").reshape(4, 3), tf.constant(rows)
     with tf.GradientTape() as tape:
         tape.watch(watched)
-        taken = take(watched, tf.constant(positions), training=training)
+        taken = row_sums.take(watched, tf.constant(positions), training=training)
         total = tf.reduce_sum(weights * taken)
     np.testing.assert_array_equal(taken, rows[positions])
     expected = expected_sums(positions, weights, range(4), 4)
@@ -110,8 +105,8 @@ def test_gradients_are_made_by_the_kernel_of_the_stack():
     def gradients(rows, positions):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(rows)
-            sums = segment_sum(rows, positions, positions, 5, training=True)
-            taken = take(rows, positions, training=True)
+            sums = row_sums.segment_sum(rows, positions, positions, 5, training=True)
+            taken = row_sums.take(rows, positions, training=True)
         return tape.gradient(sums, rows), tape.gradient(taken, rows)
 
     graph = gradients.get_concrete_function().graph
@@ -146,8 +141,8 @@ def test_gradients_do_not_keep_their_table_alive():
         def step(positions):
             with tf.GradientTape() as tape:
                 rows = tf.gather(table, positions)
-                total = segment_sum(rows, positions, positions, 5, training=True)
-                total += take(rows, positions, training=True)
+                total = row_sums.segment_sum(rows, positions, positions, 5, training=True)
+                total += row_sums.take(rows, positions, training=True)
                 total += table_sum(table, positions, positions, tf.ones_like(positions))
             return tf.convert_to_tensor(tape.gradient(total, table))
 
@@ -159,7 +154,7 @@ def test_gradients_do_not_keep_their_table_alive():
     assert table() is None
 
 
-@pytest.mark.parametrize("kind", [RowAdagradInPlace, RowAdagradOfCopies])
+@cases("kind", row_updates.RowAdagradInPlace, row_updates.RowAdagradOfCopies)
 def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     rng = np.random.default_rng(6)
     before, squares = rng.normal(size=(5, 3)).astype("f4"), rng.random((5, 3)).astype("f4")
@@ -178,8 +173,8 @@ def test_row_adagrad_by_hand_and_other_rows_stay(kind):
     np.testing.assert_array_equal(table.numpy()[[0, 2, 4]], before[[0, 2, 4]])
 
 
-@pytest.mark.parametrize("ids", [[2, 0], [[2], [0]]], ids=["flat", "in two dimensions"])
-@pytest.mark.parametrize("traced", [True, False], ids=["of the graph", "constant"])
+@cases("ids", [2, 0], [[2], [0]], ids=["flat", "in two dimensions"])
+@cases("traced", True, False, ids=["of the graph", "constant"])
 def test_rows_are_read_however_they_are_named(ids, traced):
     table, ids = tf.Variable([[1.0], [2.0], [3.0]]), tf.constant(ids)
 
@@ -187,7 +182,7 @@ def test_rows_are_read_however_they_are_named(ids, traced):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.gather(table, ids))
         gradient = tape.gradient(loss, table)
-        take_off_rows_of_copies(table, gradient.indices, gradient.values)
+        row_updates.take_off_rows_of_copies(table, gradient.indices, gradient.values)
 
     tf.function(step)(ids) if traced else tf.function(lambda: step(ids))()
     step(ids)  # outside of a graph
@@ -196,7 +191,7 @@ def test_rows_are_read_however_they_are_named(ids, traced):
 
 def test_rows_are_read_a_second_time_only_after_a_write():
     table, sums = tf.Variable([[1.0], [2.0], [3.0]]), tf.Variable(tf.zeros([3, 1]))
-    update = RowAdagradOfCopies(table, sums)
+    update = row_updates.RowAdagradOfCopies(table, sums)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
     def steps(rows):
@@ -216,18 +211,9 @@ def test_rows_are_read_a_second_time_only_after_a_write():
     np.testing.assert_allclose(sums[:, 0], [2 * 2.0**2, 0.0, 2 * 6.0**2])
 
 
-SIZE, DIM = 7, 3
-TEXTS = {
-    "words come twice, within a text and in two": [[2, 2, 3], [6], [3, 5, 2, 2]],
-    "empty texts at both ends and in between": [[], [2, 3], [], [], [1], []],
-    "one text without words": [[]],
-    "no text": [],
-}
-# Which texts have no gradient.
-WITHOUT = {"none": slice(0), "first": slice(1), "last": slice(-1, None), "all": slice(None)}
-
-
-@pytest.fixture(params=[segment_sum_by_segments, sum_by_matrix], ids=["by segments", "by matrix"])
+@pytest.fixture(
+    params=[row_sums.segment_sum_by_segments, sum_by_matrix], ids=["segments", "matrix"]
+)
 def kernel(request, monkeypatch):
     monkeypatch.setattr(table_sum_module, "_kernel", request.param)
 
@@ -315,7 +301,7 @@ def test_a_gradient_in_one_dimension_or_of_nan_counts():
 
 @pytest.mark.skipif(bool(GPUS), reason="TensorFlow does not check ids on a GPU")
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("word", [-1, SIZE, 10 * SIZE])
+@cases("word", -1, SIZE, 10 * SIZE)
 def test_an_id_that_is_no_row_is_refused(word):
     with pytest.raises(tf.errors.InvalidArgumentError):
         step_of(random_table())(some_gradient(2), *flat([[2], [3, word]]))
@@ -348,15 +334,13 @@ def test_reading_and_updating_never_copies_the_table():
     assert all("^DisableCopyOnRead" in read.input for read in reads)
 
 
-@pytest.mark.parametrize("depth", [1, 5, 50, 60])
-@pytest.mark.parametrize("chunk", [1, 7, 50, 1 << 17])
+@cases("depth", 1, 5, 50, 60)
+@cases("chunk", 1, 7, 50, 1 << 17)
 def test_equals_a_full_sort_also_of_ties_across_chunks(monkeypatch, chunk, depth):
     monkeypatch.setattr(top_k_module, "DOCUMENTS_PER_CHUNK", chunk)
     generator = np.random.default_rng(1)
     # Eighths: every sum is exact, and many scores are equal.
-    queries, documents = (
-        (generator.integers(-2, 3, (n, 3)) / 8).astype(np.float32) for n in (9, 50)
-    )
+    queries, documents = (generator.integers(-2, 3, (n, 3)).astype("f4") / 8 for n in (9, 50))
     variable = tf.Variable(documents)  # and any number of queries, as in a SavedModel
     graph = tf.function(autograph=False, input_signature=[tf.TensorSpec([None, 3])])
     scores, positions = graph(lambda some: top_k(some, in_chunks(variable), depth))(queries)

@@ -9,48 +9,41 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir.extras import distributed as distributed  # registers multi_worker
 from tf_smoothclir.ops import intraop_threads as module
 from tf_smoothclir.ops.huge_pages import use_huge_pages
 from tf_smoothclir.ops.intraop_threads import choose_intraop_threads, intraop_threads
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings import presets, run
 
 NAME = "TF_NUM_INTRAOP_THREADS"
+WORKERS = {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"}
+MEGABYTE = 1 << 20
 
 
-@pytest.mark.parametrize(
-    ("changes", "on_keras_2", "on_keras_3"),
-    [
-        ({}, 2, 1),  # sums of rows
-        ({"tower": "cnn"}, 2, 2),  # products of matrices
-        ({"batching": "in_batch"}, 2, 2),
-        ({"hard_negatives": 5}, 2, 2),
-        ({"tower": "lstm"}, 1, 1),  # directions take a core each
-    ],
+@cases(
+    "changes, on_keras_2, on_keras_3",
+    ({}, 2, 1),  # sums of rows
+    ({"tower": "cnn"}, 2, 2),  # products of matrices
+    ({"batching": "in_batch"}, 2, 2),
+    ({"hard_negatives": 5}, 2, 2),
+    ({"tower": "lstm"}, 1, 1),  # directions take a core each
     ids=str,
 )
 def test_threads_on_two_cores(changes, on_keras_2, on_keras_3, monkeypatch):
-    settings = changed(RunSettings(), changes)
+    settings = presets.changed(run.RunSettings(), changes)
     for stack, on_two in ((False, on_keras_2), (True, on_keras_3)):
         monkeypatch.setattr(module, "ON_KERAS_3", stack)
         found = {cores: intraop_threads(settings, cores) for cores in (1, 2, 3, 8)}
         assert found == {1: 1, 2: on_two, 3: 3, 8: 8}
 
 
-@pytest.mark.parametrize(
-    ("on_keras_3", "changes", "explicit", "expected"),
-    [
-        (True, {}, None, "1"),
-        (False, {}, None, None),  # TensorFlow would choose the same
-        (True, {}, "2", "2"),
-        (
-            True,
-            {"distribution": "multi_worker", "shards_dir": "d", "batching": "lists"},
-            None,
-            None,
-        ),
-    ],
+@cases(
+    "on_keras_3, changes, explicit, expected",
+    (True, {}, None, "1"),
+    (False, {}, None, None),  # TensorFlow would choose the same
+    (True, {}, "2", "2"),
+    (True, WORKERS, None, None),
 )
 def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monkeypatch):
     monkeypatch.setenv(NAME, explicit or "restored at the end")
@@ -58,11 +51,8 @@ def test_the_variable_that_is_set(on_keras_3, changes, explicit, expected, monke
         monkeypatch.delenv(NAME)
     monkeypatch.setattr(module, "ON_KERAS_3", on_keras_3)
     monkeypatch.setattr(module, "_cores", lambda: 2)
-    choose_intraop_threads(changed(RunSettings(), changes))
+    choose_intraop_threads(presets.changed(run.RunSettings(), changes))
     assert os.environ.get(NAME) == expected
-
-
-MEGABYTE = 1 << 20
 
 
 def table(megabytes):

@@ -5,17 +5,11 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.cases import cases
 from tests.graphs import operations_in
+from tf_smoothclir import optimizers as module
 from tf_smoothclir._compat import ON_KERAS_3
-from tf_smoothclir.optimizers import (
-    LEARNING_RATE,
-    OPTIMIZERS,
-    FusedAdam,
-    LazyAdam,
-    RowRMSprop,
-    SparseRMSprop,
-    make_optimizer,
-)
+from tf_smoothclir.optimizers import OPTIMIZERS, LazyAdam, RowRMSprop, SparseRMSprop, make_optimizer
 from tf_smoothclir.optimizers.gradients import clipped
 from tf_smoothclir.optimizers.sparse_optimizer import loss_factor
 from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
@@ -23,6 +17,14 @@ from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 ROWS, DIM = 6, 3
 RATE = 0.1
 _SLOTS = "_momentums", "_velocities", "_accumulators", "_mean_squares"
+KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
+every_kind = cases("kind", *KINDS)
+OPTIONS = {
+    LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
+    SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
+}
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7
+sparse_and_dense = cases("sparse", True, False, ids=["sparse", "dense"])
 
 
 def table(seed=0):
@@ -48,16 +50,12 @@ def run(optimizer, gradients):
     return [value.numpy() for value in (variable, *slots)]
 
 
-KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
-every_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@cases("name", *OPTIMIZERS)
 def test_optimizers_as_they_are_made_for_training(name):
     optimizer = make_optimizer(name, 0.25)
     assert type(optimizer) is OPTIMIZERS[name]
     assert optimizer.learning_rate.numpy() == 0.25
-    assert make_optimizer(name).learning_rate.numpy() == pytest.approx(LEARNING_RATE)
+    assert make_optimizer(name).learning_rate.numpy() == pytest.approx(module.LEARNING_RATE)
     assert getattr(optimizer, "names_all_rows", False) == (name == "lazy_adam")
     assert getattr(optimizer, "unique_rows", False) == (name != "adam")
     assert (loss_factor(optimizer) != 1.0) == (name == "rmsprop")
@@ -91,12 +89,6 @@ def test_learning_rate_schedule_is_followed(kind):
     assert (twice[1][1] != once[1][1]).all()
 
 
-OPTIONS = {
-    LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
-    SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},
-}
-
-
 @every_kind
 def test_config_round_trip_continues_as_the_original(kind):
     optimizer = kind(0.03, epsilon=1e-4, **OPTIONS.get(kind, {}))
@@ -121,7 +113,7 @@ def graph_of(optimizer, rows=977):
     return step.get_concrete_function().graph
 
 
-@pytest.mark.parametrize("kind", [LazyAdam, SparseRMSprop])
+@cases("kind", LazyAdam, SparseRMSprop)
 def test_no_operation_of_the_graph_is_dense_in_the_table(kind):
     graph = graph_of(kind(RATE, global_clipnorm=5.0))
     graphs = [graph, *(function.graph for function in graph._functions.values())]
@@ -134,13 +126,13 @@ def test_no_operation_of_the_graph_is_dense_in_the_table(kind):
         assert ("ResourceScatterSub" in types) != ON_KERAS_3  # where it is slow
 
 
-@pytest.mark.parametrize("name", sorted(set(OPTIMIZERS) - {"adam"}))
+@cases("name", *sorted(set(OPTIMIZERS) - {"adam"}))
 def test_unique_rows_save_the_search_for_rows_named_twice(name):
     assert "Unique" in operations_in(graph_of(OPTIMIZERS[name]()))
     assert "Unique" not in operations_in(graph_of(make_optimizer(name)))
 
 
-@pytest.mark.parametrize("norm", [0.5, 4.0])
+@cases("norm", 0.5, 4.0)
 def test_clipped_scales_sparse_and_dense_gradients_only_above_the_limit(norm):
     dense, sparse = tf.constant([[3.0]]), slices([1], [[0.0, 4.0, 0.0]])
     # The norm is a parameter of its own: the caller has computed it.
@@ -149,9 +141,6 @@ def test_clipped_scales_sparse_and_dense_gradients_only_above_the_limit(norm):
     np.testing.assert_allclose(found[0], [[3.0 * factor]])
     np.testing.assert_allclose(found[1].values, [[0.0, 4.0 * factor, 0.0]])
     np.testing.assert_array_equal(found[1].indices, [1])
-
-
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7
 
 
 def adam_step(step, weight, moment, velocity, gradient):
@@ -176,9 +165,7 @@ def some_rows():
     return [slices(r, g[r]) for r, g in zip(rows, random_gradients(steps=7))]
 
 
-@pytest.mark.parametrize(
-    ("gradients", "options"), [(dense, {}), (all_rows, {}), (some_rows, {"amsgrad": True})]
-)
+@cases("gradients, options", (dense, {}), (all_rows, {}), (some_rows, {"amsgrad": True}))
 def test_lazy_adam_is_adam_bitwise_where_every_row_is_touched_and_with_amsgrad(gradients, options):
     lazy = run(LazyAdam(RATE, **options), gradients())
     adam = run(keras.optimizers.Adam(RATE, **options), dense() if not options else gradients())
@@ -186,12 +173,10 @@ def test_lazy_adam_is_adam_bitwise_where_every_row_is_touched_and_with_amsgrad(g
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("gradients", [dense, some_rows])
-@pytest.mark.parametrize(
-    "options", [{}, {"beta_1": 0.5, "beta_2": 0.9, "epsilon": 0.01}, {"amsgrad": True}], ids=str
-)
+@cases("gradients", dense, some_rows)
+@cases("options", {}, {"beta_1": 0.5, "beta_2": 0.9, "epsilon": 0.01}, {"amsgrad": True}, ids=str)
 def test_fused_adam_is_adam(gradients, options):
-    found = run(FusedAdam(RATE, **options), gradients())
+    found = run(module.FusedAdam(RATE, **options), gradients())
     expected = run(keras.optimizers.Adam(RATE, **options), gradients())
     for ours, theirs in zip(found, expected, strict=True):  # the kernel has 1 - beta_2 in float32
         np.testing.assert_allclose(ours, theirs, rtol=5e-5, atol=5e-6)
@@ -209,7 +194,7 @@ def test_lazy_adam_by_hand_where_rows_pause_and_others_are_never_touched():
     np.testing.assert_array_equal(found[0][[0, 4, 5]], table()[[0, 4, 5]])
 
 
-@pytest.mark.parametrize("limit", [0.5, 3.0, 1e6])
+@cases("limit", 0.5, 3.0, 1e6)
 def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
     rows, values = [[0, 3], [5, 1, 2]], [table(3)[:2], table(4)[:3]]
     scale = min(1.0, limit / np.sqrt(sum((v.astype("f8") ** 2).sum() for v in values)))
@@ -221,10 +206,7 @@ def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
         np.testing.assert_allclose(moment.numpy()[named], 0.1 * scale * value, rtol=1e-5)
 
 
-sparse_and_dense = pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
-
-
-@pytest.mark.parametrize("rho", [0.5, 0.9, 0.99])
+@cases("rho", 0.5, 0.9, 0.99)
 @sparse_and_dense
 def test_rmsprop_is_adam_without_momentum_whichever_rows_are_touched(rho, sparse):
     # Gradients of many magnitudes; with rho 0.5 the accumulators are scaled down seven times.
@@ -269,7 +251,7 @@ def test_rmsprop_of_scaled_gradients_is_that_of_plain_ones(sparse):
     assert max(scales) == pytest.approx(0.5**-20)
 
 
-@pytest.mark.parametrize("rho", [0.5, 0.999])
+@cases("rho", 0.5, 0.999)
 @sparse_and_dense
 def test_row_rmsprop_by_its_formulas(sparse, rho):
     gradients = random_gradients(steps=30)
@@ -307,8 +289,8 @@ def test_rmsprops_of_rows_of_one_number_are_adam_without_momentum():
             assert np.abs(found - start).min() > 0
 
 
-@pytest.mark.parametrize("kind", [SparseRMSprop, RowRMSprop])
-@pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, 1.5])
+@cases("kind", SparseRMSprop, RowRMSprop)
+@cases("rho", 0.0, 1.0, -0.5, 1.5)
 def test_a_rho_that_is_no_decay_is_refused(kind, rho):
     with pytest.raises(ValueError, match="rho must be inside"):
         kind(rho=rho)

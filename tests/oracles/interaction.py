@@ -16,14 +16,11 @@ def cosine(x, y):
 
 def cosines(query, document, queries, documents):
     """Cosines of all pairs of known words, as a list for each query word."""
-    return [
-        [cosine(queries[i], documents[j]) for j in known(document, documents)]
-        for i in known(query, queries)
-    ]
+    words, others = known(query, queries), known(document, documents)
+    return [[cosine(queries[i], documents[j]) for j in others] for i in words]
 
 
 def knrm_features(similarities, kernels):
-    """φ of K-NRM."""
     return [
         sum(
             math.log(1 + sum(math.exp(-((s - mean) ** 2) / (2 * width**2)) for s in of_word))
@@ -34,7 +31,6 @@ def knrm_features(similarities, kernels):
 
 
 def drmm_counts(of_word, bins=30):
-    """The histogram of one query word."""
     counts = [0] * bins
     for s in of_word:
         counts[math.floor((s + 1) / 2 * (bins - 1) + 1e-5)] += 1
@@ -52,9 +48,8 @@ def drmm_score(query, document, queries, documents, weights):
     words = known(query, queries)
     if not words:
         return score
-    gates = softmax(
-        [weights["gate"][:, 0] @ queries[i] / np.linalg.norm(queries[i]) for i in words]
-    )
+    of_words = (queries[i] / np.linalg.norm(queries[i]) for i in words)
+    gates = softmax([weights["gate"][:, 0] @ vector for vector in of_words])
     for gate, of_word in zip(gates, cosines(query, document, queries, documents)):
         logs = np.log1p(drmm_counts(of_word))
         inner = np.tanh(logs @ weights["hidden"] + weights["hidden_bias"])

@@ -1,7 +1,4 @@
-"""Slow plain-NumPy similarity and ordinal losses, in float64, written from the formulas.
-
-Loops and branches instead of vectors, and none of the rearrangements that the fast code makes.
-"""
+"""What a slow reader of the formulas computes: losses, similarities, metrics, towers."""
 
 import math
 
@@ -96,3 +93,66 @@ def mean_loss(loss, labels, scores, weights=None) -> float:
             total += weights[index] * loss(float(scores[index]), int(labels[index]))
             real += 1
     return total / real if real else 0.0
+
+
+def softmax(scores, grades) -> float:
+    """-Σ_i g_i log(exp(s_i) / Σ_j exp(s_j))."""
+    return -sum(grade * (s - _log_sum_exp(scores)) for s, grade in zip(scores, grades))
+
+
+def ordinal_softmax(scores, grades, weight=0.1) -> float:
+    """Σ_i w^(highest - g_i) log(1 + Σ_j exp(s_j - s_i)), g_i > 0, j of lower grades."""
+    total = 0.0
+    for s, grade in zip(scores, grades):
+        if grade > 0:
+            odds = sum(math.exp(t - s) for t, other in zip(scores, grades) if other < grade)
+            total += weight ** (max(grades) - grade) * math.log1p(odds)
+    return total
+
+
+def _log_sum_exp(values) -> float:
+    return math.log(math.fsum(math.exp(value) for value in values))
+
+
+def cnn(words, filters, biases, kernel, bias, as_published=False) -> np.ndarray:
+    """DSSM-CNN of one text; as published, windows lie inside it and there is no tanh at the end.
+
+    Words `[tokens, dim]`, filters `[3 * dim, filters]` of windows, kernel `[filters, dim]`.
+    """
+    words = np.asarray(words, "f8")
+    if not len(words):
+        return np.zeros(len(bias))
+    edge = np.zeros(words.shape[1])
+    words = [*words, *([edge] * (3 - len(words)))] if as_published else [edge, *words, edge]
+    windows = [np.concatenate(words[start : start + 3]) for start in range(len(words) - 2)]
+    responses = [np.tanh(window @ np.asarray(filters, "f8") + biases) for window in windows]
+    vector = np.max(responses, axis=0) @ np.asarray(kernel, "f8") + bias
+    return vector if as_published else np.tanh(vector)
+
+
+def bidirectional_lstm(words, forward, backward, kernel, bias, as_published=False) -> np.ndarray:
+    """DSSM-LSTM of one text; `forward` and `backward` are the weights that `lstm` takes.
+
+    As published, both states are read at the first word.
+    """
+    if not len(words):
+        return np.zeros(len(bias))
+    read = words[:1] if as_published else words
+    states = [lstm(read, *forward), lstm(words[::-1], *backward)]
+    return np.tanh(np.concatenate(states) @ np.asarray(kernel, "f8") + bias)
+
+
+def lstm(words, kernel, recurrent_kernel, bias) -> np.ndarray:
+    """Last state of an LSTM (Hochreiter and Schmidhuber 1997, with forget gates), gates i f c o."""
+    units = len(bias) // 4
+    state, cell = np.zeros(units), np.zeros(units)
+    for word in np.asarray(words, "f8"):
+        gates = word @ np.asarray(kernel, "f8") + state @ np.asarray(recurrent_kernel, "f8") + bias
+        entrance, forget, candidate, exit_ = np.split(gates, 4)
+        cell = sigmoid(forget) * cell + sigmoid(entrance) * np.tanh(candidate)
+        state = sigmoid(exit_) * np.tanh(cell)
+    return state
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))

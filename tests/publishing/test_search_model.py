@@ -9,28 +9,18 @@ import pytest
 import scipy.sparse as sp
 import tensorflow as tf
 
-from tests.published import (
-    CUT_POINTS,
-    DIM,
-    HOSTILE,
-    described,
-    grades_of_hits,
-    small_tower,
-    undesired_operations,
-)
-from tf_smoothclir.data.hashing import hash_ids
+from tests import published
+from tests.published import CUT_POINTS, DIM
+from tf_smoothclir.data import hashing
 from tf_smoothclir.data.sources.source import Text
-from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import postings, sparse_tables
 from tf_smoothclir.lexical.feedback import TERMS, Feedback, tf_idf
 from tf_smoothclir.lexical.model import LexicalModel
 from tf_smoothclir.lexical.positions import FLAT, PositionProfile
-from tf_smoothclir.lexical.postings import lexical_rows
 from tf_smoothclir.protocols.scorer import RowRetriever
 from tf_smoothclir.protocols.text_search import CutPoints
-from tf_smoothclir.publishing import exported_scorers, exported_search
-from tf_smoothclir.publishing.exported_lexical import LexicalParts
+from tf_smoothclir.publishing import exported_lexical, exported_scorers, exported_search
 from tf_smoothclir.publishing.exported_search import Collection, build_search_model
 from tf_smoothclir.settings.text import TextSettings
 
@@ -98,10 +88,8 @@ def vocabulary_dir(tmp_path_factory):
 @pytest.fixture(scope="module")
 def towers(vocabulary_dir):
     words = {"query": QUERY_WORDS, "document": DOCUMENT_WORDS}
-    return {
-        role: small_tower(vocabulary_dir, role, words=words[role], max_tokens=TEXT.max_tokens(role))
-        for role in ROLES
-    }
+    limits = {role: {"words": words[role], "max_tokens": TEXT.max_tokens(role)} for role in words}
+    return {role: published.small_tower(vocabulary_dir, role, **limits[role]) for role in words}
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +100,7 @@ def parts(model, vocabulary_dir, towers):
         values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
         fusion = values.pop("fusion")
         own = dataclasses.replace(model, mean_length=20.0, **values)
-        return LexicalParts(own, vocabulary_dir, TEXT, fusion)
+        return exported_lexical.LexicalParts(own, vocabulary_dir, TEXT, fusion)
 
     return lambda kind: None if kind == "dense" else make(kind)
 
@@ -133,7 +121,6 @@ def test_documents_are_read_with_their_languages(parts):
 
 @pytest.fixture(scope="module")
 def build(parts, towers):
-    """`build(kind, documents)` makes a search model of documents."""
     reader = parts("lexical").document_reader
 
     def make(kind, documents=DOCUMENTS, **options):
@@ -151,7 +138,6 @@ def build(parts, towers):
 
 @pytest.fixture(scope="module")
 def built(build):
-    """`built(kind)` is always the same search model of a kind."""
     return functools.lru_cache(build)
 
 
@@ -162,7 +148,7 @@ def readable(texts):
 
 def house_scores(parts, towers, documents=DOCUMENTS):
     """`[queries, documents]`, documents by the tie rule; 0 where nothing of the query is known."""
-    documents = [documents[row] for row in np.argsort(hash_ids(ids_of(documents)))]
+    documents = [documents[row] for row in np.argsort(hashing.hash_ids(ids_of(documents)))]
     vectors = vectors_of(towers, "document", documents)
     vectors, copies = np.unique(vectors, axis=0, return_inverse=True)  # copies have equal scores
     dense = (vectors_of(towers, "query", QUERIES) @ vectors.T)[:, copies.ravel()]
@@ -174,7 +160,7 @@ def house_scores(parts, towers, documents=DOCUMENTS):
         asked = parts.query_reader.words(readable(QUERIES)).matrix()
         passages = parts.model.passages(words)
         impacts = parts.model.impacts(passages, parts.spelling)
-        rows = lexical_rows(asked, impacts, passages.firsts)
+        rows = postings.lexical_rows(asked, impacts, passages.firsts)
         if parts.fusion is not None:
             counted = np.maximum(1, asked.sum(axis=1))[:, np.newaxis] * dense  # for each known word
             rows = parts.fusion.rows({"lexical": rows, "dense": counted.__getitem__})
@@ -190,7 +176,7 @@ def check_search(found, expected):
 
     Left out are the last documents where their score is 0. Returns how many scores are equal.
     """
-    hashes = hash_ids(ids_of(expected[0]))
+    hashes = hashing.hash_ids(ids_of(expected[0]))
     place = {f"d{row}".encode(): number for number, row in enumerate(np.argsort(hashes))}
     answers = [found[name].numpy() for name in ("ids", "scores", "grades", "evidence")]
     equal = []
@@ -209,7 +195,7 @@ def check_search(found, expected):
         equal += same.tolist()
         if number:
             cut_points = CUT_POINTS.scores, CUT_POINTS.shares
-            assert grades[:number].tolist() == grades_of_hits(scores[:number], cut_points)
+            assert grades[:number].tolist() == published.grades_of_hits(scores[:number], cut_points)
     return np.mean(equal)
 
 
@@ -230,7 +216,6 @@ def test_small_collections_have_feedback_too(build, parts, towers):
 
 @pytest.fixture(scope="module")
 def loaded(built, tmp_path_factory):
-    """A saved and loaded model with all there is."""
     path = tmp_path_factory.mktemp("saved")
     built("hybrid with feedback").save(str(path))
     return tf.saved_model.load(str(path))
@@ -239,7 +224,7 @@ def loaded(built, tmp_path_factory):
 def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towers):
     found = loaded.signatures["serving_default"](text=tf.constant(QUERIES, tf.string))
     check_search(found, house_scores(parts("hybrid with feedback"), towers))
-    assert undesired_operations(loaded) == set()
+    assert published.undesired_operations(loaded) == set()
     graph = loaded.signatures["serving_default"].graph.as_graph_def()
     nodes = [graph.node, *(function.node_def for function in graph.library.function)]
     # Queries are split into words once.
@@ -247,7 +232,7 @@ def test_a_loaded_model_scores_the_same_with_core_operations(loaded, parts, towe
     ids, floats = (tf.string, [None, len(DOCUMENTS)]), (tf.float32, [None, len(DOCUMENTS)])
     texts, grades = (tf.string, [None]), (tf.int32, [None, len(DOCUMENTS)])
     hits = {"ids": ids, "scores": floats, "grades": grades, "evidence": texts}
-    assert described(loaded) == {"serving_default": ({"text": texts}, hits)}
+    assert published.described(loaded) == {"serving_default": ({"text": texts}, hits)}
 
 
 def test_a_query_alone_is_answered_as_in_a_batch(loaded):
@@ -260,7 +245,7 @@ def test_a_query_alone_is_answered_as_in_a_batch(loaded):
 
 
 def test_any_bytes_have_finite_scores(loaded):
-    found = loaded.signatures["serving_default"](text=tf.constant(HOSTILE))
+    found = loaded.signatures["serving_default"](text=tf.constant(published.HOSTILE))
     nothing, empty = (found["evidence"] == b"nothing").numpy(), (found["ids"] == b"").numpy()
     assert 0 < nothing.sum() < len(nothing)
     assert empty[nothing].all()
@@ -268,23 +253,16 @@ def test_any_bytes_have_finite_scores(loaded):
     assert np.isfinite(found["scores"]).all()
 
 
-@pytest.mark.parametrize(
-    ("bounds", "common"),
-    [
-        ({(exported_search, "_SCORES_PER_STEP"): 4 * len(DOCUMENTS)}, 0.0),
-        (
-            {
-                (exported_search, "_MOST_QUERIES_PER_STEP"): 4,
-                (exported_scorers, "_POSTINGS_PER_STEP"): 1,
-                (sparse_tables, "_ROWS_AT_ONCE"): 50,
-            },
-            1.0,
-        ),
-    ],
-)
-def test_the_scores_do_not_depend_on_how_they_are_computed(
-    build, parts, towers, monkeypatch, bounds, common
-):
+FEW_SCORES = {(exported_search, "_SCORES_PER_STEP"): 4 * len(DOCUMENTS)}
+SMALL_STEPS = {
+    (exported_search, "_MOST_QUERIES_PER_STEP"): 4,
+    (exported_scorers, "_POSTINGS_PER_STEP"): 1,
+    (sparse_tables, "_ROWS_AT_ONCE"): 50,
+}
+
+
+@pytest.mark.parametrize(("bounds", "common"), [(FEW_SCORES, 0.0), (SMALL_STEPS, 1.0)])
+def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch, bounds, common):
     expected = house_scores(parts("lexical with feedback"), towers)
     monkeypatch.setattr(postings, "COMMON", common)
     for place, value in bounds.items():
@@ -318,7 +296,7 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     collection = Collection.of(ids, {"dense": different[positions]})
     encoders = {"dense": towers["query"]}
     model = build_search_model(collection, encoders, None, cut_points=CUT_POINTS, depth=1999)
-    places = hash_ids(ids)
+    places = hashing.hash_ids(ids)
     for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
         found = model.serve(tf.constant(batch))
         for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy()):

@@ -1,5 +1,6 @@
-"""Publishing a version: all parts or none, never over an old version, no unnoticed change."""
+"""Publishing a version: all parts or none, verified in a fresh process, with its facts."""
 
+import dataclasses
 import shutil
 import subprocess
 import sys
@@ -7,31 +8,59 @@ import types
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.flushes import flushed_before_named
-from tests.nth_call import at_call
-from tests.published import FACTS, NoVerifier
+from tests import disk_faults, nth_call
+from tests.cases import cases
+from tests.published import FACTS, WORDS, NoVerifier, publish_small, small_tower
 from tf_smoothclir.data.tokenized_set import ROLES
-from tf_smoothclir.publishing import version_writer
-from tf_smoothclir.publishing.export_directory import (
-    DIRECTORIES,
-    exported_versions,
-    latest_manifest,
-    load_part,
-    part_dir,
-)
-from tf_smoothclir.publishing.version_writer import publish_version
+from tf_smoothclir.encoder import Encoder
+from tf_smoothclir.protocols.text_search import CutPoints
+from tf_smoothclir.publishing import export_directory, exported_tower, verification, version_writer
+from tf_smoothclir.publishing.export_directory import ExportManifest, latest_manifest, load_part
+from tf_smoothclir.publishing.exported_search import SearchModel
+from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.storage import folder
 from tf_smoothclir.utils.errors import InputError
 
 LOCK = ".smoothclir-export.lock"
+TEXTS = {role: [word.encode() for word in WORDS[role]] for role in ROLES}
+EXPECTED = {
+    "scores": tf.constant([[0.9, 0.5, 0.5, 0.1]]),
+    "ids": tf.constant([["a", "b", "c", "d\xff".encode("latin-1")]]),
+}
+FORK = """
+import os, sys
+import tensorflow as tf
+from tf_smoothclir.publishing.export_directory import load_part
+from tf_smoothclir.utils.errors import InputError
+
+tf.constant(1)
+if os.fork():
+    os.wait()
+else:
+    try:
+        load_part(sys.argv[1], "query")
+    except InputError as error:
+        print(error, flush=True)
+    os._exit(0)
+"""
+WHOLE = ExportManifest(
+    role="query",
+    version=3,
+    pair_id="0" * 64,
+    dim=2,
+    epsilon=0.5,
+    thresholds=(0.2, 0.7),
+    data=DataSettings(toy_entities=300),
+    cut_points=CutPoints((0.3, 0.6), (0.5, 0.9)),
+    parts=("query", "document"),
+)
 
 
 class FakePart:
-    """A part that needs nothing of TensorFlow."""
-
     num_documents, depth = 3, 2
 
     def __init__(self, name, seed):
@@ -69,13 +98,13 @@ def publish_fakes(path, seed=0, *, search=False):
     """Publishes parts that cannot be loaded; returns the version."""
     roles = (*ROLES, "search") if search else ROLES
     parts = {role: FakePart(role, seed) for role in roles}
-    return publish_version(parts, path, FACTS, {role: [b"a text"] for role in ROLES})
+    return version_writer.publish_version(parts, path, FACTS, {role: [b"a text"] for role in ROLES})
 
 
 def inject(step, call, fault, set_attribute):
     """Makes one call of a step of publishing run `fault` first."""
     owner, name = STEPS[step]
-    set_attribute(owner, name, at_call(call, getattr(owner, name), fault))
+    set_attribute(owner, name, nth_call.at_call(call, getattr(owner, name), fault))
 
 
 @pytest.fixture
@@ -89,21 +118,15 @@ def fakes(no_child_process, monkeypatch, tmp_path):
 
 def visible(path):
     """What a server sees: part/version, for all names that do not begin with a dot."""
-    return {
-        f"{part.name}/{version.name}"
-        for part in path.glob("[!.]*")
-        for version in part.glob("[!.]*")
-    }
+    return {f"{version.parent.name}/{version.name}" for version in path.glob("[!.]*/[!.]*")}
 
 
 def names(path):
     return {child.name for child in path.iterdir()}
 
 
-@pytest.mark.parametrize(("step", "call", "parts"), FAULTS)
-def test_failure_leaves_no_half_written_version_and_refuses_it_by_number(
-    fakes, monkeypatch, step, call, parts
-):
+@cases("step, call, parts", *FAULTS)
+def test_failure_leaves_no_half_version_nor_its_number(fakes, monkeypatch, step, call, parts):
     before, there = names(fakes), visible(fakes)
     with monkeypatch.context() as patch:
         inject(step, call, mock.Mock(side_effect=OSError("does not catch")), patch.setattr)
@@ -124,10 +147,8 @@ def test_failure_leaves_no_half_written_version_and_refuses_it_by_number(
         load_part(fakes, "search", version)
 
 
-@pytest.mark.parametrize(("step", "call", "parts"), FAULTS)
-def test_leftovers_of_a_killed_export_are_hidden_and_the_next_export_deletes_them(
-    fakes, tmp_path, monkeypatch, step, call, parts
-):
+@cases("step, call, parts", *FAULTS)
+def test_what_a_kill_leaves_is_hidden_and_deleted(fakes, tmp_path, monkeypatch, step, call, parts):
     """A kill leaves what is on the disk at that moment, and no lock."""
     whole, path = tmp_path / "whole", tmp_path / "killed"
     with monkeypatch.context() as patch:
@@ -156,17 +177,13 @@ def test_parts_of_a_version_that_do_not_belong_together_are_refused(fakes, tmp_p
 
 
 def test_concurrent_export_is_refused(fakes):
-    with (
-        version_writer._only_export(fakes),
-        pytest.raises(InputError, match="another export is writing there"),
-    ):
+    other = version_writer._only_export(fakes)
+    with other, pytest.raises(InputError, match="another export is writing there"):
         publish_fakes(fakes)
     assert publish_fakes(fakes) == 2
 
 
-def test_whenever_the_process_or_the_power_goes_the_old_or_the_new_version_loads(
-    fakes, monkeypatch
-):
+def test_whenever_process_or_power_goes_the_old_or_the_new_version_loads(fakes, monkeypatch):
     """And a server of the policy `latest`, which knows no pairs; see export/serving/README.md.
 
     The query tower that it takes is never newer than what is found with it.
@@ -179,7 +196,7 @@ def test_whenever_the_process_or_the_power_goes_the_old_or_the_new_version_loads
         found = [max(int(p.name) for p in (fakes / part).glob("[0-9]*")) for part in PARTS]
         latest[tuple(found)] = version
 
-    with flushed_before_named(monkeypatch, look):
+    with disk_faults.flushed_before_named(monkeypatch, look):
         publish_fakes(fakes, seed=1, search=True)
     assert PARTS == ("document_tower", "search", "query_tower")
     assert [*latest.items()] == [((2, 1, 1), 1), ((2, 2, 1), 1), ((2, 2, 2), 2)]
@@ -187,10 +204,10 @@ def test_whenever_the_process_or_the_power_goes_the_old_or_the_new_version_loads
 
 def test_next_version_follows_the_highest_and_ignores_other_names(tmp_path, no_child_process):
     for name in ("7", "old", ".8.x", "9.bak", "9" * 21, "08"):
-        (part_dir(tmp_path, "query") / name).mkdir(parents=True)
+        (export_directory.part_dir(tmp_path, "query") / name).mkdir(parents=True)
     assert publish_fakes(tmp_path) == 8
     assert publish_fakes(tmp_path) == 9
-    assert exported_versions(tmp_path, "document") == [8, 9]
+    assert export_directory.exported_versions(tmp_path, "document") == [8, 9]
 
 
 def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monkeypatch):
@@ -201,40 +218,22 @@ def test_version_written_meanwhile_by_another_export_stays(tmp_path, fakes, monk
         with pytest.raises(InputError, match="another export"):
             publish_fakes(tmp_path, seed=1)
     assert [load_part(tmp_path, role).manifest for role in ROLES] == before
-    assert [exported_versions(tmp_path, role) for role in ROLES] == [[1], [1]]
+    assert [export_directory.exported_versions(tmp_path, role) for role in ROLES] == [[1], [1]]
 
 
-@pytest.mark.parametrize("name", ["saved_model.pb", "manifest.json"])
-@pytest.mark.parametrize("damaged", ROLES)
+@cases("name", "saved_model.pb", "manifest.json")
+@cases("damaged", *ROLES)
 def test_all_parts_move_to_a_version_together_or_none_does(fakes, caplog, damaged, name):
     """Two runs served together would find nonsense; a restart takes the newest whole version."""
     assert publish_fakes(fakes, seed=1) == 2
-    (part_dir(fakes, damaged) / "2" / name).write_bytes(b"four")
+    (export_directory.part_dir(fakes, damaged) / "2" / name).write_bytes(b"four")
     with caplog.at_level("WARNING"):
         assert {load_part(fakes, role).manifest.version for role in ROLES} == {1}
     assert "Version 1 is used, not 2: " in caplog.text
-    assert f"{DIRECTORIES[damaged]}/2" in caplog.text
+    assert f"{export_directory.DIRECTORIES[damaged]}/2" in caplog.text
     assert latest_manifest(fakes).version == 1
     with pytest.raises(InputError, match=f"{damaged}_tower/2"):
         load_part(fakes, damaged, 2)
-
-
-FORK = """
-import os, sys
-import tensorflow as tf
-from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.utils.errors import InputError
-
-tf.constant(1)
-if os.fork():
-    os.wait()
-else:
-    try:
-        load_part(sys.argv[1], "query")
-    except InputError as error:
-        print(error, flush=True)
-    os._exit(0)
-"""
 
 
 @pytest.mark.slow
@@ -243,3 +242,95 @@ def test_a_model_in_a_forked_child_is_refused_in_words(export_dir):
     command = [sys.executable, "-c", FORK, export_dir]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "forked from one in which TensorFlow had computed. Fork before" in done.stdout
+
+
+def test_towers_with_other_vectors_are_not_published(tmp_path, monkeypatch):
+    path, other = tmp_path / "export", small_tower(tmp_path, "query", seed=99)
+    with monkeypatch.context() as patch:
+        encode = Encoder.encode
+        patch.setattr(Encoder, "encode", lambda *arguments: encode(*arguments) + 1e-5)
+        with pytest.raises(RuntimeError, match=r"tower without TensorFlow differs .* 1\..*e-05"):
+            publish_small(tmp_path, path)
+    save = exported_tower.ExportedTower.save
+    monkeypatch.setattr(exported_tower.ExportedTower, "save", lambda tower, path: save(other, path))
+    with pytest.raises(RuntimeError, match=r"query_tower, serving_default, differs .* by [01]"):
+        publish_small(tmp_path, path)
+    for role in ("query", "document"):
+        assert export_directory.exported_versions(path, role) == []
+
+
+def test_model_that_does_not_load_is_not_published(tmp_path, monkeypatch):
+    def truncated(model, path, save=SearchModel.save):
+        save(model, path)
+        with open(f"{path}/variables/variables.data-00000-of-00001", "r+b") as file:
+            file.truncate(5)
+
+    monkeypatch.setattr(SearchModel, "save", truncated)
+    with pytest.raises(RuntimeError, match="do not load and run:"):
+        publish_small(tmp_path, tmp_path / "export")
+    assert [path.name for path in (tmp_path / "export").iterdir()] == [".smoothclir-export.lock"]
+
+
+def test_process_ends_with_the_exporter_even_if_nothing_was_sent():
+    with verification.Verifier() as verifier:
+        child = verifier._child
+        assert child.poll() is None
+    assert child.returncode is not None
+
+
+def test_error_says_why_the_process_failed_at_the_start(monkeypatch, tmp_path):
+    # Fills the pipe of standard error, and reads nothing.
+    failing = "import sys; sys.exit('x' * 100_000 + ' no TensorFlow here')"
+    monkeypatch.setattr(verification, "_LOAD_AND_RUN", failing)
+    with verification.Verifier() as verifier:
+        verifier._child.wait(timeout=60)
+        verifier.send("query", small_tower(tmp_path, "query"), tmp_path, TEXTS)
+        with pytest.raises(RuntimeError, match=r"(?s)do not load and run:.*no TensorFlow here"):
+            verifier.compare()
+
+
+@cases(
+    "scores, ids, error",
+    ([0.9, 0.5, 0.5, 0.1], ["a", "c", "b", "d\xff"], None),  # equal scores, by rounding
+    ([0.9, 0.5, 0.5, 0.1], ["a", "b", "c", "e"], None),  # the fifth may be as near
+    ([0.9, 0.5, 0.5, 0.1], ["x", "b", "c", "d\xff"], "finds other documents"),
+    ([0.9, 0.500002, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one"),
+    ([0.9, np.nan, 0.5, 0.1], ["a", "b", "c", "d\xff"], "differs from the trained one by nan"),
+)
+def test_scores_may_differ_by_rounding_and_ids_among_equal_scores(scores, ids, error):
+    found = {"scores": [scores], "ids": [ids]}
+    if error is None:
+        verification._compare("It", EXPECTED, found)
+    else:
+        with pytest.raises(RuntimeError, match=error):
+            verification._compare("It", EXPECTED, found)
+
+
+@cases(
+    "changes",
+    {},
+    {"parts": ("lexical",), "role": "lexical", "dim": 0, "epsilon": 0.0},
+    {"parts": ("query", "lexical"), "role": "search", "documents": 7, "depth": 5},
+)
+def test_facts_are_read_as_they_were_written(tmp_path, changes):
+    manifest = dataclasses.replace(WHOLE, **changes)
+    manifest.write(tmp_path)
+    assert ExportManifest.read(tmp_path) == manifest
+
+
+@cases(
+    "changes, reason",
+    ({"version": "3"}, "version must be an integer, not '3'"),
+    ({"data": {"toy_entities": 1}}, "toy_entities"),
+    ({"parts": []}, r"its entry 'parts' is \(\)"),
+    ({"parts": ["q"]}, r"its entry 'parts' is \('q',\)"),
+    ({"role": "search"}, "it has no documents or no depth"),
+)
+def test_facts_that_are_not_right_are_named(tmp_path, changes, reason):
+    facts = {**dataclasses.asdict(WHOLE), **changes}
+    folder.write_manifest(tmp_path, facts["role"], facts)
+    with pytest.raises(InputError, match=rf"not a manifest of the kind .* \(.*{reason}.*\)"):
+        ExportManifest.read(tmp_path)
+    WHOLE.write(tmp_path)
+    with pytest.raises(InputError, match=r"of the kind 'document' \(its kind is 'query'\)"):
+        ExportManifest.read(tmp_path, ["document"])

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import json
 import math
 import subprocess
@@ -11,36 +10,34 @@ import sys
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.published import grades_of_hits
+from tests.search.test_dense_search import the_same
 from tests.training.tiny_set import DOCUMENTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.encoder.tokenizer import tokens_of
 from tf_smoothclir.families.lexical import word_ranker as ranker_of
 from tf_smoothclir.hybrid.fusion import Fusion
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.document_index import DocumentIndex
-from tf_smoothclir.index.lexical_half import LexicalHalf
+from tf_smoothclir.index import builder, document_index, lexical_half, vector_index
 from tf_smoothclir.index.ranker import Ranker
-from tf_smoothclir.index.vector_index import FlatIndex
 from tf_smoothclir.lexical.feedback import FEW_TERMS, TERMS, Similarity
 from tf_smoothclir.protocols.text_search import QueryReading
-from tf_smoothclir.publishing.export_directory import load_part
-from tf_smoothclir.publishing.exported_models import load_exported_models
-from tf_smoothclir.search import word_explanation, word_ranker
+from tf_smoothclir.publishing import export_directory, exported_models
+from tf_smoothclir.search import query_reading, text_search, word_explanation, word_ranker
 from tf_smoothclir.search.opening import open_search
-from tf_smoothclir.search.query_reading import by_tower
-from tf_smoothclir.search.text_search import TextSearch
 from tf_smoothclir.text.vocabulary import read_vocabulary
 from tf_smoothclir.training.run_data import tokenized_set_of
 from tf_smoothclir.training.run_models import RunModels, load_cut_points, load_models
 from tf_smoothclir.utils.errors import InputError
 
 QUERIES = ["word1 word4", "word8 unheard", "mot3 word0 word0", "nothing", ""]
-
-
-def the_same(trained_on):
-    return trained_on
+_SEARCH = """
+import atexit, sys
+from export import search
+atexit.register(lambda: print("tensorflow" in sys.modules, file=sys.stderr))
+search.run()
+"""
 
 
 def fused(share, feedback=0.0):
@@ -93,12 +90,8 @@ def check_ranks(search, texts, ids, scores):
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "retriever"), [("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid")]
-)
-def test_it_ranks_as_evaluation_does_by_what_a_query_and_documents_share(
-    opened, evaluated, name, retriever
-):
+@cases("name, retriever", ("lexical", "lexical"), ("hybrid", "lexical"), ("hybrid", "hybrid"))
+def test_it_ranks_as_evaluation_does_by_words_in_common(opened, evaluated, name, retriever):
     texts, ids, scores = evaluated(name, retriever)
     search = opened(name, retriever)
     check_ranks(search, texts, ids, scores)
@@ -116,41 +109,37 @@ def test_it_ranks_as_evaluation_does_by_what_a_query_and_documents_share(
 
 @pytest.fixture(scope="module")
 def hybrid(opened, ranking_exports, tmp_path_factory):
-    """`hybrid(fusion)` is a search of the hybrid export by this fusion."""
     search, path = opened("hybrid"), ranking_exports["hybrid"]
-    models = load_exported_models(path)
+    models = exported_models.load_exported_models(path)
     lexical, manifest = models["lexical"], models.manifest
     with_feedback = dataclasses.replace(lexical, fusion=Fusion(0.5, 1.0, 1.0, feedback=1.0))
-    halves = [export_halves(path)[0][0], LexicalHalf(with_feedback)]
+    halves = [builder.export_halves(path)[0][0], lexical_half.LexicalHalf(with_feedback)]
     index_dir = tmp_path_factory.mktemp("hybrid") / "index"
-    build_index(index_dir, source_of(manifest.data), halves, manifest)
-    index = DocumentIndex(index_dir)
-    encode = by_tower(load_part(path, "query").model)
+    builder.build_index(index_dir, source_of(manifest.data), halves, manifest)
+    index = document_index.DocumentIndex(index_dir)
+    encode = query_reading.by_tower(export_directory.load_part(path, "query").model)
 
     def hybrid(fusion):
         parts = dataclasses.replace(lexical, fusion=fusion)
-        return TextSearch(search.collection, ranker_of("hybrid", parts, index, encode))
+        return text_search.TextSearch(search.collection, ranker_of("hybrid", parts, index, encode))
 
     return hybrid
 
 
-@pytest.mark.parametrize(
-    "fusion", itertools.starmap(fused, itertools.product([0.0, 0.01, 0.3, 0.9, 1.0], [0.0, 7.0]))
+@cases(
+    "fusion", *(fused(dense, words) for dense in (0.0, 0.01, 0.3, 0.9, 1.0) for words in (0.0, 7.0))
 )
 def test_any_fusion_ranks_as_evaluation_does(hybrid, evaluated, fusion, monkeypatch):
     expected = evaluated("hybrid", "hybrid", hybrid=fusion)
-    for first, *bounding in (
-        (1, (1, 1), (2, 2)),
-        (100, (8, 1000), (64, 8000)),
-        (1, (8, 3), (9, 30)),
-    ):
+    tries = (1, (1, 1), (2, 2)), (100, (8, 1000), (64, 8000)), (1, (8, 3), (9, 30))
+    for first, *bounding in tries:
         monkeypatch.setattr(word_ranker, "_FIRST", first)
         monkeypatch.setattr(word_ranker, "_BOUNDING", bounding)
         check_ranks(hybrid(fusion), *expected)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.4])
-@pytest.mark.parametrize("fusion", [fused(0.3, 7.0), fused(0.0, 7.0)])
+@cases("share", 0.0, 0.02, 0.4)
+@cases("fusion", fused(0.3, 7.0), fused(0.0, 7.0))
 def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, share):
     monkeypatch.setattr(word_ranker, "_FIRST", 1)
     monkeypatch.setattr(word_ranker, "_BOUNDING", ((8, 4), (64, 4)))
@@ -163,9 +152,8 @@ def test_a_mask_leaves_the_ranking_of_the_others(hybrid, monkeypatch, fusion, sh
     for all_, hits in zip(whole, search.search(queries, 5, "of the mask")):
         expected = [hit for hit in all_ if hit.id in kept][:5]
         assert [hit.id for hit in hits] == [hit.id for hit in expected]
-        assert [hit.score for hit in hits] == pytest.approx(
-            [hit.score for hit in expected], rel=1e-6
-        )
+        scores = [hit.score for hit in expected]
+        assert [hit.score for hit in hits] == pytest.approx(scores, rel=1e-6)
 
 
 def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid, monkeypatch):
@@ -188,19 +176,17 @@ def test_vectors_of_documents_that_cannot_be_among_the_best_are_not_read(hybrid,
 def test_what_ranks_by_words_alone_takes_no_memory_for_vectors(opened, monkeypatch):
     opened("hybrid")  # builds the index
     opened.cache_clear()
-    monkeypatch.setattr(FlatIndex, "__init__", None)
+    monkeypatch.setattr(vector_index.FlatIndex, "__init__", None)
     (hits,) = opened("hybrid", "lexical").search(["word1 word4"], 3)
     assert len(hits) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "reason"),
-    [
-        ("dense", {"retriever": "lexical"}, "--retriever=lexical: .*no impacts"),
-        ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
-        ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
-        ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
-    ],
+@cases(
+    "name, arguments, reason",
+    ("dense", {"retriever": "lexical"}, "--retriever=lexical: .*no impacts"),
+    ("dense", {"retriever": "hybrid"}, "--retriever=hybrid: .*no impacts"),
+    ("lexical", {"retriever": "dense"}, "--retriever=dense: .*no vectors"),
+    ("lexical", {"retriever": "hybrid"}, "--retriever=hybrid: .*no vectors"),
 )
 def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, reason):
     opened(name)  # builds the index
@@ -208,7 +194,7 @@ def test_what_is_not_there_is_refused(opened, ranking_exports, name, arguments, 
         open_search(ranking_exports[name], opened.indexes / name, the_same, **arguments)
 
 
-@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+@cases("name", "dense", "lexical", "hybrid")
 def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs, name):
     cut_points = load_cut_points(ranking_runs[name], load_models(ranking_runs[name]))[name]
     texts = [text.text for text in source_of(ranking_runs[name].settings().data).queries()]
@@ -225,8 +211,8 @@ def test_hits_have_the_grades_of_the_cut_points_of_the_run(opened, ranking_runs,
     assert len(grades) > 1 or name == "dense"  # whose hits are hardly better than chance
 
 
-@pytest.mark.parametrize("role", ["document", "query"])
-@pytest.mark.parametrize("name", ["lexical", "hybrid"])
+@cases("role", "document", "query")
+@cases("name", "lexical", "hybrid")
 def test_explanations_add_up_to_the_scores(opened, name, role):
     search = opened(name)
     for query, hits in zip(QUERIES, search.search(QUERIES, 6)):
@@ -270,10 +256,8 @@ def test_common_words_are_no_evidence_beside_rarer_ones(opened, monkeypatch):
 def test_few_words_bound_the_similarity_to_the_first_hits(hybrid, monkeypatch):
     search, terms = hybrid(fused(0.0, 7.0)), []
     (ranked,) = search.search(["word1 word4"], DOCUMENTS)
-    at_most = Similarity.at_most
-    monkeypatch.setattr(
-        Similarity, "at_most", lambda own, number: terms.append(number) or at_most(own, number)
-    )
+    of_all = Similarity.at_most
+    monkeypatch.setattr(Similarity, "at_most", lambda own, n: terms.append(n) or of_all(own, n))
     for depth in (1, 4, DOCUMENTS):
         assert search.search(["word1 word4"], depth) == [ranked[:depth]]
     assert terms == [FEW_TERMS, FEW_TERMS, TERMS]
@@ -291,18 +275,8 @@ def test_what_towers_and_feedback_add_is_told_apart(hybrid):
         assert without.score == pytest.approx(explanation.score - explanation.feedback, abs=1e-4)
 
 
-_SEARCH = """
-import atexit, sys
-from export import search
-atexit.register(lambda: print("tensorflow" in sys.modules, file=sys.stderr))
-search.run()
-"""
-
-
-@pytest.mark.parametrize("retriever", ["dense", "lexical", "hybrid"])
-def test_a_search_by_words_or_average_pooling_loads_no_tensorflow(
-    opened, ranking_exports, retriever
-):
+@cases("retriever", "dense", "lexical", "hybrid")
+def test_a_search_by_words_or_averages_loads_no_tensorflow(opened, ranking_exports, retriever):
     opened("hybrid")  # builds the index
     command = [sys.executable, "-c", _SEARCH, "--query=zebra", "--query=word1 word4", "--json"]
     command += [f"--export_dir={ranking_exports['hybrid']}", f"--retriever={retriever}"]

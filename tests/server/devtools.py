@@ -16,8 +16,6 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Tab:
-    """One page of a browser."""
-
     def __init__(self, reader, writer):
         self._reader, self._writer, self._number, self._session = reader, writer, 0, None
         self._buffer = b""
@@ -25,7 +23,6 @@ class Tab:
         self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
 
     def call(self, method, **parameters):
-        """Calls a method of the DevTools protocol and returns its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -54,13 +51,11 @@ class Tab:
         self.call("Page.navigate", url=url)
 
     def evaluate(self, script):
-        """Returns the value of a JavaScript expression."""
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
     def wait_for(self, script, seconds=20):
-        """Waits until an expression is true."""
         end = time.monotonic() + seconds
         while not self.evaluate(script):
             assert time.monotonic() < end, f"never true: {script}"

@@ -59,7 +59,6 @@ def free_port():
 
 
 def wait_for(condition, seconds=20):
-    """Waits until a condition holds; fails the test if it never does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.server.local_server import connected, local_server, process, raw, rest, wait_for
 from tf_smoothclir.publishing import request_bounds
 from tf_smoothclir.server import application, http_server, served_models
@@ -44,24 +45,22 @@ def test_a_page_of_another_domain_cannot_ask(server):
         assert "is no name of this server; see --allowed_hosts" in json.loads(answer)["error"]
 
 
-@pytest.mark.parametrize(
-    ("request_bytes", "status"),
-    [
-        (HEAD + b"Content-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n", 413),
-        (HEAD + b"Content-Length: -5\r\n\r\n", 400),
-        (HEAD + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", 400),
-        (HEAD + b"Content-Length: 0\r\nContent-Length: 5\r\n\r\nabcde", 400),
-        (HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-        (HEAD + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),  # a proxy may see chunks
-        (HEAD + b"Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-        (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\nnothing\r\n\r\n", 400),
-        (HEAD + b"Host: there\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\n\r\n", 400),  # no Host
-        (b"nonsense\r\n\r\n", 400),
-        (b"GET /x HTTP/1.1\r\n" + b"A: b\r\n" * 20_000 + b"\r\n", 400),
-        (b"BREW /v1/models HTTP/1.1\r\nHost: here\r\n\r\n", 404),
-    ],
+@cases(
+    "request_bytes, status",
+    (HEAD + b"Content-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n", 413),
+    (HEAD + b"Content-Length: -5\r\n\r\n", 400),
+    (HEAD + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", 400),
+    (HEAD + b"Content-Length: 0\r\nContent-Length: 5\r\n\r\nabcde", 400),
+    (HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    (HEAD + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),  # a proxy may see chunks
+    (HEAD + b"Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
+    (HEAD + b"Transfer-Encoding: chunked\r\n\r\nnothing\r\n\r\n", 400),
+    (HEAD + b"Host: there\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\n\r\n", 400),  # no Host
+    (b"nonsense\r\n\r\n", 400),
+    (b"GET /x HTTP/1.1\r\n" + b"A: b\r\n" * 20_000 + b"\r\n", 400),
+    (b"BREW /v1/models HTTP/1.1\r\nHost: here\r\n\r\n", 404),
 )
 def test_malformed_http_is_refused(server, request_bytes, status):
     assert raw(server, request_bytes)[0] == status
@@ -139,13 +138,11 @@ def test_a_slow_request_does_not_hold_up_others(server, monkeypatch):
         assert waiting.result(20)[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"text": np.array([b""] * 10_001, object)}, "text: it has 10001 values"),
-        ({"text": np.array([b"a" * ((4 << 20) + 1)], object)}, "a text has over 4194304 bytes"),
-        ({"lengths": np.zeros(10_001, np.int32)}, "lengths: it has 10001 values"),
-    ],
+@cases(
+    "inputs, message",
+    ({"text": np.array([b""] * 10_001, object)}, "text: it has 10001 values"),
+    ({"text": np.array([b"a" * ((4 << 20) + 1)], object)}, "a text has over 4194304 bytes"),
+    ({"lengths": np.zeros(10_001, np.int32)}, "lengths: it has 10001 values"),
 )
 def test_what_would_take_much_memory_is_refused(inputs, message):
     check_size({name: values[1:] for name, values in inputs.items()})

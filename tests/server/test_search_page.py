@@ -7,20 +7,13 @@ from typing import ClassVar
 
 import pytest
 
+from tests.cases import cases
 from tests.server.devtools import browser
 from tests.server.local_server import local_server, rest
 from tf_smoothclir.encoder.tokenizer import tokens_of
-from tf_smoothclir.index.builder import build_index, export_halves
-from tf_smoothclir.index.document_collections import open_files
-from tf_smoothclir.protocols.text_search import (
-    Explanation,
-    MatchedPair,
-    QueryReading,
-    SearchedCollection,
-    SearchHit,
-    WordMatch,
-    WordShare,
-)
+from tf_smoothclir.index import builder, document_collections
+from tf_smoothclir.protocols import text_search
+from tf_smoothclir.protocols.text_search import Explanation, QueryReading, SearchHit, WordShare
 from tf_smoothclir.search.opening import open_search
 from tf_smoothclir.server.search_page import SearchPage, open_page, text_parts
 
@@ -29,12 +22,14 @@ EXAMPLES = ["red apple", f"example {EVIL}"]
 TEXTS = [f"Une pomme rouge. {EVIL}", "Rouge, rougeâtre: " + "mot " * 400, "x" * 400]
 TEXTS += ["مرحبا rouge " + "https://example.org/" + "y" * 90]
 RETRIEVERS = ("reranked", "hybrid", "dense", "lexical")
+ADDED = {"towers": 0.75, "encoder": 0.25, "feedback": 6.0, "reranker": 0.5}
+RESULTS = "document.querySelectorAll('#results > li').length"
 
 
 class Documents:
     """Finds the same documents for every query, none for "none", and fails for "fail"."""
 
-    collection = SearchedCollection("en", "fr", 3, None, 3000, RETRIEVERS)
+    collection = text_search.SearchedCollection("en", "fr", 3, None, 3000, RETRIEVERS)
     facets: ClassVar = {"section": ["Web", "it's"], "day": []}
 
     def read(self, queries):
@@ -46,22 +41,17 @@ class Documents:
         if query == "fail":
             raise RuntimeError("the search is broken")
         texts = [] if query in ("none", "zebra") else (TEXTS * 30)[:depth]
-        found = enumerate(texts, start=1)
         more = {"section": filter, "day": datetime.date(2021, 5, 6)} if filter else {}
         more |= {"language": "he"} if query == "several" else {}
-        return [
-            [
-                SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", t, metadata=more)
-                for n, t in found
-            ]
+        hits = [
+            SearchHit(n, 0.9 - n / 100, n % 3, f"d{n}", f"Titre {EVIL}", text, metadata=more)
+            for n, text in enumerate(texts, start=1)
         ]
+        return [hits]
 
     def explain(self, query, results):
         words = (WordShare("rouge", 0.5), WordShare("pomme", 0.2), WordShare("une", 0.001))
         return [Explanation(0.8, words, 0.099) for _ in results]
-
-
-ADDED = {"towers": 0.75, "encoder": 0.25, "feedback": 6.0, "reranker": 0.5}
 
 
 class Words(Documents):
@@ -72,15 +62,15 @@ class Words(Documents):
         return [[SearchHit(1, 9.0, None, "d1", "", "Une pomme Rouge.", passage)]]
 
     def explain(self, query, results):
-        met = (WordMatch("red", 0.75, 1.5), WordMatch("apple", 0.125, 0.5))
+        match, pair = text_search.WordMatch, text_search.MatchedPair
+        met = (match("red", 0.75, 1.5), match("apple", 0.125, 0.5))
         words = (WordShare(".", 3.0), WordShare("rouge", 2.0, met), WordShare("une", 0.001, met))
-        pairs = (MatchedPair("apple", "pomme", 0.875, 0.4), MatchedPair(".", ".", 1.0, 0.1))
+        pairs = (pair("apple", "pomme", 0.875, 0.4), pair(".", ".", 1.0, 0.1))
         return [Explanation(9.5, words, -0.001, **ADDED, pairs=pairs)]
 
 
 @pytest.fixture(scope="module")
 def address(export):
-    """Of a server with the page over `Documents`."""
     others = {"dense": Words(), "hybrid": Documents()}
     page = SearchPage(Documents(), EXAMPLES, others.get)
     with local_server(export, page=page) as address:
@@ -123,13 +113,11 @@ def test_answer_says_which_words_met_and_what_towers_and_feedback_add():
     assert (result["parts"], result["whole"]) == (shown, parts)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        *((fields, "query") for fields in ("q=%20", "q=" + "a" * 10_001)),
-        *((f"q=a&k={depth}", "k from 1 to 100") for depth in ("0", "101", "x")),
-        ("q=red&retriever=best", "best"),
-    ],
+@cases(
+    "fields, message",
+    *((fields, "query") for fields in ("q=%20", "q=" + "a" * 10_001)),
+    *((f"q=a&k={depth}", "k from 1 to 100") for depth in ("0", "101", "x")),
+    ("q=red&retriever=best", "best"),
 )
 def test_bad_request_is_explained(address, fields, message):
     status, answer = rest(address, f"/api/search?{fields}")
@@ -156,20 +144,18 @@ def test_page_runs_only_its_own_script_and_loads_nothing_else(address):
     assert not re.findall(r"\bon\w+=|style=|innerHTML|https?://", page)
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "marked"),
-    [
-        ("a b", [], "a b"),
-        ("Le Chat, chats chat-chat", ["chat"], "Le [Chat], chats [chat]-[chat]"),
-        ("日本語", ["本"], "日[本]語"),
-        # A pair is one piece, with the share and the word of both characters.
-        ("日本語、日本語", ["日本"], "[日本]語、[日本]語"),
-        ("日本語", ["日本", "本語"], "[日本][語]"),
-        ("(a.b)", [".", "a"], "([a][.]b)"),
-        ("voilà À a\u0300", ["à"], "voilà [À] [a\u0300]"),
-        ("Straße, ＡＢ STRASSEN", ["strasse", "ab"], "[Straße], [ＡＢ] STRASSEN"),
-        ("قال السَّلام", ["السلام"], "قال [السَّلام]"),
-    ],
+@cases(
+    "text, words, marked",
+    ("a b", [], "a b"),
+    ("Le Chat, chats chat-chat", ["chat"], "Le [Chat], chats [chat]-[chat]"),
+    ("日本語", ["本"], "日[本]語"),
+    # A pair is one piece, with the share and the word of both characters.
+    ("日本語、日本語", ["日本"], "[日本]語、[日本]語"),
+    ("日本語", ["日本", "本語"], "[日本][語]"),
+    ("(a.b)", [".", "a"], "([a][.]b)"),
+    ("voilà À a\u0300", ["à"], "voilà [À] [a\u0300]"),
+    ("Straße, ＡＢ STRASSEN", ["strasse", "ab"], "[Straße], [ＡＢ] STRASSEN"),
+    ("قال السَّلام", ["السلام"], "قال [السَّلام]"),
 )
 def test_text_is_cut_at_whole_words(text, words, marked):
     shares = {word: 0.5 + place for place, word in enumerate(words)}
@@ -200,14 +186,11 @@ def test_page_over_an_export_searches_as_the_command_does(export_dir, tmp_path):
     assert about["examples"][0].startswith("word")
     # A collection of files has the languages of the towers.
     (tmp_path / "own.tsv").write_text("a\tmot1 mot2\nb\tmot3\n")
-    collection = open_files(tmp_path / "own.tsv", "--collection")
-    build_index(tmp_path / "own", collection, *export_halves(export_dir))
+    collection = document_collections.open_files(tmp_path / "own.tsv", "--collection")
+    builder.build_index(tmp_path / "own", collection, *builder.export_halves(export_dir))
     about = open_page(open_search(export_dir, tmp_path / "own", lambda data: data)).about()
     assert (about["query_language"], about["document_language"]) == ("en", "fr")
     assert about["examples"] == ()
-
-
-RESULTS = "document.querySelectorAll('#results > li').length"
 
 
 @pytest.fixture(scope="module")
@@ -248,10 +231,8 @@ def test_deep_link_shows_results_with_languages_grade_score_and_shares(show):
 
 def test_a_hit_has_the_language_of_its_document_and_none_where_it_may_be_one_of_several(show):
     tab = show("/?q=several&k=1", 1)
-    of_hit = (
-        "['h3', '.text', '.shares b'].map((one) => document.querySelector(`#results ${one}`).lang)"
-    )
-    assert tab.evaluate(of_hit) == ["he"] * 3
+    language = "(one) => document.querySelector(`#results ${one}`).lang"
+    assert tab.evaluate(f"['h3', '.text', '.shares b'].map({language})") == ["he"] * 3
     assert tab.evaluate("document.querySelector('#query').lang") == "en"
     assert tab.evaluate("[only('de'), only('de,he')]") == ["de", ""]
     assert tab.evaluate("[nameOf('de'), nameOf('de,he')]") == ["German", "German, Hebrew"]
@@ -282,14 +263,12 @@ def test_keyboard_is_enough_and_an_example_is_a_click_away(show):
     assert tab.evaluate("document.getElementById('query').value") == "red apple"
 
 
-@pytest.mark.parametrize(
-    ("query", "place", "results", "said"),
-    [
-        ("fail", "[role=alert]:not([hidden])", 0, "RuntimeError"),
-        ("none", "#state", 0, "No document has anything to do with the query"),
-        ("zebra", "#state", 0, "No word of the query is known"),
-        ("red", "#state", 10, "Not known, so not searched for by meaning: lilac"),
-    ],
+@cases(
+    "query, place, results, said",
+    ("fail", "[role=alert]:not([hidden])", 0, "RuntimeError"),
+    ("none", "#state", 0, "No document has anything to do with the query"),
+    ("zebra", "#state", 0, "No word of the query is known"),
+    ("red", "#state", 10, "Not known, so not searched for by meaning: lilac"),
 )
 def test_page_says_what_failed_or_was_not_understood(show, query, place, results, said):
     tab = show(f"/?q={query}", results)
@@ -297,7 +276,6 @@ def test_page_says_what_failed_or_was_not_understood(show, query, place, results
 
 
 def choose(tab, place, change):
-    """Changes a list of choices, as a person does."""
     tab.evaluate(f"document.querySelector('{place}').{change}")
     tab.evaluate(f"document.querySelector('{place}').dispatchEvent(new Event('change'))")
 

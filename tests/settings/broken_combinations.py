@@ -7,16 +7,12 @@ from tf_smoothclir.command_line.command import FLAG_RULES
 from tf_smoothclir.extras import distributed
 from tf_smoothclir.papers import li2018  # these rules are examples of a plug-in's
 from tf_smoothclir.papers.li2018.settings import OBJECTIVE_RULES
-from tf_smoothclir.settings import presets
-from tf_smoothclir.settings.base import Rule
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings import base, presets, run
 
-OF_PLUGINS = {
-    **dict.fromkeys(OBJECTIVE_RULES, li2018.__name__),
-    **dict.fromkeys(distributed.RULES, distributed.__name__),
-}
+OF_PLUGINS = dict.fromkeys(OBJECTIVE_RULES, li2018.__name__)
+OF_PLUGINS |= dict.fromkeys(distributed.RULES, distributed.__name__)
 RULES = presets.rules()
-_DEFAULTS = {**RunSettings().values(), "tune": ("",), "num_shards": 0}
+_DEFAULTS = {**run.RunSettings().values(), "tune": ("",), "num_shards": 0}
 
 # What a rule reads, in its order, with values that break it first; a name alone has its default.
 # After the bar, what keeps other rules quiet. EACH: the first with each of the others.
@@ -97,7 +93,7 @@ parallel=a.en,a.fr
 class Example:
     """What breaks one rule first, as text; everything else has its default."""
 
-    rule: Rule
+    rule: base.Rule
     texts: dict[str, str]
 
     def __str__(self) -> str:

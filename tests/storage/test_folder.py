@@ -9,21 +9,10 @@ import shutil
 
 import pytest
 
-from tests.flushes import flushed_before_named
+from tests.cases import cases
+from tests.disk_faults import flushed_before_named
 from tf_smoothclir.storage import folder as module
-from tf_smoothclir.storage.folder import (
-    MANIFEST,
-    FileNote,
-    Folder,
-    adding,
-    check_kind,
-    damage_to,
-    file_digest,
-    files_below,
-    joint_digest,
-    new_folder,
-    opened,
-)
+from tf_smoothclir.storage.folder import MANIFEST, FileNote, Folder, adding, damage_to, new_folder
 from tf_smoothclir.utils.errors import InputError
 
 CONTENTS = [b"", b"graph", bytes(range(250)) * 40_000]  # the last one takes several reads
@@ -83,20 +72,18 @@ def link(path):
     path.symlink_to(".moved")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: (d / "a").write_bytes(b"012"), "a has 3 bytes, but 4 were written"),
-        (lambda d: (d / "a").write_bytes(b"0124"), "a is not the file that was written"),
-        (lambda d: (d / "deep" / "empty").unlink(), "deep/empty cannot be read (No such file"),
-        (lambda d: (d / "deep" / MANIFEST).touch(), "deep/manifest.json was not written with"),
-        (lambda d: link(d / "a"), "a is not a regular file"),
-        (lambda d: (d / MANIFEST).unlink(), "(No such file or directory)"),
-        (lambda d: (d / MANIFEST).write_text("{"), "not a manifest of the kind 'index' (Expecting"),
-        (lambda d: (d / MANIFEST).write_text("[" * 100_000), "not a manifest"),
-        (lambda d: (d / MANIFEST).write_text('{"files": {"a": 1}}'), "(kind is missing)"),
-        (lambda d: (d / MANIFEST).write_bytes(b"\xff"), "not a manifest"),
-    ],
+@cases(
+    "change, message",
+    (lambda d: (d / "a").write_bytes(b"012"), "a has 3 bytes, but 4 were written"),
+    (lambda d: (d / "a").write_bytes(b"0124"), "a is not the file that was written"),
+    (lambda d: (d / "deep" / "empty").unlink(), "deep/empty cannot be read (No such file"),
+    (lambda d: (d / "deep" / MANIFEST).touch(), "deep/manifest.json was not written with"),
+    (lambda d: link(d / "a"), "a is not a regular file"),
+    (lambda d: (d / MANIFEST).unlink(), "(No such file or directory)"),
+    (lambda d: (d / MANIFEST).write_text("{"), "not a manifest of the kind 'index' (Expecting"),
+    (lambda d: (d / MANIFEST).write_text("[" * 100_000), "not a manifest"),
+    (lambda d: (d / MANIFEST).write_text('{"files": {"a": 1}}'), "(kind is missing)"),
+    (lambda d: (d / MANIFEST).write_bytes(b"\xff"), "not a manifest"),
 )
 def test_damage_is_named(path, change, message):
     change(path)
@@ -133,9 +120,9 @@ def test_a_folder_of_another_kind_is_refused_and_one_with_a_changed_entry_may_be
     (path / MANIFEST).write_text(json.dumps({**manifest, "facts": {"documents": 3}}))
     with pytest.raises(InputError, match=r"that its digest was made of\)\. Mend it"):
         Folder.read(path, "index", remedy="Mend it")
-    check_kind(path, "index")
+    module.check_kind(path, "index")
     with pytest.raises(InputError, match="its kind is"):
-        check_kind(path, "query")
+        module.check_kind(path, "query")
 
 
 def write(path, text):
@@ -155,21 +142,21 @@ def test_a_folder_that_is_replaced_while_it_is_opened_is_opened_again(path, monk
             raise FileNotFoundError
         return content
 
-    assert opened(path, "index", "remedy", open_) == "new 2"
+    assert module.opened(path, "index", "remedy", open_) == "new 2"
     assert seen == ["0123", "new 1", "new 2"]
     read = Folder.read
 
-    def read_and_replace(*arguments):  # what is opened is no longer what the manifest says
+    def read_and_replace(*arguments):  # what is module.opened is no longer what the manifest says
         monkeypatch.setattr(Folder, "read", read)
         folder = read(*arguments)
         write(path, "replaced")
         return folder
 
     monkeypatch.setattr(Folder, "read", read_and_replace)
-    assert opened(path, "index", "remedy", open_) == "replaced"
+    assert module.opened(path, "index", "remedy", open_) == "replaced"
     (path / "a").write_text("damaged")
     with pytest.raises(InputError, match=r"it is damaged: a has 7 bytes.*remedy"):
-        opened(path, "index", "remedy", open_)
+        module.opened(path, "index", "remedy", open_)
 
 
 def test_a_folder_that_grows_notes_each_part(tmp_path):
@@ -185,7 +172,7 @@ def test_a_folder_that_grows_notes_each_part(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file", MANIFEST, "part"]
 
 
-@pytest.mark.parametrize("replaced", [False, True])
+@cases("replaced", False, True)
 def test_whenever_the_process_or_the_power_goes_a_folder_is_whole(tmp_path, monkeypatch, replaced):
     path, contents = tmp_path / "new", set()
     if replaced:
@@ -203,23 +190,23 @@ def test_whenever_the_process_or_the_power_goes_a_folder_is_whole(tmp_path, monk
     assert contents == {"new!", "other"}
 
 
-@pytest.mark.parametrize("content", CONTENTS, ids=len)
+@cases("content", *CONTENTS, ids=len)
 def test_file_digest_covers_the_whole_file(content, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(content)
-    assert file_digest(path) == hashlib.sha256(content).hexdigest()
-    assert file_digest(path, "md5") == hashlib.md5(content).hexdigest()
+    assert module.file_digest(path) == hashlib.sha256(content).hexdigest()
+    assert module.file_digest(path, "md5") == hashlib.md5(content).hexdigest()
 
 
 def test_joint_digest_covers_names_sizes_and_contents(tmp_path):
     (tmp_path / "a").write_bytes(b"12")
     (tmp_path / "b").write_bytes(b"")
     expected = hashlib.sha256(b"a\x002\x0012b\x000\x00").hexdigest()
-    assert joint_digest([tmp_path / "a", tmp_path / "b"]) == expected
+    assert module.joint_digest([tmp_path / "a", tmp_path / "b"]) == expected
 
 
 def test_files_below_a_directory_at_any_depth(tmp_path):
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "graph").touch()
     (tmp_path / "deep" / "er" / "weights").touch()
-    assert files_below(tmp_path) == ["deep/er/weights", "graph"]
+    assert module.files_below(tmp_path) == ["deep/er/weights", "graph"]

@@ -1,11 +1,15 @@
-"""Every format gives the same rows; every kind of damage is an error that says where."""
+"""Every format gives the same rows; damage is an error that says where; the recipe of the page."""
 
+import functools
 import itertools
+import re
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.utils.errors import InputError
 
@@ -19,24 +23,18 @@ def lines(words=WORDS, rows=ROWS, end="\n"):
     return "".join(f"{word} {' '.join(map(str, row))}{end}" for word, row in zip(words, rows))
 
 
-def write_word2vec_text(path, words=WORDS, rows=ROWS, end="\n"):
+def write_word2vec(path, words=WORDS, rows=ROWS, end="\n"):
     path.write_text(f"{len(words)} {rows.shape[1]}\n{lines(words, rows, end)}", encoding="utf-8")
-
-
-def write_fasttext(path, words=WORDS, rows=ROWS):
-    write_word2vec_text(path, words, rows, end=" \n")
 
 
 def write_glove(path, words=WORDS, rows=ROWS, end="\n"):
     path.write_bytes(lines(words, rows, end).encode())
 
 
-def write_glove_crlf(path, words=WORDS, rows=ROWS):
-    write_glove(path, words, rows, end="\r\n")
-
-
-WRITERS = (write_word2vec_text, write_fasttext, write_glove, write_glove_crlf)
-every_format = pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__[6:])
+WRITERS = {"word2vec": write_word2vec, "glove": write_glove}
+WRITERS["fasttext"] = functools.partial(write_word2vec, end=" \n")
+WRITERS["glove, CRLF"] = functools.partial(write_glove, end="\r\n")
+every_format = cases("write", *WRITERS.values(), ids=WRITERS)
 
 
 @pytest.fixture
@@ -60,7 +58,7 @@ def test_rows_by_hand(write, path):
     np.testing.assert_array_equal(matrix[[0, 2, 3, 4, 6]], expected)  # "Paris", the first cased one
 
 
-@pytest.mark.parametrize("order", itertools.permutations(["Été", "ÉTÉ", "été"]))
+@cases("order", *itertools.permutations(["Été", "ÉTÉ", "été"]))
 def test_exact_token_wins_over_cased_ones_in_any_order(order, path):
     rows = np.float32([[0, 0, 1], [0, 0, 2], [0, 0, 3]])
     write_glove(path, order, rows)
@@ -69,7 +67,7 @@ def test_exact_token_wins_over_cased_ones_in_any_order(order, path):
     assert found == 1
 
 
-@pytest.mark.parametrize("name", ["[UNK]", "<UNK>", "<unk>"])
+@cases("name", "[UNK]", "<UNK>", "<unk>")
 def test_unknown_row_has_the_names_that_files_give_it_and_first_of_equal_tokens_wins(name, path):
     write_glove(path, ["chat", name, "chat"], ROWS[:3])
     matrix, found, total, _ = load(path)
@@ -78,7 +76,7 @@ def test_unknown_row_has_the_names_that_files_give_it_and_first_of_equal_tokens_
     assert (found, total) == (1, 5)  # the unknown row is not counted
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+@cases("order", *itertools.permutations(range(3)))
 def test_a_number_takes_the_row_of_its_digits_unless_the_file_has_it(order, path):
     names = ["1999", "####", "A#"]
     write_glove(path, [names[i] for i in order], ROWS[list(order)])
@@ -135,20 +133,18 @@ def test_wrong_dimension_and_non_finite_values_are_named(write, path):
             load(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("chat 1 2 3\nmaison 1 2\n", r"words:2: has 2 numbers after its token, not 3"),
-        ("chat 1 2 3\nmaison 1 2 3 4\n", r"words:2: has 4 numbers after its token, not 3"),
-        ("chat 1 2 3\nmaison 1 zwei 3\n", r"words:2: has a bad number .*zwei"),
-        ("chat 1 2 3\nmaison 1 2 1e39\n", r"words:2: .*not finite"),
-        ("1 3\nchat 1 2 3\nmaison 1 2 3\n", r"states 1 tokens, but the file has 2"),
-        ("chat 1 2 3\n" + "x" * (1 << 20), r"words:2: is longer than"),
-        ("house 1 2 3\n", r"none of the 5 words of the vocabulary"),
-        ("", r"words: the file is empty"),
-        ("5 3", r"states 5 tokens, but the file has 0"),
-        ("chat 3e38 3e38 3e38\nmaison -3e38 -3e38 -3e38", "words: its numbers are so large that"),
-    ],
+@cases(
+    "content, message",
+    ("chat 1 2 3\nmaison 1 2\n", r"words:2: has 2 numbers after its token, not 3"),
+    ("chat 1 2 3\nmaison 1 2 3 4\n", r"words:2: has 4 numbers after its token, not 3"),
+    ("chat 1 2 3\nmaison 1 zwei 3\n", r"words:2: has a bad number .*zwei"),
+    ("chat 1 2 3\nmaison 1 2 1e39\n", r"words:2: .*not finite"),
+    ("1 3\nchat 1 2 3\nmaison 1 2 3\n", r"states 1 tokens, but the file has 2"),
+    ("chat 1 2 3\n" + "x" * (1 << 20), r"words:2: is longer than"),
+    ("house 1 2 3\n", r"none of the 5 words of the vocabulary"),
+    ("", r"words: the file is empty"),
+    ("5 3", r"states 5 tokens, but the file has 0"),
+    ("chat 3e38 3e38 3e38\nmaison -3e38 -3e38 -3e38", "words: its numbers are so large that"),
 )
 def test_damaged_text_file_says_where_and_why(content, message, path):
     path.write_text(content)
@@ -157,15 +153,13 @@ def test_damaged_text_file_says_where_and_why(content, message, path):
         load(path, words if "large" in message else VOCABULARY)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"\x80\x02cposix\nsystem\n.", r"is a pickle.*smoothclir-convert-polyglot --input="),
-        (b"\xba\x16\x4f\x2f", r"fastText model\. Give the \.vec file"),
-        (b"\x1f\x8b\x08\x00", "compressed. Unpack it"),
-        ("chat 1 2 3\n".encode("utf-16"), r"is UTF-16\. Convert it: iconv"),
-        (b"6 3\n", r":2: the file is binary\. Convert it with gensim: KeyedVectors"),
-    ],
+@cases(
+    "content, message",
+    (b"\x80\x02cposix\nsystem\n.", r"is a pickle.*smoothclir-convert-polyglot --input="),
+    (b"\xba\x16\x4f\x2f", r"fastText model\. Give the \.vec file"),
+    (b"\x1f\x8b\x08\x00", "compressed. Unpack it"),
+    ("chat 1 2 3\n".encode("utf-16"), r"is UTF-16\. Convert it: iconv"),
+    (b"6 3\n", r":2: the file is binary\. Convert it with gensim: KeyedVectors"),
 )
 def test_other_kinds_of_files_are_named_with_a_remedy(content, message, path):
     path.write_bytes(content + b"the " + ROWS.tobytes())
@@ -179,14 +173,14 @@ def test_other_kinds_of_files_are_named_with_a_remedy(content, message, path):
         load(path.parent)
 
 
-@pytest.mark.parametrize("junk", [0, 1, 7, 8, 11, 12, 27, 31])
+@cases("junk", 0, 1, 7, 8, 11, 12, 27, 31)
 def test_a_control_character_does_not_turn_text_into_binary(junk, path):
-    write_word2vec_text(path, ["the", "chat", f"x{chr(junk)}y", *WORDS[3:]])
+    write_word2vec(path, ["the", "chat", f"x{chr(junk)}y", *WORDS[3:]])
     np.testing.assert_array_equal(load(path).matrix[[3, 2]], ROWS[[1, 5]])
 
 
-@pytest.mark.parametrize("byte", [0, 255])
-@pytest.mark.parametrize("write", [write_word2vec_text, write_glove])
+@cases("byte", 0, 255)
+@cases("write", write_word2vec, write_glove)
 def test_any_changed_byte_gives_right_rows_or_an_error(write, byte, path):
     write(path)
     right, content = load(path).matrix, path.read_bytes()
@@ -203,9 +197,7 @@ def test_any_changed_byte_gives_right_rows_or_an_error(write, byte, path):
     assert loaded > 10
 
 
-@pytest.mark.parametrize(
-    ("write", "place"), [(write_word2vec_text, "line 5"), (write_glove, "line 4")]
-)
+@cases("write, place", (write_word2vec, "line 5"), (write_glove, "line 4"))
 def test_another_encoding_is_named_with_its_first_line(write, place, path):
     write(path)
     path.write_bytes(path.read_bytes().replace("été".encode(), "été".encode("latin-1")))
@@ -223,14 +215,14 @@ def test_few_cut_letters_are_left_out_with_a_warning(path, caplog):
     assert "1 of 2001 tokens are not UTF-8, the first of them in line 9" in caplog.text
 
 
-@pytest.mark.parametrize("write", [write_word2vec_text, write_glove])
+@cases("write", write_word2vec, write_glove)
 def test_a_byte_order_mark_is_no_part_of_the_first_word(write, path):
     write(path, ["chat", *WORDS[2:]], ROWS[1:])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     np.testing.assert_array_equal(load(path).matrix[3], ROWS[1])
 
 
-@pytest.mark.parametrize("found", [20, 21, 200, 201])
+@cases("found", 20, 21, 200, 201)
 def test_few_words_of_the_vocabulary_are_warned_of_and_hardly_any_an_error(found, path, caplog):
     vocabulary = ["[PAD]", "[UNK]", *(f"w{i}" for i in range(2000))]
     path.write_text("".join(f"w{i} 1 2 3\n" for i in range(found)))
@@ -242,3 +234,25 @@ def test_few_words_of_the_vocabulary_are_warned_of_and_hardly_any_an_error(found
     with caplog.at_level("WARNING"):
         assert load(path, vocabulary).found == found
     assert (message in caplog.text) == bool(caplog.text) == (found < 201)
+
+
+def test_recipe_writes_vectors_of_our_tokens_with_unit_variance(tmp_path, monkeypatch):
+    pytest.importorskip("gensim", reason="the recipe needs gensim")
+    folder = tmp_path / "my_set"
+    folder.mkdir()
+    texts = ["Das Haus, das Meer!", "HAUS Meer Schiff"] * 10
+    for role, lines in {
+        "queries": ["q\tthe sea"],
+        "documents": [f"d{number}\t{text}" for number, text in enumerate(texts)],
+        "judgments": ["q\td0\t2"],
+    }.items():
+        (folder / f"{role}.tsv").write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.chdir(tmp_path)
+
+    page = Path(__file__).resolve().parents[2] / "docs" / "word_vectors.md"
+    exec(re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[1], {})
+
+    vocabulary = ["[PAD]", "[UNK]", "das", "haus", ",", "meer", "!", "schiff", "Haus"]
+    loaded = load_embeddings(tmp_path / "de.vec", vocabulary, dim=64, seed=13)
+    assert (loaded.found, loaded.total) == (6, 7)  # all but the last: tokens are lower-cased
+    assert np.std(loaded.matrix[2:8]) == pytest.approx(1, abs=1e-4)

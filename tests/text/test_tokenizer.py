@@ -6,16 +6,34 @@ import json
 import unicodedata
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tf_smoothclir.data import token_cache
 from tf_smoothclir.encoder.tokenizer import is_pair, tokens_of
 from tf_smoothclir.text.tokenizer import tokenize, tokenized_lines
 
 SETTINGS = settings(deadline=None, max_examples=150, derandomize=True)
+SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
+INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
+# Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
+# them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
+# tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
+UNSPACED = "漢字日本語一ぁあんアカン한국글"
+CLUSTERED = "กคาำะเโลວາເកខကခငకరகനൻአ"
+SILENT, STACKED = "\u0bcd\u0c4d\u0d4d", "\u1039\u17d2"
+THAI_MARKS, LAO_MARKS = "\u0e31\u0e48\u0e4d", "\u0eb1\u0ec8\u0ecd"
+CLUSTER_MARKS = f"{THAI_MARKS}{LAO_MARKS}\u1037\u103a\u102c\u17c6\u0c3f{SILENT}{STACKED}"
+WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
+MARKS = "\u0301\u0308\u093f"
+VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
+TEXTS = st.one_of(
+    st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
+    st.text(st.sampled_from(CLUSTERED + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
+)
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.int32)])
@@ -41,10 +59,7 @@ SCRIPTS = {
     "half width": ("ｶﾞｲﾄﾞ ﾡￂ", ["ガ", "ガイ", "イ", "イド", "ド", "가"]),
     "ligatures": ("ﬁn ﬀ ﬆ ﬓ", ["fin", "ff", "st", "մն"]),
     "digits of other scripts": ("٢٠٢٤ ۱۲ १२३ ๗ป 7", ["2024", "12", "123", "7", "ป", "7"]),
-    "characters that are others": (
-        "Ωm K \u1f71 \uf900 \u0958",
-        ["ωm", "k", "ά", "豈", "\u0915\u093c"],
-    ),
+    "characters like others": ("Ωm K \u1f71 \uf900 \u0958", ["ωm", "k", "ά", "豈", "\u0915\u093c"]),
     "turkish": ("İI ısı İ\u0301 i\u0307\u0307\u0301", ["ii", "isi", "í", "í"]),
     "greek": ("ΟΔΟΣ οδος Άγιος", ["οδοσ", "οδοσ", "άγιοσ"]),
     "arabic": ("السَّلام، عليكم؟ ســـلام", ["السلام", "،", "عليكم", "؟", "سلام"]),
@@ -53,23 +68,14 @@ SCRIPTS = {
     "yeh and kaf of arabic and persian": ("علی على علي کتاب كتاب", ["علي"] * 3 + ["كتاب"] * 2),
     "russian, with stress marks": ("Росси\u0301я й и\u0306 ѓ", ["россия", "й", "й", "ѓ"]),
     "hebrew": ("שָׁלוֹם עוֹלָם \ufb2a", ["שלום", "עולם", "ש"]),
-    "a soft hyphen and zero widths": (
-        "Do\xadnau da\u200dm\ufeffpf\u200bschiff",
-        ["donau", "dampf", "schiff"],
-    ),
+    "zero widths": ("Do\xadnau da\u200dm\ufeffpf\u200bschiff", ["donau", "dampf", "schiff"]),
     "devanagari with marks": ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
     "thai, consonants with their vowels and tones": (
         "กำลังดี",
         ["กำ", "กำลัง", "ลัง", "ลังดี", "ดี"],  # after `ั`, a consonant ends the syllable
     ),
-    "thai vowels before and after, of two parts": (
-        "เขาเรือ แ",
-        ["เขา", "เขาเรือ", "เรือ", "แ"],
-    ),
-    "thai am in two characters, a tone mark between": (
-        "น้ำ น\u0e49\u0e4d\u0e32 น\u0e4d\u0e49\u0e32",
-        ["น้ำ"] * 3,
-    ),
+    "thai vowels of two parts": ("เขาเรือ แ", ["เขา", "เขาเรือ", "เรือ", "แ"]),
+    "thai am in two characters": ("น้ำ น\u0e49\u0e4d\u0e32 น\u0e4d\u0e49\u0e32", ["น้ำ"] * 3),
     "lao": ("ພາສາລາວ ຄົນ", ["ພາ", "ພາສາ", "ສາ", "ສາລາ", "ລາ", "ລາວ", "ວ", "ຄົນ"]),
     "khmer, consonants below others": ("ខ្មែរ", ["ខ្មែ", "ខ្មែរ", "រ"]),
     "myanmar, consonants that end a syllable": (
@@ -79,25 +85,19 @@ SCRIPTS = {
     "myanmar, signs that end sentences": ("ကို။", ["ကို", "။"]),
     "telugu, consonants without a vowel": ("ప్రకట్టి", ["ప్ర", "ప్రకట్", "కట్", "కట్టి", "టి"]),
     "tamil": ("அவன்", ["அ", "அவன்", "வன்"]),
-    "malayalam, consonants without a vowel in one character and in two": (
+    "malayalam, consonants in one or two characters": (
         "അവൻ അവന\u0d4d\u200d",
         ["അ", "അവന\u0d4d", "വന\u0d4d"] * 2,
     ),
     "ethiopic": ("ከመ፡እኔ።", ["ከ", "ከመ", "መ", "፡", "እ", "እኔ", "ኔ", "።"]),
     "han": ("東京タワー。", ["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー", "。"]),
-    "han with spaces and marks between": (
-        "東 京、都\u200b市　区",
-        ["東", "京", "、", "都", "市", "区"],
-    ),
+    "han, spaces, marks": ("東 京、都\u200b市　区", ["東", "京", "、", "都", "市", "区"]),
     "kana with a decomposed voice mark": ("か\u3099な", ["が", "がな", "な"]),
     "a joiner between a character and its mark": ("か\u200d\u3099な", ["が", "がな", "な"]),
     "a joiner behind punctuation": (",\u200d\u0301a", [",", "\u0301a"]),
     "a joiner before punctuation": ("a\u200d, b", ["a", ",", "b"]),
     "a zero-width space, not a mark, ends a word": ("ΑΣ\u200bΑ", ["ασ", "α"]),
-    "han between letters": (
-        "Tシャツabc漢x",
-        ["t", "シ", "シャ", "ャ", "ャツ", "ツ", "abc", "漢", "x"],
-    ),
+    "han in letters": ("Tシャツabc漢x", ["t", "シ", "シャ", "ャ", "ャツ", "ツ", "abc", "漢", "x"]),
     "hangul, by syllables": ("한국어 위키", ["한", "한국", "국", "국어", "어", "위", "위키", "키"]),
     "emoji": ("ok👍🏽!", ["ok", "👍", "🏽", "!"]),
     "emoji joined into a family": ("👩\u200d👧", ["👩", "👧"]),
@@ -109,8 +109,8 @@ def lines(text):
     return next(tokenized_lines([text], 1_000_000)).split()
 
 
-@pytest.mark.parametrize("read", [tokens, tokens_of, lines])
-@pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS.keys())
+@cases("read", tokens, tokens_of, lines)
+@cases("text, expected", *SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_all_readers_have_one_table_of_scripts(text, expected, read):
     assert read(text) == expected
     assert read(unicodedata.normalize("NFC", text)) == expected
@@ -123,10 +123,6 @@ def test_changed_tokens_are_not_taken_from_the_cache_of_before():
     assert (token_cache._FORMAT, digest) == (7, "4a2315fc"), "other tokens, or texts, need another"
 
 
-SPACES = " \t\n\r\0\x1f\x7f\x85\xa0\u1680\u2003\u2028\u2029\u3000\u200b"
-INVISIBLE = "\u0640\u064e\u05b8\xad\u200c\u200d\u200e\u2060\ufeff\ue000\ufdd0\uffff\U0010fffe"
-
-
 def test_white_space_separates_and_invisible_characters_vanish():
     for space in (*SPACES, "\r\n"):
         assert tokens(f"{space}a{space}{space}b{space}") == ["a", "b"]
@@ -137,14 +133,12 @@ def test_white_space_separates_and_invisible_characters_vanish():
     assert tokens("a\0B c\0") == ["a", "b", "c"]  # tf.strings.lower alone would drop the rest
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (b"caf\xe9 au", ["caf", "\ufffd", "au"]),  # Latin-1
-        (b"cut \xe6\x97", ["cut", "\ufffd"]),  # the first two bytes of three
-        (b"\xed\xa0\x80", ["\ufffd"] * 3),  # an encoded surrogate
-        (b"\xffA\xa0\0B", ["\ufffd", "a", "\ufffd", "b"]),
-    ],
+@cases(
+    "raw, expected",
+    (b"caf\xe9 au", ["caf", "\ufffd", "au"]),  # Latin-1
+    (b"cut \xe6\x97", ["cut", "\ufffd"]),  # the first two bytes of three
+    (b"\xed\xa0\x80", ["\ufffd"] * 3),  # an encoded surrogate
+    (b"\xffA\xa0\0B", ["\ufffd", "a", "\ufffd", "b"]),
 )
 def test_invalid_utf8_becomes_a_token_and_never_an_error(raw, expected):
     assert tokens(raw) == expected
@@ -156,7 +150,7 @@ def test_a_megabyte_of_text():
     assert len(tokens("漢" * 350_000)) == 350_000 + 349_999  # one run, and its neighbours
 
 
-@pytest.mark.parametrize("max_tokens", [1, 3, 4, 5])
+@cases("max_tokens", 1, 3, 4, 5)
 def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     texts = ["a b c d", "", "e", " 漢字x ", ""]
     ragged = tokens_in_graph(tf.constant(texts), max_tokens)
@@ -167,24 +161,6 @@ def test_max_tokens_cuts_each_text_by_itself(max_tokens):
     assert ragged.row_lengths().numpy().tolist() == lengths
     assert ragged.value_rowids().numpy().tolist() == np.repeat(range(5), lengths).tolist()
     assert tokens_in_graph(tf.zeros([0], tf.string), max_tokens).to_list() == []
-
-
-# Characters that every Unicode version since 3.2 has, from blocks of one script each. Outside of
-# them ICU, RE2 and Python may differ in version: newer characters, the ~40 code points that
-# tf.strings.lower and str.lower treat differently, and characters shared by several scripts.
-UNSPACED = "漢字日本語一ぁあんアカン한국글"
-CLUSTERED = "กคาำะเโลວາເកខကခငకరகനൻአ"
-SILENT, STACKED = "\u0bcd\u0c4d\u0d4d", "\u1039\u17d2"
-THAI_MARKS, LAO_MARKS = "\u0e31\u0e48\u0e4d", "\u0eb1\u0ec8\u0ecd"
-CLUSTER_MARKS = f"{THAI_MARKS}{LAO_MARKS}\u1037\u103a\u102c\u17c6\u0c3f{SILENT}{STACKED}"
-WORD = "azAZäÄßéÉñŁłøжЖяЯёαΩλاالبשלक09_²½٣"
-MARKS = "\u0301\u0308\u093f"
-VISIBLE = ".,;:!?'\"()[]{}<>@#$%&*+-/=~^|«»„“…—、。،؟।€©→∑♥👍"
-TEXTS = st.one_of(
-    st.text(st.sampled_from(UNSPACED + WORD + MARKS + VISIBLE + SPACES + INVISIBLE)),
-    st.text(st.sampled_from(CLUSTERED + CLUSTER_MARKS * 2 + "\u200d \u0301,a漢")),
-)
-ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def with_next(letters, mark):

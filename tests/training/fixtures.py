@@ -10,17 +10,14 @@ from unittest import mock
 import pytest
 
 from tests.training.tiny_set import tiny_settings, write_tiny_set
-from tf_smoothclir.data.sources.opening import source_of
-from tf_smoothclir.data.sources.source import SPLITS
-from tf_smoothclir.training.run_data import tokenized_set_of
-from tf_smoothclir.training.run_directory import RunDirectory
+from tf_smoothclir.data.sources import opening, source
+from tf_smoothclir.training import run_data, run_directory
 from tf_smoothclir.training.train import train
 
 
 def run_of(settings, path):
-    """A finished run with these settings."""
     train(settings, path)
-    return RunDirectory.load(path)
+    return run_directory.RunDirectory.load(path)
 
 
 @pytest.fixture(scope="session")
@@ -43,10 +40,9 @@ def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Pat
     return path_of
 
 
-def tokenized_by(run, settings=None, splits=SPLITS):
-    """The set of a run, by its vocabularies."""
+def tokenized_by(run, settings=None, splits=source.SPLITS):
     settings = settings or run.settings()
-    return tokenized_set_of(source_of(settings.data), settings, run, splits)
+    return run_data.tokenized_set_of(opening.source_of(settings.data), settings, run, splits)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -85,4 +81,4 @@ def finished(tiny, made_once, drawing):
         with mock.patch.multiple("tf_smoothclir.evaluation.plots", **drawing):
             train(tiny(), path)
 
-    return RunDirectory.load(made_once("finished", make))
+    return run_directory.RunDirectory.load(made_once("finished", make))

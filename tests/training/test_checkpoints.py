@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir._compat.keras_api import optimizer_variables, tf_weights
 from tf_smoothclir.protocols.task import Batches
 from tf_smoothclir.settings.model import ModelSettings
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.training import TrainingSettings
 from tf_smoothclir.training.checkpoints import BestWeights, Checkpoints, Progress
-from tf_smoothclir.two_tower.builder import build_model
-from tf_smoothclir.two_tower.scorer import TwoTowerTask
+from tf_smoothclir.two_tower import builder, scorer
 from tf_smoothclir.utils.errors import InputError
 
 PROGRESS = Progress(
@@ -31,14 +31,14 @@ PROGRESS = Progress(
 
 
 def make_model(seed=1, **training):
-    return build_model(
+    return builder.build_model(
         RunSettings(model=ModelSettings(dim=2), training=TrainingSettings(seed=seed, **training)),
         {"query": list("abcd"), "document": list("abcde")},
     )
 
 
 def task_of(model, **training):
-    return TwoTowerTask(model, TrainingSettings(**training), Batches())
+    return scorer.TwoTowerTask(model, TrainingSettings(**training), Batches())
 
 
 def checkpoints_of(path, model):
@@ -76,7 +76,7 @@ def test_progress_counts_steps_and_begins_each_epoch_anew():
     assert progress == Progress(epoch=1, pairs=4 + 6)
 
 
-@pytest.mark.parametrize("optimizer", ["lazy_adam", "adam", "rmsprop", "row_rmsprop"])
+@cases("optimizer", "lazy_adam", "adam", "rmsprop", "row_rmsprop")
 def test_weights_optimizer_and_progress_come_back_bitwise(tmp_path, optimizer):
     model = make_model(optimizer=optimizer)
     shift(model)
@@ -128,14 +128,10 @@ def saved_twice(path):
     return model
 
 
-@pytest.mark.parametrize("folder", ["state-2", "best-2"])
-@pytest.mark.parametrize(
-    "name", ["variables.data-00000-of-00001", "variables.index", "manifest.json"]
-)
-@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 9)])
-def test_the_state_before_is_restored_if_the_last_one_is_damaged(
-    tmp_path, caplog, folder, name, damage
-):
+@cases("folder", "state-2", "best-2")
+@cases("name", "variables.data-00000-of-00001", "variables.index", "manifest.json")
+@cases("damage", flip, lambda path: os.truncate(path, 9))
+def test_the_state_before_is_restored_if_one_is_damaged(tmp_path, caplog, folder, name, damage):
     saved_twice(tmp_path)
     damage(tmp_path / folder / name)
     model = make_model(seed=2)

@@ -1,6 +1,7 @@
-"""Thresholds that follow the grades of a set, by the command and from Python."""
+"""Thresholds follow the grades of a set, by the command and from Python; sets of mates alone."""
 
 import dataclasses
+import math
 import shutil
 from types import SimpleNamespace
 
@@ -8,20 +9,18 @@ import pytest
 
 import tf_smoothclir as sc
 from tests.small_world import SmallWorld
+from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.publishing.export import export_run
+from tf_smoothclir.search.opening import open_search
+from tf_smoothclir.settings import presets, run
 from tf_smoothclir.settings.data import DataSettings
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
-from tf_smoothclir.training.evaluated_sets import (
-    another_set,
-    warn_near_chance,
-    warn_of_few_queries,
-    warn_of_figures,
-    with_grades_of_set,
-)
+from tf_smoothclir.storage.files import read_json
+from tf_smoothclir.training import evaluated_sets
+from tf_smoothclir.training.evaluated_sets import another_set, with_grades_of_set
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.utils.errors import InputError
+from tf_smoothclir.training.train import train
 
 
 def write_set(directory, highest):
@@ -33,7 +32,7 @@ def write_set(directory, highest):
     (directory / "judgments.tsv").write_text(
         "".join(f"{i}\t{(i + g) % 10}\t{highest - g}\n" for i in range(10) for g in range(highest))
     )
-    return RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
+    return run.RunSettings(data=DataSettings(data_dir=str(directory), document_language="fr"))
 
 
 def test_the_judgments_decide(tmp_path):
@@ -42,27 +41,22 @@ def test_the_judgments_decide(tmp_path):
         with (tmp_path / str(highest) / "judgments.tsv").open("a") as file:
             file.write("gone\t0\t9\n0\tgone\t9\n")  # which training skips
         found = with_grades_of_set(settings, tmp_path / "run")
-        assert found == changed(settings, {"thresholds": thresholds})
+        assert found == presets.changed(settings, {"thresholds": thresholds})
 
 
 def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
     world = RetrievalSet.load(SmallWorld())
-    warn_of_few_queries(world, "test")
-    assert (
-        "only 2 test queries. By chance, a figure of them may be wrong by about 0.69" in caplog.text
-    )
+    evaluated_sets.warn_of_few_queries(world, "test")
+    said = "only 2 test queries. By chance, a figure of them may be wrong by about 0.69"
+    assert said in caplog.text
     many = SimpleNamespace(source=world.source, queries_in=lambda split: range(100))
     by_chance = (1 + 1 / 2 + 1 / 3) / 3  # the mean of 1 / rank in a collection of three
     caplog.clear()
-    warn_of_few_queries(many, "test")
-    for mrr, documents, is_near in (
-        (by_chance + 0.015, 3, True),
-        (by_chance + 0.02, 3, False),
-        (0.05, 3000, True),
-        (0.06, 3000, False),
-    ):
+    evaluated_sets.warn_of_few_queries(many, "test")
+    of_three = (by_chance + 0.015, 3, True), (by_chance + 0.02, 3, False)
+    for mrr, documents, is_near in (*of_three, (0.05, 3000, True), (0.06, 3000, False)):
         result = {"set": {"documents": documents}, "test": {"full/MRR@10": mrr}}
-        warn_near_chance(result, RunSettings())
+        evaluated_sets.warn_near_chance(result, run.RunSettings())
         assert ("hardly better than chance" in caplog.text) == is_near
         assert ("--preset=best" in caplog.text) == is_near  # towers alone may be improved by it
         caplog.clear()
@@ -70,9 +64,7 @@ def test_means_over_few_queries_and_a_training_near_chance_are_said(caplog):
 
 def test_without_splits_all_queries_of_another_set_are_measured(tmp_path, caplog):
     """Those of the set of training, by place or content, and named splits are drawn."""
-    own, same, other = (
-        write_set(tmp_path / name, n).data for name, n in (("a", 1), ("b", 1), ("c", 2))
-    )
+    own, same, other = (write_set(tmp_path / name, n).data for name, n in zip("abc", (1, 1, 2)))
     caplog.set_level("INFO", logger="absl")
     part = dataclasses.replace(own, max_queries=5)
     cases = (own, "", 2), (same, "", 2), (part, "", 1), (other, "test", 2), (other, "", 10)
@@ -91,7 +83,7 @@ def test_figures_of_a_model_whose_data_are_gone_are_doubtful(tmp_path, caplog):
     data, gone = (write_set(tmp_path / name, 1).data for name in ("there", "gone"))
     for says_so in (False, True):
         evaluated = another_set(source_of(data), data, gone, "")
-        warn_of_figures(gone, 2, evaluated, "test")
+        evaluated_sets.warn_of_figures(gone, 2, evaluated, "test")
         assert ("the model may have seen these queries" in caplog.text) == says_so
         shutil.rmtree(tmp_path / "gone", ignore_errors=True)
 
@@ -100,21 +92,21 @@ def test_a_run_that_is_there_keeps_its_thresholds_without_its_set(tmp_path):
     settings = write_set(tmp_path / "set", 1)
     binary = with_grades_of_set(settings, tmp_path / "run")
     RunDirectory.create(tmp_path / "run", binary)
-    RunDirectory.create(tmp_path / "given", changed(settings, {"thresholds": (0.1,)}))
+    RunDirectory.create(tmp_path / "given", presets.changed(settings, {"thresholds": (0.1,)}))
     assert with_grades_of_set(settings, tmp_path / "given") == settings  # not in silence
     (tmp_path / "set" / "judgments.tsv").unlink()
     assert with_grades_of_set(settings, tmp_path / "run") == binary
-    with pytest.raises(InputError, match=r"it contains no judgments"):
+    with pytest.raises(sc.InputError, match=r"it contains no judgments"):
         with_grades_of_set(settings, tmp_path / "run", overwrite=True)
 
 
 def test_too_many_grades_are_a_mistake_and_the_toy_world_is_not_read(tmp_path, monkeypatch):
     settings = write_set(tmp_path / "set", 1)
     (tmp_path / "set" / "judgments.tsv").write_text("0\t0\t57\n")
-    with pytest.raises(InputError, match="the highest grade is 57"):
+    with pytest.raises(sc.InputError, match="the highest grade is 57"):
         with_grades_of_set(settings, tmp_path / "run")
     monkeypatch.setattr("tf_smoothclir.training.evaluated_sets.highest_grade", None)
-    assert with_grades_of_set(RunSettings(), tmp_path / "run") == RunSettings()
+    assert with_grades_of_set(run.RunSettings(), tmp_path / "run") == run.RunSettings()
 
 
 def test_from_python_binary_judgments_are_enough(tmp_path):
@@ -126,3 +118,23 @@ def test_from_python_binary_judgments_are_enough(tmp_path):
         model = sc.train(**data, cache_dir=tmp_path / "cache", preset="lexical", folds=0)
         assert model.settings.model.thresholds == (0.45,)
         assert model.details["counts"]["test"]["full/MRR@10"] == 2  # of ten, all of the split
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
+    mates_only = write_tiny_set(tmp_path / "mates")
+    lines = (mates_only / "en2fr.rel").read_text().splitlines(keepends=True)
+    (mates_only / "en2fr.rel").write_text("".join(s for s in lines if s.endswith("\t2\n")))
+    small = {"epochs": 1, "dim": 4, "batch_size": 8, "matryoshka_dims": (), "hard_negatives": 0}
+    settings = tiny_settings(mates_only, tmp_path / "cache", **{**presets.PRESETS[preset], **small})
+    train(settings, tmp_path / "run")
+    figures = read_json(tmp_path / "run" / "metrics.json")["test"]
+    assert all(math.isfinite(value) for value in figures.values())
+    assert figures["MRR_mr"] == figures["MRR_r"]  # the mate is the only relevant document
+
+    export_run(RunDirectory.load(tmp_path / "run"), tmp_path / "export")
+    search = open_search(tmp_path / "export", "", lambda data: data)
+    queries = [query.text for query in source_of(settings.data).queries()]
+    found = search.search(queries, 5)
+    assert all(len(hits) == 5 for hits in found)

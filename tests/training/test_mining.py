@@ -5,6 +5,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tests.small_world import random_set, vectors_with_ties
 from tf_smoothclir.data.candidate_lists import candidate_lists
 from tf_smoothclir.settings.training import TrainingSettings
@@ -47,8 +48,8 @@ def candidates_by_hand(world, retriever, query, ranks, margin):
     return possible, len(unjudged) - len(possible)
 
 
-@pytest.mark.parametrize("ranks", [(1, 20), (3, 20), (10, 500), (4, 4)])
-@pytest.mark.parametrize("margin", [0.0, 0.25])
+@cases("ranks", (1, 20), (3, 20), (10, 500), (4, 4))
+@cases("margin", 0.0, 0.25)
 def test_what_is_mined_agrees_with_a_search_by_hand(world, retriever, ranks, margin, monkeypatch):
     monkeypatch.setattr(scorer_module, "_SCORES_PER_CHUNK", 7 * DOCUMENTS)  # several chunks
     found, counts = mined(world, retriever, ranks=ranks, margin=margin)
@@ -84,14 +85,12 @@ def test_mined_documents_come_last_in_the_lists_of_their_queries(world):
     assert found.document_rows[found.offsets[1:] - 1].tolist() == [*unjudged, 7]
 
 
-@pytest.mark.parametrize(
-    ("changes", "negatives", "epochs"),
-    [
-        ({}, 3, (0, 0)),
-        ({"fresh_negatives": True}, 3, (0, 1)),
-        ({"train_negatives": 0}, 0, (0, 0)),
-        ({"train_negatives": 2, "hard_negatives": 1}, 2, (0, 0)),
-    ],
+@cases(
+    "changes, negatives, epochs",
+    ({}, 3, (0, 0)),
+    ({"fresh_negatives": True}, 3, (0, 1)),
+    ({"train_negatives": 0}, 0, (0, 0)),
+    ({"train_negatives": 2, "hard_negatives": 1}, 2, (0, 0)),
 )
 def test_an_epoch_trains_on_its_candidate_lists(tokenized_set, changes, negatives, epochs):
     settings = TrainingSettings(negatives=3, seed=5, **changes)

@@ -11,17 +11,9 @@ import pytest
 
 from tests.training.fixtures import run_of, tokenized_by
 from tf_smoothclir.data.candidate_lists import candidate_lists
-from tf_smoothclir.interaction import reranker_learning
-from tf_smoothclir.interaction.learning import Learned
+from tf_smoothclir.interaction import learning, reranker_learning
 from tf_smoothclir.interaction.reranker import Reranker
-from tf_smoothclir.interaction.reranker_learning import (
-    FirstStageValidation,
-    learn_reranker,
-    training_lists,
-    with_related,
-)
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import load_models, load_retriever
+from tf_smoothclir.training import run_directory, run_models
 from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
@@ -39,7 +31,7 @@ def tokenized(run):
 
 @pytest.fixture(scope="module")
 def models(run):
-    return load_models(run)
+    return run_models.load_models(run)
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +45,12 @@ def test_a_run_says_what_was_chosen_and_scores_by_both_stages(run, tokenized, mo
     assert content["reranker"]["network"] == "late_interaction"
     assert content["reranker"]["validation"]["0"] > 0
     assert content["training"]["seconds"] >= content["reranker"]["seconds"]
-    assert "reranked" not in load_models(finished)
+    assert "reranked" not in run_models.load_models(finished)
     lists = candidate_lists(tokenized.retrieval_set, "test", negatives=3, seed=1)
     found = models.retrievers(tokenized)
     assert list(found) == ["dense", "reranked"]
     assert found["reranked"]._ranks == 5
-    scores = load_retriever(run, tokenized)[0].score(lists)
+    scores = run_models.load_retriever(run, tokenized)[0].score(lists)
     np.testing.assert_array_equal(scores, found["reranked"].score(lists))
     reranker = models["reranked"]
     second = reranker.scorer(reranker.texts(tokenized)).score(lists)
@@ -71,14 +63,14 @@ def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, fi
     names = ("query_rows", "document_rows", "grades")
     rows, documents, of_pairs = (getattr(retrieval_set, name) for name in names)
     grades = dict(zip(zip(rows, documents), of_pairs))
-    lists = training_lists(retrieval_set, first_stage, seed=1)
+    lists = reranker_learning.training_lists(retrieval_set, first_stage, seed=1)
     assert (retrieval_set.splits[lists.query_rows] == 0).all()
     pairs = [*zip(lists.pair_query_rows, lists.document_rows)]
     assert len({*pairs}) == len(pairs)
     found = {(grade, grades.get(pair)) for pair, grade in zip(pairs, lists.grades)}
     assert found == {(2, 2), (0, None)}  # never a judged one
 
-    more = with_related(lists, retrieval_set, seed=1)
+    more = reranker_learning.with_related(lists, retrieval_set, seed=1)
     before = len(lists.query_rows)
     assert len(more.query_rows) > before
     np.testing.assert_array_equal(more.document_rows[: lists.offsets[-1]], lists.document_rows)
@@ -96,20 +88,21 @@ def test_lists_have_unjudged_negatives_and_more_lists_related_ones(tokenized, fi
 
     parts = {name: getattr(retrieval_set, name)[of_pairs == 2] for name in names}
     binary = dataclasses.replace(retrieval_set, **parts)  # without related documents
-    lists = training_lists(binary, first_stage, seed=1)
-    assert len(with_related(lists, binary, seed=1).query_rows) == len(lists.query_rows) > 0
+    lists = reranker_learning.training_lists(binary, first_stage, seed=1)
+    again = reranker_learning.with_related(lists, binary, seed=1)
+    assert len(again.query_rows) == len(lists.query_rows) > 0
 
 
 @pytest.mark.parametrize("gains", [(0.02, 0.01), (0.01, 0.02), (0.0, 0.0)])
 def test_validation_decides_about_related_ones(models, first_stage, tokenized, monkeypatch, gains):
     """The first is learned without them, the second with them."""
-    unchanged = Learned(0, (0.0,), (), 0.0)
+    unchanged = learning.Learned(0, (0.0,), (), 0.0)
     monkeypatch.setattr(reranker_learning, "learn", lambda *_, **__: unchanged)
     found = [(3 * gain, float(gain > 0), {0.0: 0.5, 1.0: 0.5 + gain}) for gain in gains]
-    monkeypatch.setattr(FirstStageValidation, "best", mock.Mock(side_effect=found))
-    learned = learn_reranker(
-        "late_interaction", models["reranked"].codes, tokenized, first_stage, depth=5, seed=1
-    )
+    best = mock.Mock(side_effect=found)
+    monkeypatch.setattr(reranker_learning.FirstStageValidation, "best", best)
+    given = ("late_interaction", models["reranked"].codes, tokenized, first_stage)
+    learned = reranker_learning.learn_reranker(*given, depth=5, seed=1)
     assert learned.choices.related == (gains[1] > gains[0])
     assert learned.weight == pytest.approx(3 * max(gains))
 
@@ -117,7 +110,7 @@ def test_validation_decides_about_related_ones(models, first_stage, tokenized, m
 @pytest.mark.parametrize(("falls", "refused"), [(0.5, False), (3.0, True)])
 def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch, falls, refused):
     """A network that looks for the best document alone puts related ones below random ones."""
-    validation = FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
+    validation = reranker_learning.FirstStageValidation(tokenized.retrieval_set, first_stage, 5)
     of_lists, calls = reranker_learning.per_query_metrics, []
 
     def measured(*args):
@@ -135,7 +128,7 @@ def test_map_falls_no_more_than_others_rise(first_stage, tokenized, monkeypatch,
 
 
 def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, models, tmp_path):
-    again = RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
+    again = run_directory.RunDirectory.load(shutil.copytree(run.path, tmp_path / "run"))
     again.metrics.unlink()
     shutil.rmtree(again.reranker)
 
@@ -155,7 +148,7 @@ def test_a_killed_run_learns_the_rest_again_and_nothing_twice(run, models, tmp_p
         train(run.settings(), again.path)
     assert not again.reranker.exists()
     with pytest.raises(InputError, match="has not learned its re-ranker yet"):
-        load_models(again)
+        run_models.load_models(again)
     train(run.settings(), again.path)
     again.metrics.unlink()
     with mock.patch.object(reranker_learning, "learn", stop):

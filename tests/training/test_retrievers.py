@@ -1,4 +1,4 @@
-"""Lexical and hybrid runs: what they write, go on from and rank with."""
+"""Lexical and hybrid runs, and runs that begin with another one: what they write and rank with."""
 
 import dataclasses
 import json
@@ -9,30 +9,28 @@ import numpy as np
 import pytest
 
 import tf_smoothclir as sc
-from tests.training.fixtures import run_of, tokenized_by
-from tests.training.test_run_directory import snapshot
-from tests.training.tiny_set import SPLITS, WORDS
+from tests.training import fixtures, test_run_directory, tiny_set
+from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.families import hybrid as hybrid_family
 from tf_smoothclir.hybrid import learning as hybrid_learning
 from tf_smoothclir.hybrid.fusion import Fusion
 from tf_smoothclir.lexical import learning as lexical_learning
 from tf_smoothclir.protocols.text_search import read_cut_points
 from tf_smoothclir.storage.files import read_json
-from tf_smoothclir.training import run_report, trainer
+from tf_smoothclir.training import run_directory, run_models, run_report, trainer
+from tf_smoothclir.training.initial_run import check_begins_with_words
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import check_retriever, load_models, load_retriever
 from tf_smoothclir.training.train import train
-from tf_smoothclir.training.trainer import Trainer
-from tf_smoothclir.utils.errors import InputError
 
 TREC = {"run.trec", "qrels.trec", "full.run.trec", "full.qrels.trec", "per_query.tsv"}
+stop = mock.Mock(side_effect=KeyboardInterrupt)
 
 
 @pytest.fixture(scope="module")
 def runs(tiny, ranking_runs, tmp_path_factory):
     """Name of a retriever -> a finished run of one epoch with it."""
     path = tmp_path_factory.mktemp("retrievers") / "dense"
-    return {**ranking_runs, "dense": run_of(tiny(epochs=1), path)}
+    return {**ranking_runs, "dense": fixtures.run_of(tiny(epochs=1), path)}
 
 
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
@@ -59,7 +57,7 @@ def test_a_run_says_and_keeps_nothing_of_what_it_has_not(runs):
     result = read_json(lexical.metrics)
     assert "components" not in result
     assert (result["history"], result["training"]["pairs"]) == ([], 0)
-    assert list(load_models(lexical)) == ["lexical"]
+    assert list(run_models.load_models(lexical)) == ["lexical"]
 
 
 def test_the_components_of_a_hybrid_are_the_runs_of_its_parts(runs):
@@ -85,35 +83,32 @@ def test_a_run_keeps_the_cut_points_of_what_it_ranks_with_and_of_its_parts(runs,
         assert kept[part] == read_cut_points(runs[part].cut_points)[part]
 
 
-stop = mock.Mock(side_effect=KeyboardInterrupt)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lexical", "hybrid"])
 def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_path, monkeypatch):
     path, settings = tmp_path / "run", tiny(retriever=name, epochs=1)
     stages = [
         (lexical_learning, "learn_lexical_model"),
-        (Trainer, "train"),
+        (trainer.Trainer, "train"),
         (hybrid_learning, "learn_fusion"),
         (run_report, "evaluate_splits"),
     ]
     for stage in stages if name == "hybrid" else stages[::3]:
         with mock.patch.object(*stage, stop), pytest.raises(KeyboardInterrupt):
             train(settings, path)
-    run = RunDirectory.load(path)
+    run = run_directory.RunDirectory.load(path)
     assert not run.finished
-    kept = snapshot(run.lexical)
+    kept = test_run_directory.snapshot(run.lexical)
     for learned in stages[:3:2]:
         monkeypatch.setattr(*learned, stop)  # nothing is learned again
     result = train(settings, path)
-    assert snapshot(run.lexical) == kept
+    assert test_run_directory.snapshot(run.lexical) == kept
     expected = read_json(runs[name].metrics)
     for part in ("test", "validation", "components"):
         assert result.get(part) == expected.get(part)
-    before = snapshot(path)
+    before = test_run_directory.snapshot(path)
     assert train(settings, path) == read_json(run.metrics)
-    assert snapshot(path) == before
+    assert test_run_directory.snapshot(path) == before
 
 
 @pytest.mark.parametrize(
@@ -122,9 +117,7 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
      ([], [], True), ([], [], False)],
     ids=["at once", "not at once", "first", "later", "never", "not before the end"],
 )  # fmt: skip
-def test_towers_that_count_for_nothing_are_not_kept(
-    runs, tiny, tmp_path, monkeypatch, early, looks, takes_long
-):
+def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, looks, takes_long):
     """They are trained no further once validation says so, be it only the fusion in the end."""
     monkeypatch.setattr(hybrid_family, "_ENOUGH_QUERIES", 1)
     monkeypatch.setattr(hybrid_family, "_LONG_TRAINING", 1 if takes_long else 10_000)
@@ -136,17 +129,17 @@ def test_towers_that_count_for_nothing_are_not_kept(
     settings, path = tiny(retriever="hybrid", epochs=epochs), tmp_path / "run"
     result = train(settings, path)
     assert [call.args[-1] for call in look.mock_calls] == [True] * len(early) + [False] * len(looks)
-    run, lexical = RunDirectory.load(path), runs["lexical"]
+    run, lexical = run_directory.RunDirectory.load(path), runs["lexical"]
     found = {"query_language": "en", "document_language": "fr"}  # by the names of the files
     assert run.settings() == tiny(retriever="lexical", epochs=epochs, **found)
     assert not run.checkpoints.exists()
     assert result["test"] == read_json(lexical.metrics)["test"]
     assert result["training"]["epochs"] == 0
     assert "ranked no better with --retriever=dense than by lexical alone" in run.report.read_text()
-    assert list(load_models(run)) == ["lexical"]
+    assert list(run_models.load_models(run)) == ["lexical"]
     assert train(settings, path) == read_json(run.metrics)  # it is the run that was asked for
-    with pytest.raises(InputError, match="or train with --retriever=dense"):
-        check_retriever(run.settings(), "dense")
+    with pytest.raises(sc.InputError, match="or train with --retriever=dense"):
+        run_models.check_retriever(run.settings(), "dense")
 
 
 def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
@@ -158,30 +151,28 @@ def test_an_unfinished_run_says_how_to_go_on(runs, tmp_path):
     }.items():
         (path / missing).rename(tmp_path / "elsewhere")
         message = rf"the run has not {what} yet\. Continue it: smoothclir-train"
-        with pytest.raises(InputError, match=message):
-            load_models(RunDirectory.load(path, verify=False))
+        with pytest.raises(sc.InputError, match=message):
+            run_models.load_models(run_directory.RunDirectory.load(path, verify=False))
         (tmp_path / "elsewhere").rename(path / missing)
 
 
 def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     run = runs["hybrid"]
-    tokenized_set = tokenized_by(run)
+    tokenized_set = fixtures.tokenized_by(run)
     queries = tokenized_set.retrieval_set.queries_in("test")
-    expected_of = load_models(run).retrievers(tokenized_set)
+    expected_of = run_models.load_models(run).retrievers(tokenized_set)
     assert list(expected_of) == ["dense", "lexical", "hybrid"]
     for name, expected in expected_of.items():
-        found, cut_points = load_retriever(run, tokenized_set, retriever=name)
+        found, cut_points = run_models.load_retriever(run, tokenized_set, retriever=name)
         for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9)):
             np.testing.assert_array_equal(own.document_rows, other.document_rows)
         assert cut_points == read_cut_points(run.cut_points)[name]
 
 
 @pytest.mark.parametrize("grades", [(2, 1), (1, 0), (4, 2)])
-def test_evaluate_on_another_set_leaves_the_own_figures(
-    runs, tiny_dir, tmp_path, commands, grades, caplog
-):
+def test_another_set_leaves_the_own_figures(runs, tiny_dir, tmp_path, commands, grades, caplog):
     """Its grades are its own: the highest is what `full/...` and `P_mr` look for."""
-    run = RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
+    run = run_directory.RunDirectory.load(shutil.copytree(runs["hybrid"].path, tmp_path / "run"))
     other = shutil.copytree(tiny_dir, tmp_path / "other")
     with open(other / "wiki_fr.documents", "a", encoding="utf-8") as file:
         file.write("999\tNouveau\tmot1 mot2 inconnu\n")
@@ -211,23 +202,92 @@ def test_evaluate_on_another_set_leaves_the_own_figures(
 def test_a_dictionary_alone_is_enough(tiny, tiny_dir, tmp_path):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
     judged = (data / "en2fr.rel").read_text().splitlines()
-    others = [line for line in judged if SPLITS[int(line.split("\t")[0]) % 5] != "train"]
+    others = [line for line in judged if tiny_set.SPLITS[int(line.split("\t")[0]) % 5] != "train"]
     (data / "en2fr.rel").write_text("\n".join(others) + "\n")
     path = tmp_path / "en-fr.txt"
-    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(WORDS)))
+    path.write_text("".join(f"word{n} mot{n}\nnew{n} mot{n}\n" for n in range(tiny_set.WORDS)))
     metrics = train(tiny(data, retriever="lexical", dictionary=str(path)), tmp_path / "run")
     assert metrics["test"]["full/MRR@10"] > 0.5
     assert metrics["lexical"]["dictionary"] == 1
-    run = RunDirectory.load(tmp_path / "run")
-    assert {f"new{n}" for n in range(WORDS)} <= set(run.vocabulary_tokens("query"))
-    assert load_models(run)["lexical"].table.nnz == 2 * WORDS
-    with pytest.raises(InputError, match="no query of the train split has a judgment"):
+    run = run_directory.RunDirectory.load(tmp_path / "run")
+    assert {f"new{n}" for n in range(tiny_set.WORDS)} <= set(run.vocabulary_tokens("query"))
+    assert run_models.load_models(run)["lexical"].table.nnz == 2 * tiny_set.WORDS
+    with pytest.raises(sc.InputError, match="no query of the train split has a judgment"):
         train(tiny(data, retriever="lexical"), tmp_path / "without")
 
 
 def test_a_bad_dictionary_stops_a_run_before_it_learns(tiny, tmp_path):
     path = tmp_path / "en-fr.txt"
     path.write_text("word1 mot1\nword2\n")
-    with pytest.raises(InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
+    with pytest.raises(sc.InputError, match=r"en-fr\.txt:2: 1 columns instead of 2"):
         train(tiny(retriever="hybrid", dictionary=str(path)), tmp_path / "run")
     assert not (tmp_path / "run" / "vocabulary").exists()
+
+
+def language(letters, seed):
+    """A set of English queries of 40 words, and of documents whose words have other letters."""
+    random = np.random.default_rng(seed)
+    english = ["".join(word) for word in np.random.default_rng(0).choice(list("bcdfaeio"), (40, 6))]
+    foreign = ["".join(word) for word in random.choice(list(letters), (40, 6))]
+    said = [random.choice(40, 6, replace=False) for _ in range(90)]
+    queries = {f"q{n}": " ".join(english[one] for one in words) for n, words in enumerate(said)}
+    documents = {f"d{n}": " ".join(foreign[one] for one in words) for n, words in enumerate(said)}
+    return {
+        "queries": queries,
+        "documents": documents,
+        "judgments": [(f"q{n}", f"d{n}", 1) for n in range(90)],
+        "splits": {f"q{n}": ("train", "train", "validation", "test")[n % 4] for n in range(90)},
+    }
+
+
+@pytest.mark.parametrize("shared_vocabulary", [True, False])
+def test_another_language_changes_no_score_of_the_first(tmp_path, shared_vocabulary):
+    first, second = language("klmnuöü", 1), language("pqrstwy", 2)
+    settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,)}
+    form = {"preset": "lexical", "shared_vocabulary": shared_vocabulary}
+    before = sc.train(**first, **form, **settings, output_dir=tmp_path / "first")
+    after = sc.train(**second, **settings, init_from=before.path, output_dir=tmp_path / "both")
+    asked = np.repeat(list(first["queries"].values()), 3)
+    documents = np.tile(list(first["documents"].values()), 3)
+    scores = before.score(asked, documents)
+    assert len(set(scores.tolist())) > 50
+    np.testing.assert_array_equal(after.score(asked, documents), scores)
+    assert after.metrics["full/MRR@10"] > 0.8
+    of_second = list(second["queries"].values()), list(second["documents"].values())
+    assert before.score(*of_second).max() == 0 < after.score(*of_second).min()
+    check_begins_with_words(RunDirectory(tmp_path / "first"), RunDirectory(tmp_path / "both"))
+    with pytest.raises(sc.InputError, match=r"trained again since .* was begun, with other vocab"):
+        check_begins_with_words(RunDirectory(tmp_path / "both"), RunDirectory(tmp_path / "first"))
+    # A run that stopped before it had its model continues with the words that it has.
+    words = {role: RunDirectory(tmp_path / "both").vocabulary_tokens(role) for role in ROLES}
+    (tmp_path / "both" / "metrics.json").unlink()
+    shutil.rmtree(tmp_path / "both" / "lexical")
+    again = sc.train(**second, **settings, init_from=tmp_path / "first", output_dir=after.path)
+    np.testing.assert_array_equal(again.score(asked, documents), scores)
+    for role in ROLES:
+        assert RunDirectory(tmp_path / "both").vocabulary_tokens(role) == words[role]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared_vocabulary", [True, False])
+def test_towers_keep_the_vectors_of_known_words(tmp_path, shared_vocabulary):
+    first, second = language("klmnuöü", 1), language("pqrstwy", 2)
+    settings = {"cache_dir": tmp_path / "cache", "thresholds": (0.5,), "epochs": 1}
+    ngrams = {"ngram_buckets": 10_000, "ngram_rows_per_word": 2}
+    form = {"preset": "fast", "dim": 64, "shared_vocabulary": shared_vocabulary, **ngrams}
+    before = sc.train(**first, **form, **settings, output_dir=tmp_path / "first")
+    still = {"learning_rate": 1e-9}  # a step of length nearly 0
+    after = sc.train(**second, **settings, **still, init_from=before.path)
+    for role in ROLES:
+        former = RunDirectory(before.path).vocabulary_tokens(role)
+        assert RunDirectory(after.path).vocabulary_tokens(role)[: len(former)] == former
+        number = before.settings.text.ngram_rows(len(former))
+        assert after.settings.text.ngram_rows(10_000) == number
+    for texts, encode in (("queries", "encode_queries"), ("documents", "encode_documents")):
+        known = list(first[texts].values())
+        found, expected = getattr(after, encode)(known), getattr(before, encode)(known)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    # New words begin beside those of their pairs, so documents are near their queries untrained.
+    pairs = list(second["queries"].values()), list(second["documents"].values())
+    others = np.roll(pairs[1], 1).tolist()
+    assert after.score(*pairs).mean() > after.score(pairs[0], others).mean()

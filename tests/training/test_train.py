@@ -1,4 +1,4 @@
-"""A run from settings to report: its files, its errors, and what a second call does."""
+"""A run from settings to report: files, errors, short queries, what a second call does."""
 
 import json
 import shutil
@@ -15,12 +15,10 @@ from tf_smoothclir.data.word_places import inverse_document_frequency
 from tf_smoothclir.evaluation.metrics import COLLECTION_METRICS
 from tf_smoothclir.settings.presets import changed
 from tf_smoothclir.settings.training import METRICS
-from tf_smoothclir.training import run_data, run_report
+from tf_smoothclir.training import run_data, run_models, run_report, short_queries, tasks, trainer
 from tf_smoothclir.training import train as train_module
 from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.tasks import load_model
 from tf_smoothclir.training.train import train
-from tf_smoothclir.training.trainer import Trainer
 from tf_smoothclir.utils.errors import InputError
 
 FULL = {f"full/{name}" for name in COLLECTION_METRICS}
@@ -30,18 +28,15 @@ def test_scores_are_drawn_only_where_there_are_any(tmp_path):
     retrieval = mock.Mock(retriever="dense", with_task="dense")
     models = mock.Mock(settings=mock.Mock(retrieval=retrieval), thresholds=(0.5,))
     run = mock.Mock(path=tmp_path, plots=tmp_path / "plots")
-    for scores, drawn in (
-        ([], {}),
-        ([0.5], {"Scores by grade, test": "plots/scores_by_grade.png"}),
-    ):
+    drawing = {"Scores by grade, test": "plots/scores_by_grade.png"}
+    for scores, drawn in (([], {}), ([0.5], drawing)):
         test = mock.Mock(scores_by_grade=[np.zeros(0), np.array(scores)])
         assert run_report._draw(run, models, mock.Mock(history=[]), test) == drawn
 
 
 @pytest.fixture
 def begin(monkeypatch):
-    """Trains until the first step."""
-    monkeypatch.setattr(Trainer, "train", mock.Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(trainer.Trainer, "train", mock.Mock(side_effect=KeyboardInterrupt))
 
     def begin(settings, path):
         with pytest.raises(KeyboardInterrupt):
@@ -144,7 +139,7 @@ def test_weights_of_words_and_positions_are_trained(shared, tiny, tmp_path):
     weighted = {"token_weights": "learned", "position_weights": "learned"}
     settings = tiny(**weighted, shared_vocabulary=shared)
     assert_validated_by_the_best(train(settings, tmp_path / "run"))
-    model = load_model(RunDirectory.load(tmp_path / "run"))
+    model = tasks.load_model(RunDirectory.load(tmp_path / "run"))
     for role in ROLES:
         same = np.isclose(word_weights(model, role), np.log(2), rtol=1e-5)
         assert same[0]  # padding is in no text
@@ -167,7 +162,7 @@ def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_
         epochs=1,
     )
     run = run_of(settings, tmp_path / "run")
-    model, documents = load_model(run), run.vocabulary_tokens("document")
+    model, documents = tasks.load_model(run), run.vocabulary_tokens("document")
     if not shared:
         rows = [documents.index(word) for word in ("mot1", "mot2")]
         np.testing.assert_array_equal(model.document_tower.embeddings.numpy()[rows], vectors)
@@ -178,9 +173,7 @@ def test_frozen_pretrained_vectors_and_idf_stay_through_a_run(shared, tiny, tmp_
         np.testing.assert_allclose(found, idf, rtol=1e-5)
 
 
-def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
-    tiny_dir, tmp_path, begin, finished
-):
+def test_corrected_data_are_taken_and_changed_ones_refused(tiny_dir, tmp_path, begin, finished):
     data = shutil.copytree(tiny_dir, tmp_path / "data")
     settings, right = tiny_settings(data, tmp_path / "cache"), (data / "en2fr.rel").read_text()
     (data / "en2fr.rel").write_text(right + "0\t1\tmuch\n")
@@ -210,3 +203,38 @@ def test_corrected_data_are_taken_changed_ones_refused_and_the_vocabulary_kept(
         file.write("999\tNouveau\tmot1\n")
     with pytest.raises(InputError, match=r"begun on other content of .*--overwrite"):
         train(settings, tmp_path / "run")
+
+
+def test_a_third_the_first_ten_words_the_others_the_three_rarest():
+    long = " ".join(f"w{number}" for number in range(12))
+    texts = {2: "The sea, the sea!", 3: long, 5: "the w1 emu, the w2 yak; w3 ape", 9: long, 11: "!"}
+    assert short_queries.cut_short(texts) == {
+        2: "the sea the sea",
+        3: "w0 w10 w11",  # of those in two queries, the first by name
+        5: "emu yak ape",  # w1 to w3 are in three queries, the others in one
+        9: "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9",
+        11: "!",  # no word is left
+    }
+
+
+def test_what_has_no_spaces_has_words_of_two_characters_unless_users_split_it():
+    texts = {0: "日本人 です。四つ字熟語 ok 字"}
+    assert short_queries.cut_short(texts) == {0: "日本 人 です 四つ 字熟 語 ok 字"}
+    assert short_queries.cut_short(texts, pretokenized=True) == texts
+    # Of 日本 人日 本人 日本 ok, the first by name: each is in one query.
+    assert short_queries.cut_short({0: "字", 1: "日本人日本人日本ok"})[1] == "日本 人日 ok"
+
+
+@pytest.mark.parametrize("name", ["dense", "lexical", "hybrid"])
+def test_all_that_ranks_ranks_them_and_the_set_is_left_as_it_is(ranking_runs, name, monkeypatch):
+    run = ranking_runs[name]
+    over = run_models.ModelsOverSet(run.settings(), tokenized_by(run), run_models.load_models(run))
+    before = [query.text for query in over.retrieval_set.source.queries()]
+    rows = over.retrieval_set.queries_in("validation")
+    short = {rows[1]: before[rows[0]]}
+    monkeypatch.setattr(run_report, "cut_short", lambda texts, as_is: texts | short)
+    for own, hits in run_report.hits_of_short_queries(over).items():
+        (whole,) = over.retrievers[own].rank(rows, 10)
+        np.testing.assert_allclose(hits.scores[1], whole.scores[0, :10], rtol=1e-5)
+        np.testing.assert_allclose(hits.scores[2:], whole.scores[2:, :10], rtol=1e-5)
+    assert [query.text for query in over.retrieval_set.source.queries()] == before

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.training.fixtures import tokenized_by
 from tf_smoothclir.protocols.task import PAIRS
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.training import batches as batches_module
+from tf_smoothclir.training import run_directory, run_models, train
 from tf_smoothclir.training import trainer as trainer_module
-from tf_smoothclir.training.run_directory import RunDirectory
-from tf_smoothclir.training.run_models import ModelsOverSet
 from tf_smoothclir.training.steps import StepMonitor
-from tf_smoothclir.training.train import trainer_of
 from tf_smoothclir.training.trainer import Interrupted
 from tf_smoothclir.utils.errors import InputError
 
@@ -29,9 +28,9 @@ class Killed(BaseException):
 
 def begin(settings, path):
     """Does what `train` does before the first step."""
-    run = RunDirectory.create(path, settings)
+    run = run_directory.RunDirectory.create(path, settings)
     tokenized_set = tokenized_by(run)
-    return tokenized_set, trainer_of(ModelsOverSet(settings, tokenized_set), run)
+    return tokenized_set, train.trainer_of(run_models.ModelsOverSet(settings, tokenized_set), run)
 
 
 def start(settings, path):
@@ -142,9 +141,7 @@ def test_history_and_tensorboard_have_every_epoch_once(tiny, whole):
     assert_same(trained(tiny(), whole["path"]), whole[False])  # trained again, it stays
 
 
-@pytest.mark.parametrize(
-    "steps", [[STEPS + 3], pytest.param([3, 3, STEPS], marks=pytest.mark.slow)], ids=str
-)
+@cases("steps", [STEPS + 3], pytest.param([3, 3, STEPS], marks=pytest.mark.slow), ids=str)
 def test_killed_run_with_fresh_negatives_continues_bit_for_bit(tiny, tmp_path, whole, steps):
     settings = tiny(fresh_negatives=True)
     for number in steps:
@@ -153,11 +150,9 @@ def test_killed_run_with_fresh_negatives_continues_bit_for_bit(tiny, tmp_path, w
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mined", [0, 2])
-@pytest.mark.parametrize("batching", ["lists", "bucketed", "in_batch"])
-def test_killed_run_in_other_batches_continues_bit_for_bit(
-    batching, mined, tiny, tmp_path, monkeypatch
-):
+@cases("mined", 0, 2)
+@cases("batching", "lists", "bucketed", "in_batch")
+def test_killed_run_of_any_batches_continues_bitwise(batching, mined, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(batches_module, "MINED_RANKS", (1, 30))
     more = {"hard_negatives": mined, "epochs": 3} if mined else {}
     settings = tiny(batching=batching, fresh_negatives=True, **more)
@@ -181,12 +176,10 @@ def test_a_signal_saves_and_says_how_to_continue(tiny, tmp_path, monkeypatch, wh
     assert_same(trained(tiny(), tmp_path / "run"), whole[False])
 
 
-@pytest.mark.parametrize(
-    ("metric", "patience", "values", "epochs", "best"),
-    [
-        ("MAP", 2, [0.3, 0.6, 0.5, 0.5, 0.9], 4, 2),
-        ("NDCG@5", 1, [0.0, 0.0, 0.9], 2, 1),  # equal is not better; 0 still is something to keep
-    ],
+@cases(
+    "metric, patience, values, epochs, best",
+    ("MAP", 2, [0.3, 0.6, 0.5, 0.5, 0.9], 4, 2),
+    ("NDCG@5", 1, [0.0, 0.0, 0.9], 2, 1),  # equal is not better; 0 still is something to keep
 )
 def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
     tiny, tmp_path, monkeypatch, metric, patience, values, epochs, best

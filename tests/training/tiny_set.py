@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tf_smoothclir.settings.presets import changed
-from tf_smoothclir.settings.run import RunSettings
+from tf_smoothclir.settings import presets, run
 
 QUERIES, DOCUMENTS, WORDS = 20, 30, 9
 SPLITS = ("train", "train", "train", "validation", "test")
@@ -38,7 +37,7 @@ def write_tiny_set(directory: Path) -> Path:
     return directory
 
 
-def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> RunSettings:
+def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> run.RunSettings:
     """Settings for a tiny set: 12 training queries, 60 pairs, 8 steps of 8 pairs an epoch."""
     values = {
         "data_dir": str(data_dir),
@@ -51,4 +50,4 @@ def tiny_settings(data_dir: Path, cache_dir: Path, **changes) -> RunSettings:
         "checkpoint_minutes": 1000.0,  # a state is saved after each epoch alone
         **changes,
     }
-    return changed(RunSettings(), values)
+    return presets.changed(run.RunSettings(), values)

@@ -1,38 +1,221 @@
-"""Searches on the tiny set: trials, tables, disk, memory, mistakes; workers in processes."""
+"""Searches: the space, the oracles, and trials with kills, workers and mistakes."""
 
+import collections
 import csv
 import dataclasses
 import gc
+import itertools
+import json
+import math
 import os
+import random
 import resource
 import shutil
 import signal
 from unittest import mock
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.nth_call import at_call
-from tests.training.test_grades import write_set
-from tests.training.test_run_directory import settings_by_flags, snapshot
-from tests.training.test_trainer import Killed
+from tests.training import test_grades, test_run_directory, test_trainer
+from tf_smoothclir.settings import presets, training
 from tf_smoothclir.settings.run import RunSettings
 from tf_smoothclir.settings.search import Search, searchable
-from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.storage.files import read_json
 from tf_smoothclir.training import tasks, train
 from tf_smoothclir.training.run_directory import RunDirectory
 from tf_smoothclir.training.run_models import load_models
-from tf_smoothclir.tuning import tune, tuner
-from tf_smoothclir.tuning.oracles import GridOracle
-from tf_smoothclir.tuning.search_directory import only_search
-from tf_smoothclir.tuning.search_space import search_space, with_values
+from tf_smoothclir.tuning import oracles, search_directory, tune, tuner
+from tf_smoothclir.tuning import search_space as spaces
+from tf_smoothclir.tuning.oracles import ORACLES, GridOracle, trial_values
+from tf_smoothclir.tuning.search_space import combinations, search_space, with_values
 from tf_smoothclir.tuning.tune import ENVIRONMENT, role, run_local_workers
-from tf_smoothclir.tuning.tuner import TrialTuner
+from tf_smoothclir.two_tower.builder import configured_loss
 from tf_smoothclir.utils.errors import InputError
 
+SPACE = search_space(["thresholds"], RunSettings())
+PEAK = (0.3, 0.6)
 TRIALS = 3
 RANDOM = Search(search="random")
 SEARCH = Search(search="random", max_trials=TRIALS)
+
+
+def settings_of(**changes):
+    return presets.changed(RunSettings(), changes)
+
+
+def points_of(names, **changes):
+    return list(combinations(search_space(names, settings_of(**changes))))
+
+
+@given(st.integers(1, 9))
+def test_thresholds_are_in_order_inside_the_limits_and_all_different(number):
+    found = spaces.threshold_tuples(number)
+    levels = max(11, number + 5)
+    assert len(set(found)) == len(found) == math.comb(levels, number)
+    for thresholds in found:
+        assert len(thresholds) == number
+        assert all(low < high for low, high in itertools.pairwise((-1, *thresholds, 1)))
+    # Of the paper, and the ends.
+    assert {(0.2, 0.7), (0.0, 0.95)} <= set(spaces.threshold_tuples(2))
+
+
+@given(st.sets(st.sampled_from([*searchable()]), min_size=1, max_size=3), st.integers(1, 3))
+def test_every_point_is_different_and_makes_settings_that_can_be_used(names, number):
+    rising = tuple(round((i + 1) / (number + 1), 6) for i in range(number))
+    settings = settings_of(thresholds=rising, loss="cumulative_logits")
+    every = combinations(search_space(sorted(names), settings))
+    some = list(itertools.islice(every, 0, 2000, 97))
+    assert len({repr(sorted(point.items())) for point in some}) == len(some)
+    for point in some:
+        found = with_values(settings, point)
+        configured_loss(found)  # does not raise
+        assert len(found.model.thresholds) == number
+
+
+def test_towers_that_exclude_other_settings_are_left_out(built_in_alone):
+    towers = [point["tower"] for point in points_of(["tower"])]
+    assert towers == ["average_pooling", "cnn", "lstm"]
+    weighted = points_of(["epsilon", "tower"], token_weights="idf")
+    assert {point["tower"] for point in weighted} == {"average_pooling"}
+    with pytest.raises(InputError, match="nothing to choose from"):
+        points_of(["tower"], token_weights="idf")
+
+
+def test_values_of_a_trial_change_their_settings_and_no_others():
+    values = {"thresholds": "0.1,0.35", "learning_rate": 0.03, "epochs": 7, "tuner/round": 1}
+    found = with_values(settings_of(dim=16), values)
+    assert found == settings_of(dim=16, thresholds=(0.1, 0.35), learning_rate=0.03, epochs=7)
+
+
+def test_what_a_loss_ignores_or_cannot_be_used_with_is_not_searched_with_it():
+    space = search_space(["thresholds", "epsilon"], settings_of())
+    assert [(hp.name, len(hp.values)) for hp in space.space] == [("thresholds", 55), ("epsilon", 7)]
+    points = points_of(["loss", "thresholds"])
+    losses = [point["loss"] for point in points]
+    assert losses.count("sosl") == 55
+    assert [p for p in points if p["loss"] == "three_part_l2"] == [{"loss": "three_part_l2"}]
+    losses = [point["loss"] for point in points_of(["loss", "temperature"])]
+    assert losses.count("sosl") == 1
+    assert losses.count("cumulative_logits") == len(searchable()["temperature"])
+
+    assert {"loss": "softmax"} in points_of(["loss"], batching="lists")
+    assert {"loss": "softmax"} not in points_of(["loss"])  # in batches of pairs
+    two_grades = points_of(["loss"], thresholds=(0.5,))
+    assert {"loss": "three_part_l2"} not in two_grades
+    assert {"loss": "sosl"} in two_grades
+
+
+@cases(
+    "names, model, message",
+    (["threshold"], {}, "'threshold' cannot be searched"),
+    (["dim", "dim"], {}, "'dim' is named twice"),
+    ([], {}, "nothing is named"),
+    (["thresholds"], {"loss": "three_part_l2"}, "nothing to choose from with --loss=three_par"),
+    (["loss"], {"thresholds": (0.2, 0.2)}, "--thresholds: thresholds must be strictly increas"),
+)
+def test_a_mistake_in_the_searched_names_or_in_thresholds_is_an_error(names, model, message):
+    with pytest.raises(InputError, match=message):
+        search_space(names, settings_of(**model))
+
+
+def make(kind, path, max_trials=25, seed=7, space=SPACE):
+    more = {"max_epochs": 9} if kind == "hyperband" else {}
+    return ORACLES[kind](space, path, objective="NDCG@5", max_trials=max_trials, seed=seed, **more)
+
+
+def score(values):
+    """1 at the peak, less with the distance from it, and a little less with fewer epochs."""
+    distance = np.abs(np.subtract(spaces.parse_thresholds(values["thresholds"]), PEAK)).sum()
+    return 1 - distance - 0.01 / values.get("epochs", 1)
+
+
+def run(oracle):
+    while (trial := oracle.create_trial("tuner0")).status != "STOPPED":
+        oracle.update_trial(trial.trial_id, {"NDCG@5": score(trial_values(trial))})
+        trial.status = "COMPLETED"
+        oracle.end_trial(trial)
+    return oracle
+
+
+def thresholds(oracle):
+    return [trial.hyperparameters.values["thresholds"] for trial in oracle.trials.values()]
+
+
+def history(oracle):
+    return [(t.trial_id, t.status, trial_values(t), t.score) for t in oracle.trials.values()]
+
+
+@cases("kind, asked", ("grid", 25), ("random", 100), ("bayesian", 8))
+def test_trials_differ_and_are_as_many_as_asked_or_possible(tmp_path, kind, asked):
+    oracle = run(make(kind, tmp_path / "state", asked))
+    values = thresholds(oracle)
+    assert len(set(values)) == len(values) == min(asked, 55)
+    assert list(oracle.trials) == [f"{i:04d}" for i in range(len(values))]
+    assert {t.status for t in oracle.trials.values()} == {"COMPLETED"}
+    other = thresholds(run(make(kind, tmp_path / "other", 5, seed=8)))
+    assert (other == values[:5]) == (values == sorted(values)) == (kind == "grid")
+
+
+@pytest.mark.slow
+def test_bayesian_tries_the_peak_sooner_than_chance(tmp_path):
+    made = (make("bayesian", tmp_path / str(seed), 20, seed=seed) for seed in range(4))
+    tried = [thresholds(run(oracle)) for oracle in made]
+    assert all("0.3,0.6" in values for values in tried)  # chance: 20/55 each, 1 in 57 for all
+
+
+def test_hyperband_gives_more_epochs_to_better_trials(tmp_path):
+    oracle = run(make("hyperband", tmp_path / "state", 1000))
+    # Brackets (Li et al. 2018, R = 9, eta = 3), trials of epochs: 9 of 1, 3 of 3, 1 of 9; 5 of 3,
+    # 2 of 9; 3 of 9.
+    epochs = collections.Counter(trial_values(t)["epochs"] for t in oracle.trials.values())
+    assert epochs == {1: 9, 3: 3 + 5, 9: 1 + 2 + 3}
+    trials, values = list(oracle.trials.values()), thresholds(oracle)
+    first = sorted(range(9), key=lambda index: -trials[index].score)
+    assert set(values[9:12]) == {values[index] for index in first[:3]}
+
+
+@pytest.mark.slow
+@cases("kind", *ORACLES)
+@cases("seed", *range(2))
+def test_killed_at_five_random_writes_it_ends_the_same(tmp_path, monkeypatch, kind, seed):
+    asked = 9 if kind == "bayesian" else 25
+    expected = run(make(kind, tmp_path / "whole", asked))
+    state, draw, write = tmp_path / "killed", random.Random(seed), oracles.write_json
+    for _ in range(5):
+        left, before = draw.randint(1, asked // 3), draw.random() < 0.5
+        counter = iter(range(left, -1, -1))
+
+        def write_or_die(path, value, counter=counter, before=before):
+            last = next(counter) == 0
+            if last and before:
+                raise test_trainer.Killed
+            write(path, value)
+            if last:
+                raise test_trainer.Killed
+
+        monkeypatch.setattr(oracles, "write_json", write_or_die)
+        with pytest.raises(test_trainer.Killed):
+            run(make(kind, state, asked))
+    monkeypatch.setattr(oracles, "write_json", write)
+    assert history(run(make(kind, state, asked))) == history(expected)
+
+
+def test_more_trials_continue_a_search_and_a_damaged_file_says_what_to_do(tmp_path):
+    state = tmp_path / "state"
+    expected = history(run(make("random", tmp_path / "whole", 20)))
+    run(make("random", state, 10))
+    assert history(run(make("random", state, 20))) == expected
+    state.write_text(state.read_text()[:-100])
+    with pytest.raises(InputError, match=r"it is damaged .*\. Delete it and give the same command"):
+        make("random", state, 20)
+    state.unlink()
+    assert history(run(make("random", state, 20))) == expected
+    assert json.loads(state.read_text())
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +250,7 @@ def test_tables_have_every_trial_with_the_best_of_the_objective_first(searched):
 
 def test_best_flags_are_read_as_the_settings_of_the_best_trial(searched, settings):
     output_dir, results = searched
-    found = settings_by_flags(f"--flagfile={output_dir}/best.flags")
+    found = test_run_directory.settings_by_flags(f"--flagfile={output_dir}/best.flags")
     assert found == [str(with_values(settings, results[0].values))]
 
 
@@ -89,7 +272,7 @@ def test_a_trial_is_a_training_and_only_the_best_keeps_its_model(searched, setti
 
 
 def test_thresholds_are_as_many_as_the_grades_of_the_set_need(tmp_path, commands):
-    settings = write_set(tmp_path / "binary", highest=1)
+    settings = test_grades.write_set(tmp_path / "binary", highest=1)
     (tmp_path / "out").mkdir()
     tune.open_search(tmp_path / "out", settings, Search())  # of two thresholds
     given = [f"--data_dir={settings.data.data_dir}", f"--cache_dir={tmp_path}/cache"]
@@ -101,20 +284,20 @@ def test_thresholds_are_as_many_as_the_grades_of_the_set_need(tmp_path, commands
 def test_the_same_command_trains_nothing_again(searched, settings, monkeypatch, tmp_path):
     output_dir, results = searched
     monkeypatch.setattr(tuner, "trainer_of", None)
-    before = snapshot(output_dir / "trials")
+    before = test_run_directory.snapshot(output_dir / "trials")
     assert tune.tune(settings, SEARCH, output_dir) == results
-    assert snapshot(output_dir / "trials") == before
+    assert test_run_directory.snapshot(output_dir / "trials") == before
     copy = shutil.copytree(output_dir, tmp_path / "copy")
     (copy / "oracle.json").unlink()  # the trials have metrics of their own
     assert tune.tune(settings, SEARCH, copy) == results
 
 
-@pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 3])
+@cases("call", pytest.param(1, marks=pytest.mark.slow), 3)
 def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, monkeypatch, call):
     """Killed when a trial is trained, but not noted."""
-    killed = at_call(call, tuner.write_json, mock.Mock(side_effect=Killed))
+    killed = at_call(call, tuner.write_json, mock.Mock(side_effect=test_trainer.Killed))
     monkeypatch.setattr(tuner, "write_json", killed)
-    with pytest.raises(Killed):
+    with pytest.raises(test_trainer.Killed):
         tune.tune(settings, SEARCH, tmp_path)
     results = tune.tune(settings, SEARCH, tmp_path)
     for of_both in zip(results, searched[1], strict=True):
@@ -126,21 +309,19 @@ def test_a_search_that_was_killed_loses_no_trial(searched, settings, tmp_path, m
     assert models == [results[0].id]
 
 
-@pytest.mark.parametrize(
-    ("search", "changes", "overwrite", "message"),
-    [
-        (Search(search="grid"), {}, False, "--search: random there, grid here"),
-        (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
-        (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such file or directory"),
-        (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
-        (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
-    ],
+@cases(
+    "search, changes, overwrite, message",
+    (Search(search="grid"), {}, False, "--search: random there, grid here"),
+    (RANDOM, {"dim": 5}, False, "--dim: 4 there, 5 here"),
+    (RANDOM, {"data_dir": "/nowhere"}, True, "there is no such file or directory"),
+    (Search(("epsilon",), "hyperband"), {"epochs": 30}, True, "starts with 34 different"),
+    (RANDOM, {"token_weights": "idf", "tower": "cnn"}, True, "--token_weights=idf --tower="),
 )
 def test_a_mistake_leaves_a_search_alone(tiny, searched, search, changes, overwrite, message):
-    path, before = searched[0], snapshot(searched[0])
+    path, before = searched[0], test_run_directory.snapshot(searched[0])
     with pytest.raises(InputError, match=message):
         tune.tune(tiny(select_metric="MAP", **changes), search, path, overwrite=overwrite)
-    assert snapshot(path) == before
+    assert test_run_directory.snapshot(path) == before
 
 
 def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp_path):
@@ -155,7 +336,7 @@ def test_overwrite_starts_over_a_search_and_nothing_else(searched, settings, tmp
 
 def test_two_searches_do_not_share_a_directory(tiny, settings, searched, tmp_path, monkeypatch):
     message = "another search is running"
-    with only_search(tmp_path), pytest.raises(InputError, match=message):
+    with search_directory.only_search(tmp_path), pytest.raises(InputError, match=message):
         tune.tune(settings, Search(), tmp_path)
     for name, value in zip(ENVIRONMENT, ("tuner0", "127.0.0.1", "1")):
         monkeypatch.setenv(name, value)
@@ -187,7 +368,7 @@ def test_a_diverged_trial_has_metrics_of_0_and_the_search_goes_on(tiny, tmp_path
     monkeypatch.setattr("tf_smoothclir.tuning.search_space.searchable", lambda: values)
     results = tune.tune(tiny(clip_norm=0.0), Search(("learning_rate",), "grid"), tmp_path / "out")
     assert [result.diverged for result in results] == [False, True]
-    assert results[1].metrics == dict.fromkeys(METRICS, 0.0)
+    assert results[1].metrics == dict.fromkeys(training.METRICS, 0.0)
 
 
 def test_any_other_error_ends_the_search(settings, tmp_path, monkeypatch):
@@ -225,7 +406,7 @@ def test_trials_of_a_hybrid_have_its_metrics(tiny, tmp_path):
     results = tune.tune(fixed, search, tmp_path / "out")
     assert len({result.values["epsilon"] for result in results}) == 2
     expected = train.train(with_values(fixed, results[0].values), tmp_path / "run")
-    assert results[0].metrics == {name: expected["validation"][name] for name in METRICS}
+    assert results[0].metrics == {name: expected["validation"][name] for name in training.METRICS}
     assert results[0].best_epoch == 1
     kept = {path.parent.name for path in (tmp_path / "out" / "trials").glob("*/lexical")}
     assert kept == {results[0].id}
@@ -241,17 +422,17 @@ def fail(directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [(die, "worker0 was killed 3 times"), (fail, "worker0 failed with exit code 1")],
+@cases(
+    "function, message",
+    (die, "worker0 was killed 3 times"),
+    (fail, "worker0 failed with exit code 1"),
 )
 def test_a_worker_that_cannot_work_ends_the_search(tmp_path, function, message):
-    space = search_space(["thresholds"], RunSettings())
-    oracle = GridOracle(space, tmp_path / "state", objective="MAP", max_trials=3, seed=1)
+    oracle = GridOracle(SPACE, tmp_path / "state", objective="MAP", max_trials=3, seed=1)
 
     def make_tuner():
         assert role() == "chief"
-        return TrialTuner(oracle, None, [], tmp_path)
+        return tuner.TrialTuner(oracle, None, [], tmp_path)
 
     with pytest.raises(InputError, match=message):
         run_local_workers(make_tuner, 1, function, tmp_path)

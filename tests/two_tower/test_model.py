@@ -7,34 +7,15 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+import tf_smoothclir as sc
+from tests.cases import cases
 from tests.oracles import maths
-from tests.two_tower.small_model import (
-    DIM,
-    FORMS,
-    GRADES,
-    INPUTS,
-    LENGTHS,
-    SIZE,
-    apart,
-    batches,
-    make_model,
-    make_tower,
-    tensors,
-    together,
-)
-from tf_smoothclir import (
-    AveragePoolingTower,
-    CNNTower,
-    LazyAdam,
-    SmoothCosineSimilarity,
-    SmoothOrdinalSearchLoss,
-    TwoTower,
-)
+from tests.two_tower import small_model
+from tests.two_tower.small_model import GRADES, batches, make_model, make_tower, tensors
+from tf_smoothclir import InputError, LazyAdam, SmoothOrdinalSearchLoss, SoftmaxLoss, TwoTower
 from tf_smoothclir.api.metrics import MRR
 from tf_smoothclir.data.model_inputs import PairInputs
-from tf_smoothclir.losses.listwise import SoftmaxLoss
 from tf_smoothclir.plugins import LOSSES
-from tf_smoothclir.utils.errors import InputError
 
 SOSL, SOFTMAX = SmoothOrdinalSearchLoss((0.2, 0.7)), SoftmaxLoss(temperature=0.25)
 
@@ -55,8 +36,8 @@ def name_of(value):
     return value.name if hasattr(value, "name") else str(value)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+@cases("shared", False, True)
+@cases("epsilon", 0.0, 0.25, 1.0)
 def test_scores_are_the_similarity_of_the_towers_outputs(shared, epsilon):
     model, inputs = make_model(shared=shared, epsilon=epsilon), tensors()
     queries = model.query_tower(inputs["query"]).numpy()
@@ -81,27 +62,25 @@ def test_in_batch_pairs_weigh_as_in_lists_and_others_add_to_the_loss():
     assert float(found) == pytest.approx(np.sum(each) / (2 + 2 + 2 + 2), rel=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@cases("form", *small_model.FORMS)
 def test_a_shared_tower_learns_the_same_from_both_at_once(form):
-    grades, inputs = FORMS[form]
+    grades, inputs = small_model.FORMS[form]
     models = [make_model(shared=True, in_batch=form == "in_batch") for _ in range(2)]
     losses = [
         [float(take_step(model, inputs(texts), grades)["batch_loss"]) for _ in range(5)]
-        for model, texts in zip(models, (apart(), together()))
+        for model, texts in zip(models, (small_model.apart(), small_model.together()))
     ]
     np.testing.assert_allclose(*losses, rtol=1e-5)
     np.testing.assert_allclose(*(model.get_weights()[0] for model in models), atol=1e-5)
     assert losses[0][-1] < losses[0][0]
 
 
-@pytest.mark.parametrize(
-    ("form", "loss"), [("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX)]
-)
+@cases("form, loss", ("pairs", SOSL), ("lists", SOSL), ("lists", SOFTMAX), ("in_batch", SOFTMAX))
 def test_fit_evaluate_and_predict_take_tuples_and_dictionaries(form, loss):
-    grades, inputs = FORMS[form]
-    more = {} if form == "pairs" else {"list_lengths": tf.constant(LENGTHS[form])}
+    grades, inputs = small_model.FORMS[form]
+    more = {} if form == "pairs" else {"list_lengths": tf.constant(small_model.LENGTHS[form])}
     found = []
-    for each in (inputs(apart()), {**tensors(), **more}):
+    for each in (inputs(small_model.apart()), {**tensors(), **more}):
         model = make_model(in_batch=form == "in_batch")
         model.compile(LazyAdam(0.05), loss)
         data = batches(each, grades)
@@ -121,12 +100,10 @@ def test_both_at_once_names_each_row_once_by_itself(monkeypatch):
     # What adds up equal rows costs as much as many other parts of a step.
     adds_up = mock.Mock(side_effect=AssertionError)
     monkeypatch.setattr("tf_smoothclir.two_tower.model.each_row_once", adds_up)
-    model, gradients = make_model(shared=True), []
-    monkeypatch.setattr(
-        model.optimizer, "apply_gradients", lambda pairs: gradients.extend(g for g, _ in pairs)
-    )
-    model.logged_step((PairInputs(together()), tf.constant(GRADES)))
-    assert sorted(gradients[0].indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
+    model, applied = make_model(shared=True), []
+    monkeypatch.setattr(model.optimizer, "apply_gradients", applied.extend)
+    model.logged_step((PairInputs(small_model.together()), tf.constant(GRADES)))
+    assert sorted(applied[0][0].indices.numpy()) == [2, 3, 4, 5, 6, 7, 8]
     with pytest.raises(AssertionError):
         model.logged_step((tensors(), tf.constant(GRADES)))
 
@@ -136,7 +113,8 @@ def test_both_at_once_is_for_a_shared_tower_that_does_not_pad():
     assert TwoTower(pooling, pooling).encodes_both_at_once
     assert not TwoTower(pooling, other).encodes_both_at_once
     # One pads queries to the length of documents; of the other nobody knows.
-    for tower in (CNNTower(SIZE, DIM), keras.layers.Embedding(SIZE, DIM)):
+    shape = small_model.SIZE, small_model.DIM
+    for tower in (sc.CNNTower(*shape), keras.layers.Embedding(*shape)):
         assert not TwoTower(tower, tower).encodes_both_at_once
 
 
@@ -158,7 +136,6 @@ def test_fit_traces_a_step_once_and_shows_what_keras_does(monkeypatch):
 
 
 def part(queries, documents, **more):
-    """Some texts of `tensors`, by their rows."""
     found = {name: tf.constant(value) for name, value in more.items()}
     for role, rows in (("query", queries), ("document", documents)):
         texts = tf.RaggedTensor.from_row_lengths(*tensors()[role].values())
@@ -167,7 +144,7 @@ def part(queries, documents, **more):
     return found
 
 
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=name_of)
+@cases("loss", *EVERY_LOSS, ids=name_of)
 def test_the_loss_and_metrics_of_an_epoch_do_not_depend_on_its_batches(loss):
     lists = getattr(loss, "needs_lists", False)
     grades = [0, 1, 2, 2, 0 if loss == "mse" else -1]
@@ -181,9 +158,8 @@ def test_the_loss_and_metrics_of_an_epoch_do_not_depend_on_its_batches(loss):
     model.compile(keras.optimizers.SGD(0.0), loss, metrics=[] if lists else ["mae"])
     scores = model(whole).numpy()
     if lists:
-        each = type(loss)(reduction="none")(
-            [grades[:3], [2, -1, -1]], [scores[:3], [scores[3]] * 3]
-        )
+        in_lists = [grades[:3], [2, -1, -1]], [scores[:3], [scores[3]] * 3]
+        each = type(loss)(reduction="none")(*in_lists)
     elif loss == "mse":
         each = np.square(scores - grades)
     else:
@@ -209,11 +185,7 @@ def test_losses_and_metrics_of_keras_take_a_weight_for_each_pair():
         assert found == pytest.approx([squares.sum() / 4, squares.sum() / 10], rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("loss", "weights"),
-    [(SOFTMAX, [2.0, 9.0, 0.5, 9.0]), (SOSL, [2.0, 2.0, 0.5, 0.5])],
-    ids=name_of,
-)
+@cases("loss, weights", (SOFTMAX, [2.0, 9.0, 0.5, 9.0]), (SOSL, [2.0, 2.0, 0.5, 0.5]), ids=name_of)
 def test_losses_and_metrics_of_lists_are_weighted_by_lists(loss, weights):
     model = make_model()
     model.compile(LazyAdam(0.05), loss, metrics=[MRR()], weighted_metrics=[MRR(name="weighted")])
@@ -255,12 +227,10 @@ def test_a_listwise_loss_without_lists_or_with_too_few_weights_is_an_error():
         model.fit(batches(), verbose=0)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "message"), [([4], "for each query"), ([1] * 4, "as many|not fit")]
-)
+@cases("lengths, message", ([4], "for each query"), ([1] * 4, "as many|not fit"))
 def test_lists_have_a_query_each_and_all_documents(lengths, message):
     model = make_model()
-    inputs = tensors({**INPUTS, "document": {"ids": [6] * 5, "lengths": [1] * 5}})
+    inputs = tensors({**small_model.INPUTS, "document": {"ids": [6] * 5, "lengths": [1] * 5}})
     inputs["list_lengths"] = tf.constant(lengths)
     for run in (model, tf.function(lambda inputs: model(inputs))):
         with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=message):
@@ -284,8 +254,8 @@ def test_another_loss_removes_the_weights_of_the_former_loss():
         assert len(model.trainable_weights) == weights
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("loss", [SOSL, SOFTMAX])
+@cases("shared", False, True)
+@cases("loss", SOSL, SOFTMAX)
 def test_a_reloaded_model_scores_and_trains_as_before(loss, shared, tmp_path):
     model = make_model(shared=shared, clip=1e-3)
     model.compile(LazyAdam(0.05), loss)
@@ -311,17 +281,15 @@ def take_step(model, inputs=None, grades=GRADES):  # without a graph
     return model.logged_step((inputs or tensors(), tf.constant(grades)))
 
 
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("clip", [0.0, 1e-3])
+@cases("shared", False, True)
+@cases("clip", 0.0, 1e-3)
 def test_a_step_logs_loss_and_norm_and_clips_the_sum_of_both_uses_of_a_table(shared, clip):
     model = make_model(shared=shared, clip=clip)
     with tf.GradientTape() as tape:
         loss = model.loss(tf.constant(GRADES), model(tensors()))
     # Dense, so that a row that is named twice counts with its sum.
-    gradients = [
-        tf.convert_to_tensor(gradient).numpy().astype("f8")
-        for gradient in tape.gradient(loss, model.trainable_variables)
-    ]
+    gradients = map(tf.convert_to_tensor, tape.gradient(loss, model.trainable_variables))
+    gradients = [gradient.numpy().astype("f8") for gradient in gradients]
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     assert norm > 2e-3
     logs = take_step(model)
@@ -332,16 +300,16 @@ def test_a_step_logs_loss_and_norm_and_clips_the_sum_of_both_uses_of_a_table(sha
         np.testing.assert_allclose(moment, 0.1 * gradient * factor, rtol=1e-4, atol=1e-9 * factor)
 
 
-class WithUnusedWeight(AveragePoolingTower):
+class WithUnusedWeight(sc.AveragePoolingTower):
     def build_rest(self):
         super().build_rest()
         self.unused = self.add_weight(name="unused", shape=(), initializer="ones")
 
 
-@pytest.mark.parametrize("clip", [0.0, 1e-3])
+@cases("clip", 0.0, 1e-3)
 def test_a_weight_without_a_gradient_and_a_frozen_tower_stay(clip):
-    towers = WithUnusedWeight(SIZE, DIM), make_tower(2, trainable=False)
-    model = TwoTower(*towers, SmoothCosineSimilarity(0.5), clip_norm=clip)
+    towers = WithUnusedWeight(small_model.SIZE, small_model.DIM), make_tower(2, trainable=False)
+    model = TwoTower(*towers, sc.SmoothCosineSimilarity(0.5), clip_norm=clip)
     model.build()
     model.compile(LazyAdam(0.05), SmoothOrdinalSearchLoss((0.2, 0.7)))
     before = [tower.embeddings.numpy() for tower in towers]

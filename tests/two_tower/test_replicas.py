@@ -36,10 +36,8 @@ def main():
     (device,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    found = {
-        "alone": losses(contextlib.nullcontext(), "sgd"),
-        "together": losses(strategy.scope(), "sgd"),
-    }
+    found = {"alone": losses(contextlib.nullcontext(), "sgd")}
+    found["together"] = losses(strategy.scope(), "sgd")
     try:
         losses(strategy.scope(), LazyAdam(0.05))
     except ValueError as error:

@@ -6,14 +6,8 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tf_smoothclir import (
-    AveragePoolingTower,
-    LazyAdam,
-    SmoothOrdinalSearchLoss,
-    TextTower,
-    TwoTower,
-    metrics,
-)
+import tf_smoothclir as sc
+from tf_smoothclir import AveragePoolingTower, SmoothOrdinalSearchLoss, TextTower, TwoTower
 
 QUERIES = ["red apple", "the blue Sea", "", "unheard"]
 DOCUMENTS = ["roter Apfel", "das blaue Meer, am Meer", "Apfel", ""]
@@ -30,7 +24,7 @@ def text_tower(texts, seed, **kwargs):
 
 def model_of_strings(**kwargs):
     model = TwoTower(text_tower(QUERIES[:3], 1, **kwargs), text_tower(DOCUMENTS, 2, **kwargs))
-    model.compile(LazyAdam(0.1), SmoothOrdinalSearchLoss((0.2, 0.7)))
+    model.compile(sc.LazyAdam(0.1), SmoothOrdinalSearchLoss((0.2, 0.7)))
     return model
 
 
@@ -126,7 +120,7 @@ def test_metrics_of_lists_rank_candidate_lists(tmp_path):
     inputs = {"query": INPUTS["query"][:2], "document": INPUTS["document"]}
     inputs["list_lengths"] = tf.constant([3, 1])
     lists = tf.data.Dataset.from_tensors((inputs, tf.constant(grades)))
-    model.compile(LazyAdam(0.0), SmoothOrdinalSearchLoss(), metrics=[metrics.NDCG(5)])
+    model.compile(sc.LazyAdam(0.0), SmoothOrdinalSearchLoss(), metrics=[sc.metrics.NDCG(5)])
     ranked = np.array(grades)[np.argsort(-model(inputs).numpy()[:3])]
     gain = (ranked / np.log2([2, 3, 4])).sum() / (2 + 1 / np.log2(3))
     expected = pytest.approx((gain + 1) / 2, abs=1e-6)  # the second list is one document

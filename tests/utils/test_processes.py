@@ -1,18 +1,43 @@
-"""Groups of processes: how they end, and that none is left behind."""
+"""Groups of processes and threads: order, ends, what is left behind; hooks on imports."""
 
+import contextlib
+import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
-from tf_smoothclir.utils.processes import process_group
+from tests.cases import cases
+from tf_smoothclir.utils import devices, import_hooks, parallel, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 HALF_A_MINUTE = 30.0
+PROGRAM = """
+from tests.utils.test_processes import say_so_and_sleep
+from tf_smoothclir.utils.processes import process_group
+
+with process_group() as running:
+    running.start("key", say_so_and_sleep)
+    running.wait()
+"""
+IN_FORKS = """
+import os, sys
+import tensorflow  # once; what follows it is forked
+for code in sys.argv[1:]:
+    if not os.fork():
+        try:
+            exec(code)
+            print("wiki_clir" in tfds.list_builders(), flush=True)
+        finally:
+            os._exit(0)
+    os.wait()
+"""
 
 
 def save_on_sigterm(path):
@@ -22,7 +47,7 @@ def save_on_sigterm(path):
 
 
 def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused():
-    with process_group() as running:
+    with processes.process_group() as running:
         running.start("good", sys.exit, 0)
         running.start("bad", sys.exit, 3)
         assert list(running) == ["good", "bad"]
@@ -36,7 +61,7 @@ def test_wait_returns_each_key_with_its_exit_code_once_and_a_key_can_be_reused()
 
 def test_environment_and_output_are_those_at_the_start_of_each(capfd, monkeypatch):
     # The process that they are forked from is older than either change.
-    with process_group() as running:
+    with processes.process_group() as running:
         for value in ("first", "second"):
             monkeypatch.setenv("SMOOTHCLIR_TEST", value)
             running.start(value, os.system, "echo $SMOOTHCLIR_TEST")
@@ -48,7 +73,7 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     path = tmp_path / "state"
 
     def fail_while_one_runs():
-        with process_group() as running:
+        with processes.process_group() as running:
             running.start("key", save_on_sigterm, str(path))
             end = time.monotonic() + HALF_A_MINUTE
             while not path.exists() and time.monotonic() < end:
@@ -60,22 +85,12 @@ def test_processes_save_and_stop_after_an_error(tmp_path):
     assert path.read_text() == "saved"
 
 
-PROGRAM = """
-from tests.utils.test_processes import say_so_and_sleep
-from tf_smoothclir.utils.processes import process_group
-
-with process_group() as running:
-    running.start("key", say_so_and_sleep)
-    running.wait()
-"""
-
-
 def say_so_and_sleep():
     print("started", flush=True)
     time.sleep(HALF_A_MINUTE)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + 15), (signal.SIGKILL, -9)])
+@cases("number, code", (signal.SIGTERM, 128 + 15), (signal.SIGKILL, -9))
 def test_processes_end_with_their_parent(number, code):
     command = [sys.executable, "-c", PROGRAM]
     parent = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -83,3 +98,103 @@ def test_processes_end_with_their_parent(number, code):
     parent.send_signal(number)
     parent.communicate(timeout=HALF_A_MINUTE / 2)  # until no process has the output open
     assert parent.returncode == code
+
+
+@cases("threads_there", 1, 2, 5)
+def test_results_keep_the_order_of_the_items(threads_there, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: threads_there)
+    ended = []
+
+    def work(item):
+        time.sleep(0.02 if item % 3 == 0 else 0)
+        ended.append(item)
+        return item**2
+
+    assert list(parallel.map_in_threads(work, range(20))) == [item**2 for item in range(20)]
+    assert (ended == sorted(ended)) == (threads_there == 1)
+    assert list(parallel.map_in_threads(work, [])) == []
+
+
+def test_only_a_few_items_are_read_ahead(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    taken = []
+    results = parallel.map_in_threads(str, (taken.append(item) or item for item in range(50)))
+    for item, result in enumerate(results):
+        assert result == str(item)
+        assert len(taken) <= item + 3
+
+
+def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    threads, begun = threading.active_count(), []
+
+    def work(item):
+        begun.append(item)
+        return 1 // (5 - item)
+
+    results = parallel.map_in_threads(work, range(1000))
+    assert [next(results) for _ in range(5)] == [0, 0, 0, 0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    assert max(begun) < 12
+    assert threading.active_count() == threads
+
+    results = parallel.map_in_threads(str, range(1000))
+    assert next(results) == "0"
+    results.close()
+    assert threading.active_count() == threads
+
+
+@cases("has_gpu, device", (True, "/device:CPU:*"), (False, ""))
+def test_a_function_runs_on_the_cpu_in_each_thread_despite_a_gpu(monkeypatch, has_gpu, device):
+    monkeypatch.setattr(devices, "has_gpu", lambda: has_gpu)
+    graph = tf.Graph()
+
+    def device_of():
+        return tf.constant(1).op.device
+
+    def devices_of(_):
+        with graph.as_default():
+            return device_of(), devices.on_the_cpu(device_of)(), device_of()
+
+    with tf.device("CPU"):  # of this thread alone
+        assert set(parallel.map_in_threads(devices_of, range(3))) == {("", device, "")}
+
+
+@cases(
+    "content, expected",
+    ("", ["begin", "begin", "end", "end"]),
+    ("raise KeyError('inside')", ["begin", "begin", KeyError]),  # its own error
+    (None, [ModuleNotFoundError]),
+)
+def test_only_the_first_import_runs_inside_each_context(tmp_path, monkeypatch, content, expected):
+    name, happened = f"hooked_{len(expected)}", []
+
+    @contextlib.contextmanager
+    def loud():
+        happened.append("begin")
+        yield
+        happened.append("end")
+
+    if content is not None:
+        (tmp_path / f"{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    import_hooks.around_import(name, loud)
+    import_hooks.around_import(name, loud)
+    try:
+        importlib.import_module(name)
+        importlib.import_module(name)
+    except Exception as error:
+        happened.append(type(error))
+    assert happened == expected
+
+
+def test_the_dataset_is_registered_once_both_are_imported():
+    orders = (
+        "import tf_smoothclir; import tensorflow_datasets as tfds",
+        "import tensorflow_datasets as tfds; import tf_smoothclir",
+        "import tf_smoothclir.data.sources.wiki_clir_builder; import tensorflow_datasets as tfds",
+    )
+    command = [sys.executable, "-c", IN_FORKS, *orders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True"] * len(orders), done.stderr

@@ -1,6 +1,8 @@
-"""Progress bars: shown on terminals only, never garbled by logs, nested and in threads."""
+"""Progress bars, nested and in threads; others' texts, printed without control characters."""
 
 import contextlib
+import io
+import json
 import os
 import pty
 import re
@@ -11,7 +13,7 @@ from concurrent import futures
 
 import pytest
 
-from tf_smoothclir.utils import progress_display
+from tf_smoothclir.utils import errors, printing, progress_display
 from tf_smoothclir.utils.progress import progress_bar, progress_shown
 
 WORK = """
@@ -28,6 +30,12 @@ with progress_bar(2000, "Epoch 1/3", "pairs", initial=500) as bar:
     with progress_bar(None, "Encode", "texts") as inner:
         inner.update(7)
         time.sleep(0.5)
+"""
+CODE = """
+from tf_smoothclir.utils.printing import *
+print_any_text()
+print("三 \\udcff")
+print_json({"query": "三\\x1b\\x9b31m"})
 """
 
 
@@ -75,3 +83,35 @@ def test_bars_of_several_threads_share_one_display_which_an_error_ends(capsys):
     with pytest.raises(KeyboardInterrupt), progress_shown(True), progress_bar(3, "Work", "units"):
         raise KeyboardInterrupt
     assert progress_display._displays == []
+
+
+def test_control_characters_are_shown_in_lines_and_in_tables():
+    assert printing.visible_lines("a\x1b[2J\x9b\tb\nc\r\u202e") == "a␛[2J\\u009b b\nc \\u202e"
+    assert str(errors.input_error("a\x1b", "b", "c")) == "a␛: b. c."
+    assert printing.markdown_table(["a\x1b"], [["b|\nc\x07"]]) == "| a␛ |\n| --- |\n| b\\| c␇ |\n"
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", b"\\u4e09"), ("utf-8", "三".encode())])
+def test_any_locale_prints_everything_and_json_is_utf8(encoding, shown):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", CODE], env=environment, stdout=subprocess.PIPE)
+    text, line = done.stdout.splitlines()
+    assert text == shown + b" \\udcff"
+    assert b"\\u009b" in line
+    assert json.loads(line.decode()) == {"query": "三\x1b\x9b31m"}
+
+
+def test_a_file_gets_markdown_and_a_terminal_no_line_that_is_too_wide(capsys, monkeypatch):
+    table = ["a", "b"], [["x|y", 1], ["\x1b[2J", "words " * 30]]
+    printing.print_table(["a", "b"], [["x|y", 1]], title="Title")
+    assert capsys.readouterr().out == "Title\n\n| a | b |\n| --- | --- |\n| x\\|y | 1 |\n\n"
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    with contextlib.redirect_stdout(terminal):
+        printing.print_table(*table)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("words") == 30
+    assert "x|y" in text
+    assert "\x1b[2J" not in text

@@ -20,6 +20,5 @@ def make(tmp_path):
 
 @pytest.fixture
 def read_all():
-    """`read_all(source)` reads every stream of a source."""
     streams = ("queries", "documents", "judgments", "splits")
     return lambda source: [list(getattr(source, stream)() or []) for stream in streams]

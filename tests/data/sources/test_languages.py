@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.languages import other_alphabet
-from tf_smoothclir.data.sources.opening import source_of
+from tf_smoothclir.data.sources import languages, opening
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
@@ -26,6 +26,7 @@ QUERIES = [("en:7", "en"), ("en:8", "en"), ("it:7", "it")]
 DOCUMENTS = [("fr:1", "fr"), ("fr:2", "fr"), ("he:1", "he")]
 JUDGMENTS = [("en:7", "fr:1", 2), ("en:8", "fr:2", 2), ("en:8", "he:1", 1), ("it:7", "he:1", 2)]
 TEXTS = {"en:7": "a", "en:8": "b", "it:7": "c", "fr:1": "un", "fr:2": "du", "he:1": "כוכב"}
+MISSING = "has no documents in de; available: fr, he"
 
 
 def table(rows, kind, columns):
@@ -36,15 +37,11 @@ def table(rows, kind, columns):
 
 
 def own_files(kind):
-    columns = "id", "text", "language"
-    names = {"queries": QUERIES, "documents": DOCUMENTS}
     cells = {"he": "HE", "fr": "French", "it": "it", "en": "en "}
-    files = {
-        f"{name}.{kind}": table(
-            [(id_, TEXTS[id_], cells[code]) for id_, code in texts], kind, columns
-        )
-        for name, texts in names.items()
-    }
+    files = {}
+    for name, texts in (("queries", QUERIES), ("documents", DOCUMENTS)):
+        rows = [(id_, TEXTS[id_], cells[code]) for id_, code in texts]
+        files[f"{name}.{kind}"] = table(rows, kind, ("id", "text", "language"))
     judged = table(JUDGMENTS, kind, ("query_id", "document_id", "grade"))
     return {**files, f"judgments.{kind}": judged}
 
@@ -64,18 +61,15 @@ def files_of_languages(kind):
     return files
 
 
-FORMS = {
-    "wiki": WIKI,
-    **{kind: own_files(kind) for kind in ("tsv", "csv", "jsonl")},
-    "files": files_of_languages("tsv"),
-}
+FORMS = {kind: own_files(kind) for kind in ("tsv", "csv", "jsonl")}
+FORMS |= {"wiki": WIKI, "files": files_of_languages("tsv")}
 
 
 def opened(make, files, **settings):
-    return source_of(DataSettings(data_dir=str(make(files)), **settings))
+    return opening.source_of(DataSettings(data_dir=str(make(files)), **settings))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@cases("form", *FORMS)
 def test_every_form_of_several_languages_is_the_same_set(make, form):
     source = opened(make, FORMS[form])
     assert [(text.id, text.language) for text in source.queries()] == QUERIES
@@ -88,8 +82,8 @@ def test_every_form_of_several_languages_is_the_same_set(make, form):
     assert f":{2 if form in ('wiki', 'jsonl') else 3}" in source.place("documents", 1)[-4:]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("codes", ["he", "He,fr", "all"])
+@cases("form", *FORMS)
+@cases("codes", "he", "He,fr", "all")
 def test_the_languages_that_are_named_are_read(make, form, codes):
     source = opened(make, FORMS[form], document_language=codes, query_language="en")
     documents = DOCUMENTS[2:] if codes == "he" else DOCUMENTS
@@ -101,9 +95,8 @@ def test_the_languages_that_are_named_are_read(make, form, codes):
         prefix = "" if codes == "he" else "fr:"
         assert next(source.documents()).id == f"{prefix}1"
     elif form != "files":
-        assert source.place("documents", 0).endswith(
-            f":{2 + (codes == 'he') * 2 - (form == 'jsonl')}"
-        )
+        line = 2 + (codes == "he") * 2 - (form == "jsonl")
+        assert source.place("documents", 0).endswith(f":{line}")
 
 
 def test_splits_are_those_of_each_query_and_ids_stay_as_they_are_where_none_repeats(make):
@@ -125,27 +118,20 @@ def test_one_file_of_judgments_has_to_tell_apart_what_repeats(make):
     assert RetrievalSet.load(opened(make, {"judgments.tsv": judged})).document_rows == [2]
 
 
-MISSING = "has no documents in de; available: fr, he"
-
-
-@pytest.mark.parametrize(
-    ("files", "codes", "message"),
-    [
-        (WIKI, "de", f"{MISSING}, sv. Give --document_language=fr or several"),
-        (WIKI, "sv,fr", r"en2sv\.rel: there is no such file; next to it: en2fr"),
-        (WIKI | {"wiki_sv.queries": "7\ta\tb\n"}, "fr", "sv2fr.rel: there is no such file"),
-        *((FORMS[form], "de,fr", MISSING) for form in ("tsv", "jsonl", "files")),
-        (FORMS["tsv"], "klingon", r"klingon is not an ISO 639 code\. Give one of two letters"),
-        (FORMS["tsv"], "german", r"ISO 639 code\. Give --document_language=de\."),
-        (FORMS["tsv"], "qq", "qq is not an ISO 639 code. Give one of two letters"),
-        (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,qq\n"}, "", r"'qq', not an ISO 639"),
-        (FORMS["tsv"] | {"documents.tsv": "1\tun\n"}, "de,fr", "Give it a column named language"),
-        (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,Old Norse\n"}, "", r"csv:2: the lan"),
-    ],
+@cases(
+    "files, codes, message",
+    (WIKI, "de", f"{MISSING}, sv. Give --document_language=fr or several"),
+    (WIKI, "sv,fr", r"en2sv\.rel: there is no such file; next to it: en2fr"),
+    (WIKI | {"wiki_sv.queries": "7\ta\tb\n"}, "fr", "sv2fr.rel: there is no such file"),
+    *((FORMS[form], "de,fr", MISSING) for form in ("tsv", "jsonl", "files")),
+    (FORMS["tsv"], "klingon", r"klingon is not an ISO 639 code\. Give one of two letters"),
+    (FORMS["tsv"], "german", r"ISO 639 code\. Give --document_language=de\."),
+    (FORMS["tsv"], "qq", "qq is not an ISO 639 code. Give one of two letters"),
+    (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,qq\n"}, "", r"'qq', not an ISO 639"),
+    (FORMS["tsv"] | {"documents.tsv": "1\tun\n"}, "de,fr", "Give it a column named language"),
+    (FORMS["csv"] | {"documents.csv": "id,text,lang\n1,un,Old Norse\n"}, "", r"csv:2: the lan"),
 )
-def test_a_language_that_is_not_there_is_an_error_that_names_those_that_are(
-    make, files, codes, message
-):
+def test_a_missing_language_is_an_error_that_names_those_there(make, files, codes, message):
     queries = "sv,en" if "wiki_sv.queries" in files else ""
     with pytest.raises(InputError, match=message):
         list(opened(make, files, document_language=codes, query_language=queries).documents())
@@ -165,19 +151,17 @@ def test_a_language_that_nobody_gives_is_unknown(make, caplog):
     assert "--query_language" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "other"),
-    [
-        ("Ein roter Apfel", "ru", "Latin"),
-        ("Красное яблоко", "fr", "Cyrillic"),
-        ("赤いりんご と アップル", "ja", ""),
-        ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
-        ("Hello مر", "fr", ""),  # 5 letters of 7
-        ("", "ru", ""),
-        ("Красное", "xx", ""),  # nobody knows what xx is written in
-        ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
-        ("Красное", "de-ch", "Cyrillic"),
-    ],
+@cases(
+    "text, language, other",
+    ("Ein roter Apfel", "ru", "Latin"),
+    ("Красное яблоко", "fr", "Cyrillic"),
+    ("赤いりんご と アップル", "ja", ""),
+    ("مرحبا Hi", "fr", "Arabic"),  # 5 letters of 7
+    ("Hello مر", "fr", ""),  # 5 letters of 7
+    ("", "ru", ""),
+    ("Красное", "xx", ""),  # nobody knows what xx is written in
+    ("ᏣᎳᎩ", "fr", ""),  # nor which language of the list this is
+    ("Красное", "de-ch", "Cyrillic"),
 )
 def test_the_alphabet_of_most_letters_tells(text, language, other):
-    assert other_alphabet([text, ""], language) == other
+    assert languages.other_alphabet([text, ""], language) == other

@@ -1,5 +1,6 @@
-"""Sets of users: names of languages, alphabets; sets in BEIR's layout."""
+"""Lines of files and tables of them; sets of users: languages, alphabets, BEIR's layout."""
 
+import functools
 import gzip
 import json
 import os
@@ -8,21 +9,113 @@ from collections import Counter
 
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.retrieval_set import RetrievalSet
-from tf_smoothclir.data.sources.memory import write_set
+from tf_smoothclir.data.sources import line_files, memory, tables, toy_world
+from tf_smoothclir.data.sources.columns import SPLITS, TEXTS
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Judgment
-from tf_smoothclir.data.sources.toy_world import ToyWorld
 from tf_smoothclir.data.sources.user_files import BeirDirectory, PairsFile, UserDirectory
 from tf_smoothclir.data.sources.wikiclir_files import WikiClirDirectory
 from tf_smoothclir.settings.data import DataSettings
 from tf_smoothclir.utils.errors import InputError
 
-TSV = {
-    "documents.tsv": "d-1\tun liquide\nd-2\t\n",
-    "queries.tsv": "q1\ta liquid\n",
-    "judgments.tsv": "q1\td-1\t2\nq1\td-2\t0\n",
-}
+ROWS = [["1", "a,b"], ["2", 'c "d"']]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_bytes(content, name="file"):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return write_bytes
+
+
+@cases(
+    "content, lines",
+    (b"a\nb\n \t\r\n\n", ["a", "b"]),
+    (b"a\r\nb\r\n", ["a", "b"]),
+    (b"a\r\r\nb\r", ["a\r", "b"]),  # one end of a line only
+    (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+    (b" a \x00 \n", [" a \x00 "]),
+    ("été\u2028\x85x\n".encode(), ["été\u2028\x85x"]),
+)
+def test_lines_are_returned_unchanged(write, content, lines):
+    assert list(line_files.read_lines(write(content))) == list(enumerate(lines, start=1))
+
+
+texts = functools.partial(tables.read_table, role=TEXTS)
+NOT = "Give one JSON object per line"
+CUT = gzip.compress(b"a\n", mtime=0)[:-9]
+BAD_FILES = [
+    ("f", b"", "", "the file is empty", "Give it one record per line"),
+    ("f", b"\xef\xbb\xbf\n", "", "the file is empty", "Give it one record per line"),
+    ("f", b"\na\n", ":1", "the line is blank", "Remove it"),
+    ("f", b"a\n \t\r\n\nb\n", ":2", "the line is blank", "Remove it"),
+    ("f", b"ab\ncd\xe9f\n", ":2", "byte 0xe9 at offset 5 of the file", "Convert the file"),
+    ("f", b"\xef\xbb\xbfa\xff\n", ":1", "byte 0xff at offset 4 of", "Convert the file"),
+    ("f.gz", b"a\n", "", "cannot be read: Not a gzipped file", "Check the path"),
+    ("f.gz", CUT, "", "cannot be read: Compressed file ended", "Check the path"),
+    ("f.tsv", b"id\tdocument\n1\ta\tb\n", ":2", "3 tab-separated columns instead of 2", "Put one"),
+    ("f.tsv", b"#ID\tCorpus-ID\n", ":1", "there is no column 'text'; there are: #ID, C", "Rename"),
+    ("f.tsv", b"u\ttext\tx\n1\ta\t2\n", ":1", "there is no column 'id'; there are: u", "Rename"),
+    ("f.tsv", b"1\ta\t2\n", ":1", "3 tab-separated columns instead of 2 (id, text)", "Put one"),
+    ("f.tsv", b"1\ta\n2\n", ":2", "1 tab-separated columns instead of 2 (id, text)", "Put one tab"),
+    ("f.csv", b"", "", "the file is empty", "Give it one record per line"),
+    ("f.csv", b"id,text\n", "", "the file is empty", "Give it one record per line"),
+    ("f.csv", b"id,own\n1,a\n", ":1", "there is no column 'text'; there are: id, own", "Rename"),
+    ("f.csv", b"id,text\n1,a\n2,a,b\n", ":3", "3 values instead of 2, as in the", "Put texts"),
+    ("f.csv", b'id,text\n1,"a\nb"c\n', ":2", "this is no CSV (',' expected after", "Put texts"),
+    ("f.csv", b'id,text\n1,a\n2,"b\n', ":3", "this is no CSV (unexpected end of", "Put texts"),
+    ("f.jsonl", b'{"id": 1, "text": "a"}\n{"a": \n', ":2", "the line is not JSON (Expecting", NOT),
+    ("f.jsonl", b"[1]\n", ":1", "a JSON list instead of an object", "Give one object per line"),
+    ("f.jsonl", b'{"a": "\\ud800"}\n', ":1", "the line is not JSON ('utf-8' codec", NOT),
+    ("f.jsonl", b"[" * 100_000 + b"\n", ":1", "the line is not JSON (", NOT),
+]
+
+
+@cases("name, content, line, reason, remedy", *BAD_FILES)
+def test_a_bad_file_is_an_error(write, name, content, line, reason, remedy):
+    path = write(content, name)
+    expected = f"{re.escape(f'{path}{line}: {reason}')}.*{re.escape(f'. {remedy}')}"
+    with pytest.raises(InputError, match=f"^{expected}"):
+        list((texts if "." in name.removesuffix(".gz") else line_files.read_lines)(path))
+
+
+def test_records_are_streamed_and_a_missing_file_is_an_error(write, tmp_path):
+    assert next(texts(write(b"1\ta\n2\n", "f.tsv")))[0] == 1  # before a bad line
+    (row,) = texts(write(b'{"id": 1, "text": "\\ud83d\\ude00"}\n', "f.jsonl"))
+    assert row == (1, [1, "😀", ..., ...])
+    expected = f"{tmp_path / 'absent'}: cannot be read: No such file or directory. Check the path."
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+        list(line_files.read_lines(tmp_path / "absent"))
+
+
+@cases(
+    "name, content, lines",
+    ("f.tsv", '1\ta,b\n2\tc "d"\n', (1, 2)),
+    ("f.tsv", 'title\tText\tyear\t"_ID"\n\ta,b\t7\t1\n\tc "d"\t7\t2\n', (2, 3)),
+    ("f.csv", 'text,id\n"a,b",1\n"c ""d""",2\n', (2, 3)),
+    ("f.csv", '\ufeffDoc-Id;Text\r\n1;a,b\r\n2;"c ""d"""\r\n', (2, 3)),
+    ("f.csv", 'id,text,x\n1,"a,b","\n\n"\n2,"c ""d""",\n\n', (2, 5)),
+    ("f.jsonl", '{"id": "1", "text": "a,b"}\n{"text": "c \\"d\\"", "_id": "2"}\n', (1, 2)),
+    ("f.CSV.GZ", 'id,own\n1,"a,b"\n2,"c ""d"""\n', (2, 3)),
+)
+def test_every_kind_of_table_has_the_same_rows(write, name, content, lines):
+    columns, content = {"text": "OWN"} if "own" in content else {}, content.encode()
+    path = write(gzip.compress(content, mtime=0) if name.endswith("GZ") else content, name)
+    rows = list(tables.read_table(path, TEXTS, columns))
+    assert [(number, values[:2]) for number, values in rows] == list(zip(lines, ROWS))
+
+
+def test_a_first_line_is_a_record_where_it_could_be_one(write):
+    path = write(b"query\ttrain\nq\ttest\n", "f.tsv")
+    assert list(tables.read_table(path, SPLITS)) == [(1, ["query", "train"]), (2, ["q", "test"])]
+
+
+TSV = {"documents.tsv": "d-1\tun liquide\nd-2\t\n", "queries.tsv": "q1\ta liquid\n"}
+TSV["judgments.tsv"] = "q1\td-1\t2\nq1\td-2\t0\n"
 JSONL = {
     "documents.jsonl": '{"id": "d-1", "text": "un liquide"}\n{"text": "", "id": "d-2", "x": 1}\n',
     "queries.jsonl": '{"id": "q1", "text": "a liquid"}\n',
@@ -39,6 +132,8 @@ BAD_LINES = [
     ("documents.tsv", "a b\tc\n", 1, "id 'a b' is empty or contains white space", "Give an id"),
     ("judgments.tsv", "q1\td-1\t2\nq1\td-2\tx\n", 2, "the grade is 'x', not a", "Give whole"),
     ("queries.tsv", "Id\tFrage\nq1\tapple\n", 1, "there is no column 'text'", "Rename"),
+    ("queries.tsv", "q1\ta\nq2\t \n", 2, "the text of query q2 is empty", "Fill"),
+    ("queries.jsonl", '{"id": 1, "text": ""}\n', 1, "the text of query 1 is empty", "Fill"),
     ("queries.jsonl", '{"id": "q1"}\n', 1, "there is no column 'text'; there are: id", "Rename"),
     ("queries.jsonl", '{"id": 1.5, "text": ""}\n', 1, "id is 1.5, not a", "Give strings or"),
     ("judgments.jsonl", WEIGHT % '"NaN"', 1, "the weight is 'NaN', not", "Give numbers above 0"),
@@ -56,9 +151,14 @@ CORPUS = [
     {"_id": 2, "title": "", "text": "une pierre"},
     {"_id": "d3", "text": ""},
 ]
+NAMED = {
+    "queries.tsv": "Nr\tFrage\nq1\tapple\n",
+    "documents.csv": "Seite,Inhalt\nd1,Apfel\n",
+    "judgments.jsonl": '{"Nr": "q1", "Seite": "d1"}\n',
+}
 
 
-@pytest.mark.parametrize("files", [TSV, JSONL, MIXED], ids=["tsv", "jsonl", "mixed"])
+@cases("files", TSV, JSONL, MIXED, ids=["tsv", "jsonl", "mixed"])
 def test_all_formats_give_the_same_set(make, files):
     source = source_of(DataSettings(data_dir=str(make(files)), document_language="fr"))
     assert type(source) is UserDirectory
@@ -77,15 +177,8 @@ def test_judgments_have_the_weights_that_their_table_names(make, tmp_path):
     source = UserDirectory(make({**TSV, "judgments.tsv": rows}), "fr")
     weighted = [Judgment("q1", "d-2", 1, 1.0), Judgment("q1", "d-1", 1, 0.25)]
     assert list(source.judgments()) == weighted
-    write_set(source, tmp_path / "copy", None)
+    memory.write_set(source, tmp_path / "copy", None)
     assert list(UserDirectory(tmp_path / "copy", "fr").judgments()) == weighted
-
-
-NAMED = {
-    "queries.tsv": "Nr\tFrage\nq1\tapple\n",
-    "documents.csv": "Seite,Inhalt\nd1,Apfel\n",
-    "judgments.jsonl": '{"Nr": "q1", "Seite": "d1"}\n',
-}
 
 
 def test_files_may_have_other_names_each(make):
@@ -101,7 +194,7 @@ def test_files_may_have_other_names_each(make):
         list(unlike.queries())
 
 
-@pytest.mark.parametrize("place", ["", "pairs.csv"])
+@cases("place", "", "pairs.csv")
 def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     columns = "query=anchor,document=positive"
     directory = make({"pairs.csv": PAIRS})
@@ -112,9 +205,7 @@ def test_pairs_are_a_set_whose_equal_texts_are_one(make, place):
     assert source.place("judgments", 1).endswith("pairs.csv:4")
     other = PairsFile(directory / "pairs.csv", "fr", columns={"query": "positive"})
     assert other.fingerprint() != source.fingerprint()
-    with pytest.raises(
-        InputError, match=r"no column 'query'.*--columns=query=anchor,document=Posi"
-    ):
+    with pytest.raises(InputError, match=r"no column 'query'.*--columns=query=anchor,document=Po"):
         list(source_of(DataSettings(data_dir=str(directory))).queries())
     with pytest.raises(InputError, match="--columns=qeury=a: there is no such column"):
         source_of(DataSettings(data_dir=str(directory), columns="qeury=a"))
@@ -147,9 +238,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
     assert [judgment[:3] for judgment in source.judgments()] == graded
     assert len(RetrievalSet.load(source).grades) == 4
     source = source_of(DataSettings(data_dir=str(directory), max_skipped=0.1))
-    with pytest.raises(
-        InputError, match=r"clicks\.tsv:7: .*0\.1 allows fewer than 1 of 5 .*\(20\.0%"
-    ):
+    with pytest.raises(InputError, match=r"clicks\.tsv:7: .*0\.1 allows fewer than 1 of 5 .*\(20"):
         RetrievalSet.load(source)
     make({"judgments.tsv": "q\t1\n"})
     with pytest.raises(InputError, match=r"there are judgments and clicks\. Keep"):
@@ -161,7 +250,7 @@ def test_clicks_are_counted_and_graded_by_the_most_clicked_document(make):
             list(source_of(DataSettings(data_dir=str(directory))).judgments())
 
 
-@pytest.mark.parametrize("form", ["table", "beside", "lines"])
+@cases("form", "table", "beside", "lines")
 def test_sentences_teach_where_nobody_judged(make, form):
     pairs = [(f"sentence {n // 2}", f"phrase {n}") for n in range(40)]
     table = "fr\ten\n" + "".join(f"{fr}\t{en}\n" for en, fr in [*pairs, ("", "x")])
@@ -173,10 +262,8 @@ def test_sentences_teach_where_nobody_judged(make, form):
     languages = {} if form == "lines" else {"query_language": "en", "document_language": "fr"}
     source = source_of(DataSettings(data_dir=str(directory), parallel=parallel, **languages))
     assert not source.is_judged
-    assert [list(source.documents()), list(source.judgments())] == [
-        [("1", "", "pomme", languages.get("document_language", ""))],
-        [],
-    ]
+    assert list(source.documents()) == [("1", "", "pomme", languages.get("document_language", ""))]
+    assert list(source.judgments()) == []
     taught = source.training
     assert [query.text for query in taught.queries()] == [query for query, _ in pairs]
     assert [document.text for document in taught.documents()] == [text for _, text in pairs]
@@ -186,9 +273,8 @@ def test_sentences_teach_where_nobody_judged(make, form):
     assert len(loaded.queries_in("validation")) == 4
     make({"a.0": "one\n", "a.1": "eins\nzwei\n", "parallel.tsv": table})
     (directory / "parallel.tsv").unlink()
-    short = source_of(
-        DataSettings(data_dir=str(directory), parallel=f"{directory}/a.0,{directory}/a.1")
-    )
+    parallel = f"{directory}/a.0,{directory}/a.1"
+    short = source_of(DataSettings(data_dir=str(directory), parallel=parallel))
     with pytest.raises(InputError, match=r"a\.0: it has fewer lines"):
         list(short.training.queries())
 
@@ -201,7 +287,7 @@ def test_names_of_files_in_capitals(make):
     assert RetrievalSet.load(source).queries_in("test").tolist() == [0]
 
 
-@pytest.mark.parametrize(("name", "content", "line", "reason", "remedy"), BAD_LINES)
+@cases("name, content, line, reason, remedy", *BAD_LINES)
 def test_bad_lines(make, read_all, name, content, line, reason, remedy):
     published = WIKI if name in WIKI else {}
     directory = make({**(published or (JSONL if name.endswith("jsonl") else TSV)), name: content})
@@ -210,13 +296,8 @@ def test_bad_lines(make, read_all, name, content, line, reason, remedy):
         read_all((WikiClirDirectory if published else UserDirectory)(directory, "fr"))
 
 
-@pytest.mark.parametrize(
-    ("blemish", "reason"),
-    [("q1\td-1\t1", "already judged at"), ("no\td-1\t2", "'no' is not among the 1 queries")],
-)
-def test_judgments_that_do_not_fit_are_an_error_unless_few_of_them_may_be_skipped(
-    blemish, reason, make
-):
+@cases("blemish, reason", ("q1\td-1\t1", "already judged at"), ("no\td-1\t2", "'no' is not among"))
+def test_judgments_that_do_not_fit_are_an_error_unless_few_may_be_skipped(blemish, reason, make):
     directory = str(make({**TSV, "judgments.tsv": f"{TSV['judgments.tsv']}{blemish}\n"}))
     for share in (0.0, 0.33):  # of 3 judgments
         message = rf"judgments.tsv:3: .*{reason}.*--max_skipped={share:g} allows"
@@ -226,19 +307,14 @@ def test_judgments_that_do_not_fit_are_an_error_unless_few_of_them_may_be_skippe
     assert RetrievalSet.load(source).grades.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
-        ({**TSV, "queries.en.csv": ""}, "it contains both queries.tsv and queries.en.csv. Keep"),
-        ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
-        ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
-        ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
-        (
-            {f"{n:02}": "" for n in range(12)},
-            "it contains no documents.* and no pairs.*: 00, 01, 02",
-        ),
-    ],
+@cases(
+    "files, message",
+    ({**TSV, "queries.jsonl": ""}, "it contains both queries.tsv and queries.jsonl. Keep one"),
+    ({**TSV, "queries.en.csv": ""}, "it contains both queries.tsv and queries.en.csv. Keep"),
+    ({"documents.tsv": "", "queries.tsv": ""}, "it contains no judgments (.tsv, .csv"),
+    ({}, "it contains no documents.* and no pairs.*: no files. Give a directory with"),
+    ({**TSV, **WIKI}, "it contains two sets: documents.tsv, en2fr.rel, judgments.tsv, "),
+    ({f"{n:02}": "" for n in range(12)}, "it contains no documents.* and no pairs.*: 00, 01"),
 )
 def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
     directory = make(files)
@@ -248,7 +324,7 @@ def test_a_directory_that_is_no_set_says_what_it_has(make, files, message):
 
 def test_without_a_place_the_toy_world_is_opened():
     source = source_of(DataSettings(document_language="it", toy_entities=300, split_seed=3))
-    assert source.fingerprint() == ToyWorld("it", "en", 300, 3).fingerprint()
+    assert source.fingerprint() == toy_world.ToyWorld("it", "en", 300, 3).fingerprint()
 
 
 @pytest.fixture
@@ -281,15 +357,13 @@ def test_a_document_is_its_title_and_its_text(open_set, make):
         source_of(DataSettings(data_dir=str(make({}))))
 
 
-@pytest.mark.parametrize(
-    ("parts", "in_test", "sizes"),
-    [
-        ({"train": judged(*range(5)), "dev": judged(5), "test": judged(6)}, ["q6"], (5, 1, 1)),
-        # Without dev, 9 // 5 = 1 of the training queries; the published test stays what it is.
-        ({"train": judged(*range(1, 10)), "TEST": judged(0)}, ["q0"], (8, 1, 1)),
-        ({"train": judged(*range(5)), "dev": judged(5, 6)}, ["q5", "q6"], (4, 1, 2)),
-        ({"test": judged(0, 1)}, ["q0", "q1"], (0, 0, 2)),  # BEIR's figures are over all of them
-    ],
+@cases(
+    "parts, in_test, sizes",
+    ({"train": judged(*range(5)), "dev": judged(5), "test": judged(6)}, ["q6"], (5, 1, 1)),
+    # Without dev, 9 // 5 = 1 of the training queries; the published test stays what it is.
+    ({"train": judged(*range(1, 10)), "TEST": judged(0)}, ["q0"], (8, 1, 1)),
+    ({"train": judged(*range(5)), "dev": judged(5, 6)}, ["q5", "q6"], (4, 1, 2)),
+    ({"test": judged(0, 1)}, ["q0", "q1"], (0, 0, 2)),  # BEIR's figures are over all of them
 )
 def test_parts_are_splits(open_set, parts, in_test, sizes):
     source = open_set(parts)
@@ -319,7 +393,7 @@ def test_judgments_and_splits_that_are_not_read_are_named(open_set, make, caplog
     ]
 
 
-@pytest.mark.parametrize("kind", [UserDirectory, BeirDirectory])
+@cases("kind", UserDirectory, BeirDirectory)
 def test_fingerprint_follows_every_file(kind, open_set, make):
     if kind is BeirDirectory:
         open_set({"train": judged(0), "test": judged(1)})
@@ -334,14 +408,12 @@ def test_fingerprint_follows_every_file(kind, open_set, make):
 BOTH = {"train": judged(0), "test": HEADER + "q0\t2\t1\n"}
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({}, "it has no qrels/"),
-        ({"extra": judged(0)}, r"extra\.tsv: its name is no part of a set. Name it one of train"),
-        (BOTH, "query 'q0' has judgments for test and for train"),
-        ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
-    ],
+@cases(
+    "parts, message",
+    ({}, "it has no qrels/"),
+    ({"extra": judged(0)}, r"extra\.tsv: its name is no part of a set. Name it one of train"),
+    (BOTH, "query 'q0' has judgments for test and for train"),
+    ({"train": judged(0), "test": judged(1, 99)}, r"test\.tsv:3: .*q99"),
 )
 def test_defects_are_named(open_set, parts, message):
     with pytest.raises(InputError, match=message):

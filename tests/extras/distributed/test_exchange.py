@@ -83,7 +83,6 @@ def stepped(case, part, reduce):
 
 
 def summed(*values):
-    """What an all-reduce makes of the values of the workers."""
     if not isinstance(values[0], tf.IndexedSlices):
         return tf.add_n(values)
     rows = tf.concat([one.indices for one in values], axis=0)

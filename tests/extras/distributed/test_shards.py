@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.small_world import SmallWorld
 from tests.training.test_grades import write_set
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -69,7 +70,6 @@ def copied(written, tmp_path):
 
 
 def check_files(shards):
-    """Checks the files by the digests of the manifest."""
     for entry in shards.manifest.shards:
         content = Path(shards.path(entry.file)).read_bytes()
         assert hashlib.sha256(content).hexdigest() == entry.sha256
@@ -125,10 +125,8 @@ def test_manifest_counts_what_was_written(written, world):
     assert written.manifest.fingerprint() == hashlib.sha256(canonical).hexdigest()
 
 
-@pytest.mark.parametrize(("number", "batch_size"), [(1, 1), (5, 20), (QUERIES, 1000)])
-def test_shards_have_all_lists_similar_numbers_of_pairs_and_reproducible_bytes(
-    write, world, lists, tmp_path, number, batch_size
-):
+@cases("number, batch_size", (1, 1), (5, 20), (QUERIES, 1000))
+def test_shards_have_all_lists_in_the_same_bytes(write, world, lists, tmp_path, number, batch_size):
     first, second = (write(tmp_path / name, number) for name in ("first", "second"))
     assert first.manifest == second.manifest  # the hashes of the files stand there
     pairs = [shard.pairs for shard in first.manifest.shards]
@@ -143,13 +141,11 @@ def test_shards_have_all_lists_similar_numbers_of_pairs_and_reproducible_bytes(
     check_files(first)
 
 
-@pytest.mark.parametrize(
-    ("directory", "number", "message"),
-    [
-        ("shards", QUERIES + 1, rf"--num_shards={QUERIES + 1}: it must be in 1\.\.{QUERIES}"),
-        ("file", 2, "--output_dir=file: .*there is a file"),
-        ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
-    ],
+@cases(
+    "directory, number, message",
+    ("shards", QUERIES + 1, rf"--num_shards={QUERIES + 1}: it must be in 1\.\.{QUERIES}"),
+    ("file", 2, "--output_dir=file: .*there is a file"),
+    ("gs://bucket/shards", 2, "--output_dir=gs://bucket/shards: .*not written"),
 )
 def test_shards_that_cannot_be_written(write, tmp_path, monkeypatch, directory, number, message):
     monkeypatch.chdir(tmp_path)
@@ -211,10 +207,8 @@ def test_workers_together_read_each_list_once(written):
         shares.append(as_lists(batches))
         steps.append(len(batches))
         epoch = pipeline.epoch(1)
-        assert [len(list(epoch.batches(start))) for start in (0, 1)] == [
-            epoch.steps,
-            epoch.steps - 1,
-        ]
+        numbers_of_steps = [len(list(epoch.batches(start))) for start in (0, 1)]
+        assert numbers_of_steps == [epoch.steps, epoch.steps - 1]
     assert epoch.steps == pipeline.num_steps == min(steps)
     assert sorted(itertools.chain(*shares)) == sorted(as_lists(read(written)))
     expected = [shard.queries for shard in written.manifest.shards]
@@ -254,15 +248,13 @@ def test_remote_directory_is_read_like_a_local_one(written):
         Shards.open(remote)
 
 
-@pytest.mark.parametrize(
-    ("file", "damage", "message"),
-    [
-        ("manifest.json", Path.unlink, "there is no such file. Copy .*again"),
-        ("manifest.json", lambda path: path.write_bytes(b"\xff\xfe{"), "this is no manifest of"),
-        ("manifest.json", lambda path: path.write_text("{}"), "a damaged one: name is missing"),
-        (THIRD, Path.unlink, "there is no such file. Copy .*again"),
-        (THIRD, lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were wri"),
-    ],
+@cases(
+    "file, damage, message",
+    ("manifest.json", Path.unlink, "there is no such file. Copy .*again"),
+    ("manifest.json", lambda path: path.write_bytes(b"\xff\xfe{"), "this is no manifest of"),
+    ("manifest.json", lambda path: path.write_text("{}"), "a damaged one: name is missing"),
+    (THIRD, Path.unlink, "there is no such file. Copy .*again"),
+    (THIRD, lambda path: os.truncate(path, path.stat().st_size + 1), "bytes, but .* were wri"),
 )
 def test_a_defect_that_is_found_when_opened_names_the_file(copied, file, damage, message):
     damage(Path(copied.directory, file))
@@ -307,7 +299,7 @@ DEFECTS = [  # what is done to the third file, which has 6 records; the one that
 ]
 
 
-@pytest.mark.parametrize(("damage", "record", "reason"), DEFECTS)
+@cases("damage, record, reason", *DEFECTS)
 def test_a_defect_that_is_found_while_reading_names_file_and_record(copied, damage, record, reason):
     damage(Path(copied.directory, THIRD))
     match = f"{THIRD}, record {record}: .*{reason}"

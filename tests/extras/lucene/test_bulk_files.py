@@ -14,6 +14,8 @@ from tf_smoothclir.plugins import family
 from tf_smoothclir.publishing.exported_models import load_exported_models
 from tf_smoothclir.utils.errors import InputError
 
+YEAR = {"range": {"metadata.year": {"gte": 2020}}}
+
 
 def lines_of(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -60,8 +62,7 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
     source = source_of(ranking_runs[name].settings().data)
     texts = {document.id: document.text for document in source.documents()}
     queries = [*list(source.queries())[:4], Text("", "", "unheard of")]
-    collection = source
-    written = write_bulk_files(tmp_path / "out", models, collection, queries, engine)
+    written = write_bulk_files(tmp_path / "out", models, source, queries, engine)
     assert (written.documents, written.queries) == (30, 4)
     parts = sorted((tmp_path / "out" / "documents").iterdir())
     lines = [line for part in parts for line in lines_of(part)]
@@ -78,13 +79,8 @@ def test_the_engine_scores_as_the_model_does_without_feedback(
         np.testing.assert_allclose(found - constant, right, rtol=1e-3, atol=1e-3)
 
 
-YEAR = {"range": {"metadata.year": {"gte": 2020}}}
-
-
 @pytest.mark.parametrize("engine", bulk_files.ENGINES)
-def test_further_columns_are_typed_fields_that_a_request_can_filter_by(
-    ranking_exports, tmp_path, engine
-):
+def test_further_columns_are_typed_fields_to_filter_by(ranking_exports, tmp_path, engine):
     rows = [
         {"id": "a", "text": "mot1 mot2", "year": "2021", "made": "2021-05-06", "a.b": "x"},
         {"id": "b", "text": "mot1", "share": 0.5, "open": True, "tags": ["x", "y"]},

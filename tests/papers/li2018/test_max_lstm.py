@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
-from tests.towers import test_sequence_tower as every_sequence_tower
-from tests.towers.test_average_pooling import flat
+from tests.towers import test_towers as every_sequence_tower
+from tests.towers.test_towers import flat
 from tests.training.test_trainer import start
 from tf_smoothclir._compat.keras_api import tf_variable
 from tf_smoothclir.papers.li2018.towers import MaxLSTMTower, matrices
@@ -18,7 +18,7 @@ TEXTS = [[2, 3, 4, 5], [6], [], [7, 2, 2]]
 
 @pytest.fixture
 def tower():
-    return every_sequence_tower.random_tower(MaxLSTMTower)
+    return every_sequence_tower.random_reader(MaxLSTMTower)
 
 
 def of_keras(tower, words):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.towers.test_average_pooling import flat, padded
+from tests.towers.test_towers import flat, padded
 from tf_smoothclir.papers.li2018 import task as module
 from tf_smoothclir.papers.li2018.pair_tasks import (
     XcnnTask,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.data.test_folds import ids
+from tests.data.test_retrieval_set import ids
 from tests.papers.laboratory.fakes import study_in
 from tf_smoothclir.data.folds import rotated_sets
 from tf_smoothclir.evaluation.trec import RunMetrics

@@ -1,13 +1,25 @@
-"""What gets a name is on disk: a file system may lose whatever was not flushed.
+"""Disks that fill, and that may lose whatever was not flushed before it got a name.
 
-Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
+Of the latter: Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
 """
 
 import contextlib
 import os
+import resource
 from pathlib import Path
 
 from tf_smoothclir.storage import files
+
+
+@contextlib.contextmanager
+def room_for(size):
+    """Lets no file of this process grow beyond `size` bytes; writing more is an OSError."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))  # Python ignores SIGXFSZ
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @contextlib.contextmanager
