@@ -50,7 +50,9 @@ class Value:
     def __str__(self) -> str:
         """A text such as "0.853 (0.850 to 0.856) †"; one seed has no spread."""
         low, high, text = self.of_seeds.min(), self.of_seeds.max(), f"{self.of_seeds.mean():.3f}"
-        return text + f" ({low:.3f} to {high:.3f})" * (low != high) + " †" * self.differs
+        if low != high:
+            text += f" ({low:.3f} to {high:.3f})"
+        return text + " †" * self.differs
 
 
 @dataclasses.dataclass(frozen=True)

@@ -157,11 +157,10 @@ def marks(systems: Sequence[Measured], asked: Mapping) -> dict[str, str]:
     for (name, of_sign, values), uncorrected, corrected in zip(tests, p, holm(p)):
         if (mark := of_sign.get(np.sign(values.mean()))) and uncorrected < ALPHA:
             plain.setdefault(name, []).append(mark)
-            left.setdefault(name, []).extend([mark] * (corrected < ALPHA))
-    return {
-        name: " ".join(of) + f" [{' '.join(left[name])}]" * bool(left[name])
-        for name, of in plain.items()
-    }
+            if corrected < ALPHA:
+                left.setdefault(name, []).append(mark)
+    bracketed = {name: f" [{' '.join(of)}]" for name, of in left.items()}
+    return {name: " ".join(of) + bracketed.get(name, "") for name, of in plain.items()}
 
 
 def _discriminator(system: SystemMetrics) -> str:
