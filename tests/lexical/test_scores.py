@@ -27,8 +27,10 @@ from tf_smoothclir.lexical.psq import impacts
 from tf_smoothclir.lexical.text_reader import TextReader
 from tf_smoothclir.lexical.words import NO_WORD, document_words, same_spelling
 from tf_smoothclir.papers.laboratory.translated import Bm25, Collection, QueryLikelihood
-from tf_smoothclir.protocols import scorer, text_search
-from tf_smoothclir.text import tokenizer, vocabulary
+from tf_smoothclir.protocols import scorer
+from tf_smoothclir.protocols.text_search import QueryReading
+from tf_smoothclir.text import vocabulary
+from tf_smoothclir.text.tokenizer import tokenize
 from tf_smoothclir.utils.errors import InputError
 
 LIMIT = 5
@@ -81,11 +83,11 @@ def test_plain_words_and_evidence_are_those_of_the_graph(readers, name, as_is, t
     assert (found.ids.dtype, found.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
     assert found.size == expected.size
     if name == "query":
-        _, known = in_graph.read(tokenizer.tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
+        _, known = in_graph.read(tokenize(tf.constant(texts, tf.string), LIMIT, as_is))
         own, readings = plain.queries(texts)
         np.testing.assert_array_equal(own.ids, expected.ids)
         assert readings == [
-            text_search.QueryReading(NAMES[level], tuple(unknown.decode().split()))
+            QueryReading(NAMES[level], tuple(unknown.decode().split()))
             for level, unknown in zip(known.levels.numpy(), known.unknown.numpy())
         ]
 
@@ -100,7 +102,7 @@ def test_by_hand(readers):
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
     unknown = [("zebra",), (), (), ("z", "x"), ()]
-    assert readings == list(map(text_search.QueryReading, levels, unknown))
+    assert readings == list(map(QueryReading, levels, unknown))
     for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document", False]:
@@ -112,7 +114,7 @@ def test_by_hand(readers):
     for reader in readers["query", True]:  # what stands between white space, as it is
         found = texts_of(reader.batch(["red, css", "red\u3000css\t中", "Haus"]))
         assert found == [[NO_WORD, 12], [2, 12, 6], [NO_WORD]]
-    assert reading == text_search.QueryReading("words")
+    assert reading == QueryReading("words")
 
 
 @both
