@@ -11,7 +11,7 @@ from pathlib import Path
 _STATUS = Path("/proc/self/status")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, by its number
 _LARGEST = 32 << 20  # bytes of an array; glibc takes no more
-_FREE = 512 << 20  # bytes
+_FREE = 256 << 20  # bytes
 
 
 def peak_memory() -> int:
