@@ -226,7 +226,7 @@ def test_the_tables_and_what_is_a_word_are_those_of_the_graph(number):
     assert set(tokenizer._tables()["long_lower"]) == {"df", "1e9e"}
     of_forms = {text: tokens_of(text) for text in map(chr, forms())}
     assert list(of_forms.values()) == tokens_in_graph(list(of_forms))
-    tokens = sorted({token for character in characters for token in tokens_of(character)})
+    tokens = GRAPH["ALL"][:number]  # pretokenized texts may have any character as a token
     tokens += ["_", "__", "a_", "_\u0301", "\u0301", "x\u0301", "\u4e2d\u0301", "\U0001f600"]
     words = tf.strings.regex_full_match(tokens, evidence._WORD).numpy()
     assert [token for token, word in zip(tokens, words) if has_letters(token) != word] == []

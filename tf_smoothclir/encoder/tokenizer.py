@@ -99,11 +99,7 @@ def has_letters(token: str) -> bool:
     """Whether a token has a letter or a digit; others are punctuation, or marks alone."""
     if token.isascii():
         return any(map(str.isalnum, token))
-    others = [_class(name) for name in ("single", "mark", "sign")]
-    return any(
-        character != "_" and not any(ord(character) in codes for codes in others)
-        for character in token
-    )
+    return any(ord(character) in _class("letter") for character in token)
 
 
 class _Class:
