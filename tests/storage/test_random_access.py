@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tf_smoothclir.storage import random_access
-from tf_smoothclir.storage.random_access import RandomAccess
+from tf_smoothclir.storage.random_access import RandomAccess, StoredMatrix
 from tf_smoothclir.utils.errors import InputError
 
 
@@ -50,3 +50,10 @@ def test_the_file_is_closed_with_its_reader(file):
     del reader
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
+
+
+def test_rows_of_a_stored_matrix_are_those_of_the_matrix(file):
+    expected, stored = np.arange(100).reshape(20, 5), StoredMatrix(file.path, "<i4", 5)
+    assert (len(stored), stored.shape) == (20, (20, 5))
+    for rows in (slice(18, 30), slice(0, 0), np.array([7, 8, 3, 3]), np.zeros(0, np.int64)):
+        assert stored[rows].tolist() == expected[rows].tolist()

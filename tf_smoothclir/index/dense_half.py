@@ -23,6 +23,7 @@ from tf_smoothclir.index.index_kind import AUTO, FLAT, kind_for
 from tf_smoothclir.index.ranker import Ranker
 from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
 from tf_smoothclir.storage.files import open_to_write, write_array
+from tf_smoothclir.storage.random_access import StoredMatrix
 from tf_smoothclir.utils.records import record_from_json
 
 RECALL_QUERIES, _DEPTH, _SEED = 1000, 10, 13  # of the recall
@@ -148,5 +149,5 @@ def opened_ranker(directory: Path, dim: int, kind: str, hashes: np.ndarray) -> C
     return lambda: Ranker(HnswIndex(file), vectors, hashes)
 
 
-def _vectors(directory: Path, dim: int) -> np.ndarray:
-    return np.memmap(directory / _VECTORS, "<f4", mode="r").reshape(-1, dim)
+def _vectors(directory: Path, dim: int) -> StoredMatrix:
+    return StoredMatrix(directory / _VECTORS, "<f4", dim)

@@ -11,6 +11,7 @@ from tf_smoothclir.utils.errors import input_error
 
 if TYPE_CHECKING:
     from tf_smoothclir.index.vector_index import FlatIndex, HnswIndex
+    from tf_smoothclir.storage.random_access import StoredMatrix
 
 _QUERIES_PER_CALL = 256
 _VECTORS_PER_CALL = 1 << 16
@@ -37,7 +38,7 @@ class Ranker:
     # have the same score, whatever else is in the index or in the batch. Equal scores are
     # ordered by the hash of the id.
 
-    def __init__(self, index: FlatIndex | HnswIndex, vectors: np.ndarray, hashes: np.ndarray):
+    def __init__(self, index: FlatIndex | HnswIndex, vectors: StoredMatrix, hashes: np.ndarray):
         self._index, self.vectors, self._hashes = index, vectors, hashes
         self.documents = len(vectors)
 

@@ -54,3 +54,20 @@ class RandomAccess:
                 raise input_error(self.path, "it ends too early", "Build the index again")
             content += more
         return content
+
+
+class StoredMatrix:
+    """A matrix in a file, whose rows are read when they are asked for: `matrix[rows]`."""
+
+    def __init__(self, path: Path, dtype: str, columns: int):
+        self._values = RandomAccess(path, dtype)
+        self.shape = len(self._values) // columns, columns
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        numbers = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else rows
+        columns = self.shape[1]
+        values = self._values.parts(columns * numbers, np.full(len(numbers), columns))
+        return values.reshape(-1, columns)
