@@ -60,7 +60,7 @@ def _map(path: Path, dtype: np.dtype) -> np.ndarray:
 class RaggedWriter:
     """Writes a `RaggedStore`, batch by batch; a context manager."""
 
-    def __init__(self, directory: str | os.PathLike, name: str, dtype: str):
+    def __init__(self, directory: str | os.PathLike, name: str, dtype: str | np.dtype):
         self._dtype = np.dtype(dtype)
         self._values = open_to_write(Path(directory, f"{name}.values"))
         self._offsets = open_to_write(Path(directory, f"{name}.offsets"))

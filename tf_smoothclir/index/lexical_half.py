@@ -32,7 +32,7 @@ from tf_smoothclir.index.sparse_files import (
 )
 from tf_smoothclir.lexical.feedback import Feedback, rarity, tf_idf
 from tf_smoothclir.lexical.posting_bounds import PostingBounds
-from tf_smoothclir.lexical.postings import SparseRows
+from tf_smoothclir.lexical.postings import Rows
 from tf_smoothclir.publishing.exported_lexical import LexicalParts
 from tf_smoothclir.settings.text import WHOLE_DOCUMENT
 from tf_smoothclir.storage.files import open_to_write, write_array
@@ -169,7 +169,7 @@ class LexicalIndex:
         self._rows = open_rows(directory, _IMPACT_ROWS)
         if len(self._rows) != postings.rows:
             raise unfit(directory / _IMPACT_ROWS)
-        self._vectors: tuple[SparseRows, PostingBounds] | None = None
+        self._vectors: tuple[Rows, PostingBounds] | None = None
         if note.feedback:
             terms = open_postings(directory, _TERMS, documents)
             self._vectors = open_rows(directory, _VECTORS), terms

@@ -19,7 +19,7 @@ from tf_smoothclir.lexical.posting_bounds import (
     filled_bounds,
     step_of,
 )
-from tf_smoothclir.lexical.postings import SparseRows
+from tf_smoothclir.lexical.postings import Rows, SparseRows
 from tf_smoothclir.lexical.sparse_tables import ends_of
 from tf_smoothclir.storage.files import naming, open_to_write, write_array
 from tf_smoothclir.storage.random_access import RandomAccess
@@ -27,45 +27,44 @@ from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import InputError, input_error
 
 _ROWS_AT_ONCE = 1 << 14
+_ENTRY = np.dtype([("id", "<i4"), ("value", "<f4")])  # of a row
 
 
 @contextlib.contextmanager
 def sparse_writer(directory: Path, name: str) -> Iterator[Callable[[sp.csr_array], None]]:
     """Yields what appends `[rows, columns]` float32 to the rows of a sparse matrix.
 
-    They are the ragged store `<name>` of column ids and, next to it, `<name>.weights` (float32).
+    They are the ragged store `<name>` of columns and values.
     """
-    weights = open_to_write(directory / f"{name}.weights")
-    with RaggedWriter(directory, name, "<i4") as ids, weights:
+    with RaggedWriter(directory, name, _ENTRY) as entries:
 
         def add(rows: sp.csr_array) -> None:
-            ids.add(rows.indices, np.diff(rows.indptr))
-            write_array(weights, rows.data, "<f4")
+            content = np.empty(rows.nnz, _ENTRY)
+            content["id"], content["value"] = rows.indices, rows.data
+            entries.add(content, np.diff(rows.indptr))
 
         yield add
 
 
 @dataclasses.dataclass(frozen=True)
-class RowsOnDisk(SparseRows):
-    """Sparse rows of which memory holds only `ends`."""
+class RowsOnDisk(Rows):
+    """Rows of which memory holds only `ends`."""
 
-    ids: RandomAccess
-    values: RandomAccess
+    file: RandomAccess
 
     def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.ids.parts(begins, lengths), self.values.parts(begins, lengths)
+        entries = self.file.parts(begins, lengths)
+        return entries["id"], entries["value"]
 
 
 def open_rows(directory: Path, name: str) -> RowsOnDisk:
     """Opens what `sparse_writer` wrote."""
-    ends, ids = open_ragged(directory, name, "<i4")
-    values = RandomAccess(directory / f"{name}.weights", "<f4")
-    if len(values) != len(ids):
-        raise unfit(values.path)
-    return RowsOnDisk(ends, ids, values)
+    return RowsOnDisk(*open_ragged(directory, name, _ENTRY))
 
 
-def open_ragged(directory: Path, name: str, dtype: str) -> tuple[np.ndarray, RandomAccess]:
+def open_ragged(
+    directory: Path, name: str, dtype: str | np.dtype
+) -> tuple[np.ndarray, RandomAccess]:
     """Opens a `RaggedStore` to read some of its rows: their ends, and all values."""
     ends = np.fromfile(directory / f"{name}.offsets", "<i8")
     values = RandomAccess(directory / f"{name}.values", dtype)
@@ -75,23 +74,23 @@ def open_ragged(directory: Path, name: str, dtype: str) -> tuple[np.ndarray, Ran
 
 def delete_rows(directory: Path, name: str) -> None:
     """Deletes what `sparse_writer` wrote, if it is there."""
-    for kind in ("values", "offsets", "weights"):
+    for kind in ("values", "offsets"):
         (directory / f"{name}.{kind}").unlink(missing_ok=True)
 
 
-def matrices(rows: SparseRows, columns: int) -> Iterator[sp.csr_array]:
+def matrices(rows: Rows, columns: int) -> Iterator[sp.csr_array]:
     """Yields all rows in order, some at a time, `[rows, columns]` float32."""
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         yield matrix_of(rows, np.arange(begin, min(begin + _ROWS_AT_ONCE, len(rows))), columns)
 
 
-def matrix_of(rows: SparseRows, some: np.ndarray, columns: int) -> sp.csr_array:
+def matrix_of(rows: Rows, some: np.ndarray, columns: int) -> sp.csr_array:
     """Some rows as a matrix, `[rows, columns]` float32."""
-    ids, values, lengths = rows.entries(some)
+    ids, values, lengths = map(np.ascontiguousarray, rows.entries(some))
     return sp.csr_array((values, ids, ends_of(lengths)), shape=(len(some), columns))
 
 
-def column_lengths(rows: SparseRows, columns: int) -> np.ndarray:
+def column_lengths(rows: Rows, columns: int) -> np.ndarray:
     """Number of rows that have each column, `[columns, blocks of rows]` int64."""
     blocks, first = blocks_of(len(rows)), 0
     lengths = np.zeros(columns * blocks, np.int64)
@@ -103,7 +102,7 @@ def column_lengths(rows: SparseRows, columns: int) -> np.ndarray:
     return lengths.reshape(columns, blocks)
 
 
-def write_postings(directory: Path, name: str, rows: SparseRows, lengths: np.ndarray) -> None:
+def write_postings(directory: Path, name: str, rows: Rows, lengths: np.ndarray) -> None:
     """Writes the postings of rows into a directory; `lengths` are those of `column_lengths`."""
 
     def allocate(field: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -18,7 +18,7 @@ import functools
 
 import numpy as np
 
-from tf_smoothclir.lexical.postings import Postings, SparseRows, highest
+from tf_smoothclir.lexical.postings import Postings, Rows, SparseRows, highest
 from tf_smoothclir.lexical.sparse_tables import ends_of, unit_rows
 from tf_smoothclir.utils import sparse as sp
 
@@ -57,7 +57,7 @@ class Feedback:
     Postings that are bounds, as those of an index, rule documents out; vectors score the others.
     """
 
-    vectors: SparseRows
+    vectors: Rows
     postings: Postings
     weight: float
     tie_order: np.ndarray  # of equal scores, those of smaller ones come first

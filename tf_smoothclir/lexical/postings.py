@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 
@@ -21,18 +22,10 @@ _GROUP = 64  # scores of which one may be among the highest
 
 
 @dataclasses.dataclass(frozen=True)
-class SparseRows:
-    """The rows of a sparse matrix."""
+class Rows(abc.ABC):
+    """The rows of a sparse matrix, wherever they are."""
 
     ends: np.ndarray  # `[rows + 1]` int64, where each row begins, and the last ends
-    ids: np.ndarray  # `[values]` int32, the column of each value
-    values: np.ndarray  # `[values]` float32
-
-    @classmethod
-    def of(cls, matrix: sp.csr_array) -> SparseRows:
-        """Takes `[rows, columns]` of float32."""
-        indices = matrix.indices.astype(np.int32, copy=False)
-        return cls(matrix.indptr.astype(np.int64, copy=False), indices, matrix.data)
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -43,9 +36,9 @@ class SparseRows:
         lengths = self.ends[1:][rows] - begins
         return *self._parts(begins, lengths), lengths
 
+    @abc.abstractmethod
     def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        places = ranges(begins, lengths)
-        return self.ids[places], self.values[places]
+        """Ids and values of some ranges of entries."""
 
     def sums(
         self, rows: np.ndarray, words: np.ndarray, weights: np.ndarray, common: np.ndarray
@@ -74,6 +67,24 @@ class SparseRows:
             added = values[known] * weights[word]
             np.add.at(sums, (is_rare[word].astype(np.intp), row), added)
         return sums[0] + sums[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class SparseRows(Rows):
+    """Rows in memory, or memory-mapped."""
+
+    ids: np.ndarray  # `[values]` int32, the column of each value
+    values: np.ndarray  # `[values]` float32
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array) -> SparseRows:
+        """Takes `[rows, columns]` of float32."""
+        indices = matrix.indices.astype(np.int32, copy=False)
+        return cls(matrix.indptr.astype(np.int64, copy=False), indices, matrix.data)
+
+    def _parts(self, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        places = ranges(begins, lengths)
+        return self.ids[places], self.values[places]
 
 
 @dataclasses.dataclass(frozen=True)

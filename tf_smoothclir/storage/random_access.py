@@ -18,7 +18,7 @@ from tf_smoothclir.utils.errors import input_error
 class RandomAccess:
     """The values of an open file; threads may share it."""
 
-    def __init__(self, path: Path, dtype: str):
+    def __init__(self, path: Path, dtype: str | np.dtype):
         self.path, self._dtype = path, np.dtype(dtype)
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
@@ -47,7 +47,7 @@ class RandomAccess:
         return np.frombuffer(b"".join([self._read(*run) for run in runs]), self._dtype)
 
     def _read(self, offset: int, size: int) -> bytes:
-        content = os.pread(self._file, size, offset)
+        content = os.pread(self._file, size, offset) if size else b""
         while len(content) < size:  # the system may read less at once
             more = os.pread(self._file, size - len(content), offset + len(content))
             if not more:
