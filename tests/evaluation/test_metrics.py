@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.evaluation import metrics
 from tf_smoothclir.settings.training import METRICS
 from tf_smoothclir.utils.errors import InputError
@@ -51,18 +52,16 @@ def test_pairs_are_counted_by_true_and_predicted_grade_also_of_grades_that_are_a
     np.testing.assert_array_equal(found, [[1, 1, 0], [0, 0, 0], [0, 2, 0]])
 
 
-@pytest.mark.parametrize(
-    ("confusion", "accuracy", "macro", "kappa"),
-    [
-        # Two grades: observed 3 / 4, by chance (3 * 2 + 1 * 2) / 16 = 1 / 2.
-        ([[2, 1], [0, 1]], 3 / 4, (2 / 3 + 1) / 2, (3 / 4 - 1 / 2) / (1 - 1 / 2)),
-        # One pair two grades off: 4. By chance, with 2, 1, 1 true and 1, 1, 2 predicted: one off
-        # (2 + 1 + 2 + 1) / 4, two off 4 (4 + 1) / 4.
-        ([[1, 0, 1], [0, 1, 0], [0, 0, 1]], 3 / 4, (1 / 2 + 1 + 1) / 3, 1 - 4 / (6 / 4 + 20 / 4)),
-        ([[5, 0, 0], [0, 0, 0], [0, 0, 3]], 1, 1, 1),  # nobody has grade 1
-        ([[4, 0], [0, 0]], 1, 1, 0),  # one grade is all there is
-        ([[2, 2], [2, 2]], 1 / 2, 1 / 2, 0),
-    ],
+@cases(
+    "confusion, accuracy, macro, kappa",
+    # Two grades: observed 3 / 4, by chance (3 * 2 + 1 * 2) / 16 = 1 / 2.
+    ([[2, 1], [0, 1]], 3 / 4, (2 / 3 + 1) / 2, (3 / 4 - 1 / 2) / (1 - 1 / 2)),
+    # One pair two grades off: 4. By chance, with 2, 1, 1 true and 1, 1, 2 predicted: one off
+    # (2 + 1 + 2 + 1) / 4, two off 4 (4 + 1) / 4.
+    ([[1, 0, 1], [0, 1, 0], [0, 0, 1]], 3 / 4, (1 / 2 + 1 + 1) / 3, 1 - 4 / (6 / 4 + 20 / 4)),
+    ([[5, 0, 0], [0, 0, 0], [0, 0, 3]], 1, 1, 1),  # nobody has grade 1
+    ([[4, 0], [0, 0]], 1, 1, 0),  # one grade is all there is
+    ([[2, 2], [2, 2]], 1 / 2, 1 / 2, 0),
 )
 def test_how_well_grades_are_predicted(confusion, accuracy, macro, kappa):
     assert metrics.grade_metrics(np.array(confusion)) == {

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from nltk import translate
 
+from tests.cases import cases
 from tests.lexical.helpers import counts, shares, words
 from tf_smoothclir.data.sources.source import SPLITS
 from tf_smoothclir.lexical import diagonal
@@ -59,17 +60,15 @@ AS_THEY_ARE = "le the 0.6\nle dog 0.1\nla the 0.5\nla nowhere 0.5\n"
 MORE_THAN_1 = "le the 0.9\nle dog 0.6\n"
 
 
-@pytest.mark.parametrize(
-    ("content", "direction", "expected"),
-    [
-        (WORDS, OF_QUERIES, ALIKE),
-        (WORDS.replace(" ", "\t"), OF_QUERIES, ALIKE),
-        (TURNED_ROUND, OF_QUERIES, {"le the": 0.75, "le dog": 0.25, "chien dog": 1}),
-        (AS_THEY_ARE, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.1, "la the": 0.5}),
-        (MORE_THAN_1, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
-        (FAST_ALIGN, OF_DOCUMENTS, {"le the": 0.2, "le dog": 0.8, "la the": 1}),
-        (GIZA, OF_QUERIES, {"le the": 1, "la the": 1, "chien dog": 1}),
-    ],
+@cases(
+    "content, direction, expected",
+    (WORDS, OF_QUERIES, ALIKE),
+    (WORDS.replace(" ", "\t"), OF_QUERIES, ALIKE),
+    (TURNED_ROUND, OF_QUERIES, {"le the": 0.75, "le dog": 0.25, "chien dog": 1}),
+    (AS_THEY_ARE, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.1, "la the": 0.5}),
+    (MORE_THAN_1, OF_DOCUMENTS, {"le the": 0.6, "le dog": 0.4}),
+    (FAST_ALIGN, OF_DOCUMENTS, {"le the": 0.2, "le dog": 0.8, "la the": 1}),
+    (GIZA, OF_QUERIES, {"le the": 1, "la the": 1, "chien dog": 1}),
 )
 def test_dictionaries_by_hand(tmp_path, content, direction, expected):
     assert table_of(tmp_path, content, direction) == expected
@@ -99,18 +98,16 @@ def test_words_of_a_dictionary(tmp_path, caplog):
     assert (dictionary.query_words, dictionary.document_words) == (["null"], ["nul"])
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("dog\n", ":1: 1 columns instead of 2 or 3.*Give a word, a translation"),
-        ("dog chien\ncat chat 0.5\n", ":2: 3 columns instead of 2.*Give a word"),
-        ("dog chien 0.5\ncat chat nan\n", ":2: 'nan' is neither a probability nor.*Give a word"),
-        ("dog chien 1.5\n", ":1: '1.5' is neither a probability nor.*Give a word"),
-        ("dog chien -1\ncat chat -2\ncat le 0.5\n", ":3: 0.5 is positive, but .* line 1.*Give a"),
-        ("hot dog\tchien chaud\n", "no entry has one word in both columns"),
-        ("2 3 0.5\n", "no entry has its words in the vocabularies.*words instead of numbers"),
-        ("chien dog\n", "no entry has its words.*--dictionary_direction"),
-    ],
+@cases(
+    "content, message",
+    ("dog\n", ":1: 1 columns instead of 2 or 3.*Give a word, a translation"),
+    ("dog chien\ncat chat 0.5\n", ":2: 3 columns instead of 2.*Give a word"),
+    ("dog chien 0.5\ncat chat nan\n", ":2: 'nan' is neither a probability nor.*Give a word"),
+    ("dog chien 1.5\n", ":1: '1.5' is neither a probability nor.*Give a word"),
+    ("dog chien -1\ncat chat -2\ncat le 0.5\n", ":3: 0.5 is positive, but .* line 1.*Give a"),
+    ("hot dog\tchien chaud\n", "no entry has one word in both columns"),
+    ("2 3 0.5\n", "no entry has its words in the vocabularies.*words instead of numbers"),
+    ("chien dog\n", "no entry has its words.*--dictionary_direction"),
 )
 def test_a_dictionary_of_no_use_is_an_error_with_place_and_remedy(tmp_path, content, message):
     with pytest.raises(InputError, match=rf"dictionary\.txt.*{message}"):
@@ -136,12 +133,10 @@ def words_of(translation, word):
     return {DOCUMENT_WORDS[place]: round(float(row[place]), 6) for place in np.flatnonzero(row)}
 
 
-@pytest.mark.parametrize(
-    ("most", "expected"),
-    [
-        (2, {"chien": 0.625, "chienne": 0.375}),  # 0.5 / 0.8, 0.3 / 0.8
-        (9, {"chien": 0.555556, "chienne": 0.333333, "chat": 0.111111}),
-    ],
+@cases(
+    "most, expected",
+    (2, {"chien": 0.625, "chienne": 0.375}),  # 0.5 / 0.8, 0.3 / 0.8
+    (9, {"chien": 0.555556, "chienne": 0.333333, "chat": 0.111111}),
 )
 def test_the_best_translations_share_one_word(most, expected):
     table = np.zeros((SPELLING.shape[1], SPELLING.shape[0]), np.float32)
@@ -472,19 +467,17 @@ def test_numbers_and_single_characters_are_like_no_other_word(words):
 NEIGHBOURS = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
 
 
-@pytest.mark.parametrize(
-    ("counts", "of_documents", "of_queries", "expected"),
-    [
-        # Document word 0 was seen with query word 0 four times; word 1 was never seen, and looks
-        # like word 0; word 2 looks like none. Neighbours count as two occurrences together.
-        ([[4, 0], [0, 0], [0, 3]], 1, 0, [[4, 0], [2 * 4 / 4, 0], [0, 3]]),
-        # Σ s c = 0.5 · 0.4 = 0.2: few occurrences of neighbours count 2 · 0.2.
-        ([[0.4, 0], [0, 0], [0, 0]], 1, 0, [[0.4, 0], [2 * 0.2, 0], [0, 0]]),
-        # Query words get a tenth of what their neighbours have.
-        ([[5, 0, 1]], 0, 1.6, [[5, 0.1 * 0.8 * 5, 1]]),
-        # Shares below two thousandths are left out.
-        ([[1000, 1.9, 3]], 0, 0, [[1000, 0, 3]]),
-    ],
+@cases(
+    "counts, of_documents, of_queries, expected",
+    # Document word 0 was seen with query word 0 four times; word 1 was never seen, and looks
+    # like word 0; word 2 looks like none. Neighbours count as two occurrences together.
+    ([[4, 0], [0, 0], [0, 3]], 1, 0, [[4, 0], [2 * 4 / 4, 0], [0, 3]]),
+    # Σ s c = 0.5 · 0.4 = 0.2: few occurrences of neighbours count 2 · 0.2.
+    ([[0.4, 0], [0, 0], [0, 0]], 1, 0, [[0.4, 0], [2 * 0.2, 0], [0, 0]]),
+    # Query words get a tenth of what their neighbours have.
+    ([[5, 0, 1]], 0, 1.6, [[5, 0.1 * 0.8 * 5, 1]]),
+    # Shares below two thousandths are left out.
+    ([[1000, 1.9, 3]], 0, 0, [[1000, 0, 3]]),
 )
 def test_counts_are_shared_with_neighbours_by_hand(counts, of_documents, of_queries, expected):
     counts = sp.csr_array(np.array(counts, np.float32))

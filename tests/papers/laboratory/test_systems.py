@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.papers.laboratory.fakes import finish, study_in
 from tf_smoothclir.papers.laboratory import cells as module
 from tf_smoothclir.papers.laboratory import code_version
@@ -34,15 +35,13 @@ def candidates(study, system=SOSL):
     return {cell.segments: cell for cell in system.tuning_cells(study)}
 
 
-@pytest.mark.parametrize(
-    ("system", "validation", "test", "chosen"),
-    [
-        (SOSL, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8), GRID[1]),
-        (SOSL, (0.5, 0.5, 0.5), (0.1, 0.2, 0.3), GRID[0]),  # of equally good ones the first
-        (SOSL, (None, None, 0.01), (0.9, 0.9, 0.0), GRID[2]),  # the others have failed
-        (SOSL, (None, None, None), (0.9, 0.9, 0.9), None),
-        (THREE_PART, (0.4, 0.1), (0.5, 0.5), CUTS[0]),
-    ],
+@cases(
+    "system, validation, test, chosen",
+    (SOSL, (0.1, 0.3, 0.2), (0.9, 0.1, 0.8), GRID[1]),
+    (SOSL, (0.5, 0.5, 0.5), (0.1, 0.2, 0.3), GRID[0]),  # of equally good ones the first
+    (SOSL, (None, None, 0.01), (0.9, 0.9, 0.0), GRID[2]),  # the others have failed
+    (SOSL, (None, None, None), (0.9, 0.9, 0.9), None),
+    (THREE_PART, (0.4, 0.1), (0.5, 0.5), CUTS[0]),
 )
 def test_segments_are_the_best_on_validation_and_not_on_test(
     tmp_path, system, validation, test, chosen
