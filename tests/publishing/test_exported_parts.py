@@ -232,7 +232,7 @@ def run(reranked):
 
 
 @pytest.fixture(scope="module")
-def export_dir(reranked):
+def reranked_dir(reranked):
     return reranked[1]
 
 
@@ -241,8 +241,8 @@ def opened(export_dir, **options):
 
 
 @pytest.fixture(scope="module")
-def search(export_dir):
-    return opened(export_dir)
+def search(reranked_dir):
+    return opened(reranked_dir)
 
 
 def padded(texts, encoder):
@@ -252,10 +252,10 @@ def padded(texts, encoder):
     return np.array([[*row, *[0] * (longest - len(row))] for row in rows], np.int32)
 
 
-def test_the_saved_model_scores_as_python_does(run, export_dir):
-    model, manifest = export_directory.load_part(export_dir, "reranker")
+def test_the_saved_model_scores_as_python_does(run, reranked_dir):
+    model, manifest = export_directory.load_part(reranked_dir, "reranker")
     assert published.undesired_operations(model) == set()
-    stage = exported_models.load_exported_models(export_dir)["reranked"]
+    stage = exported_models.load_exported_models(reranked_dir)["reranked"]
     documents = padded(DOCUMENTS, stage.encoders["document"])
     serve = model.signatures["serving_default"]
     for text in ASKED:
@@ -273,11 +273,11 @@ def test_the_saved_model_scores_as_python_does(run, export_dir):
     assert said["weight"].numpy() == [30.0]
 
 
-def test_a_model_server_re_ranks(export_dir):
-    model, _ = export_directory.load_part(export_dir, "reranker")
+def test_a_model_server_re_ranks(reranked_dir):
+    model, _ = export_directory.load_part(reranked_dir, "reranker")
     serve = model.signatures["serving_default"]
     expected = serve(query=tf.constant(ASKED[:1]), document=tf.constant(DOCUMENTS))["score"]
-    with local_server(export_dir) as address:
+    with local_server(reranked_dir) as address:
         client = ServingClient(address, batch_size=3)
         found = client.rerank(ASKED[0], DOCUMENTS)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -319,7 +319,7 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
         assert parts + others == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch):
+def test_a_re_ranker_that_is_not_there_is_missed(reranked_dir, search, monkeypatch):
     """Whoever copied the export may have left it out."""
 
     def versions(path, role):
@@ -328,8 +328,8 @@ def test_a_re_ranker_that_is_not_there_is_missed(export_dir, search, monkeypatch
     monkeypatch.setattr(reranked_family, "exported_versions", versions)
     for retriever in ("auto", RERANKED):
         with pytest.raises(InputError, match=r"reranker/1: the index is of an export with a re-"):
-            opened(export_dir, retriever=retriever)
-    assert opened(export_dir, retriever="lexical").collection.retrievers == ("lexical",)
+            opened(reranked_dir, retriever=retriever)
+    assert opened(reranked_dir, retriever="lexical").collection.retrievers == ("lexical",)
 
 
 def test_exported_re_rankers_read_no_more_of_a_text_than_the_run(run, monkeypatch):
