@@ -9,7 +9,7 @@ import functools
 import numpy as np
 
 from tf_smoothclir.lexical.sparse_tables import ends_of, kept_entries
-from tf_smoothclir.protocols.scorer import ScoreRows
+from tf_smoothclir.protocols.scorer import ScoreRows, query_chunks
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.ranges import ranges
 
@@ -17,7 +17,6 @@ from tf_smoothclir.utils.ranges import ranges
 # nearly all of the work of a query is theirs, and adding up whole rows is ten times as fast.
 COMMON = 0.25
 _ROWS = 1 << 12  # whose sums are computed at once
-_SCORES_AT_ONCE = 1 << 21  # of passages
 _GROUP = 64  # scores of which one may be among the highest
 
 
@@ -135,10 +134,8 @@ class Postings:
         if self.firsts is None:
             return self.of_queries(queries)
         sums = np.empty((queries.shape[0], self.documents), np.float32)
-        step = max(1, _SCORES_AT_ONCE // max(1, self.rows))
-        for begin in range(0, len(sums), step):
-            of_rows = self.of_queries(queries[begin : begin + step])
-            sums[begin : begin + step] = list(map(self.best, of_rows))
+        for _, some in query_chunks(np.arange(len(sums)), self.rows):
+            sums[some] = list(map(self.best, self.of_queries(queries[some])))
         return sums
 
     def of_queries(self, queries: sp.csr_array) -> np.ndarray:

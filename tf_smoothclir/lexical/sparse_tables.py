@@ -19,9 +19,10 @@ def ends_of(lengths: np.ndarray) -> np.ndarray:
 
     SciPy would copy 32-bit columns to 64 bits for ends of 64 bits.
     """
-    ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
-    return ends.astype(np.int32) if ends[-1] <= np.iinfo(np.int32).max else ends
+    fit = np.sum(lengths, dtype=np.int64) <= np.iinfo(np.int32).max
+    ends = np.zeros(len(lengths) + 1, np.int32 if fit else np.int64)
+    np.cumsum(lengths, out=ends[1:], dtype=ends.dtype)
+    return ends
 
 
 def by_rows(function: Callable[[slice], sp.csr_array], rows: int) -> sp.csr_array:
@@ -29,7 +30,7 @@ def by_rows(function: Callable[[slice], sp.csr_array], rows: int) -> sp.csr_arra
     if rows <= _ROWS_AT_ONCE:
         return function(slice(0, rows))
     begins = range(0, rows, _ROWS_AT_ONCE)
-    slices = (slice(begin, min(begin + _ROWS_AT_ONCE, rows)) for begin in begins)
+    slices = (slice(begin, begin + _ROWS_AT_ONCE) for begin in begins)
     parts = list(map_in_threads(function, slices))
     shape, first = (rows, parts[0].shape[1]), parts[0]
     ends = ends_of(np.concatenate([np.diff(part.indptr) for part in parts]))
@@ -48,9 +49,7 @@ def entry_rows(table: sp.csr_array) -> np.ndarray:
 
 def kept_entries(table: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     """A matrix with some of its entries, by `[entries]` bool in the order of its data."""
-    ends = np.zeros(1 + len(kept), table.indptr.dtype)
-    np.cumsum(kept, out=ends[1:], dtype=ends.dtype)
-    parts = table.data[kept], table.indices[kept], ends[table.indptr]
+    parts = table.data[kept], table.indices[kept], ends_of(kept)[table.indptr]
     return sp.csr_array(parts, shape=table.shape)
 
 

@@ -53,9 +53,7 @@ def recall(
     # A found document counts if its score reaches that of the last of the exact best, so that
     # ties and duplicates do not look like errors.
     depth = min(depth, len(documents))
-    begins = range(0, len(documents), DOCUMENTS_PER_CHUNK)
-    chunks = (documents[begin : begin + DOCUMENTS_PER_CHUNK] for begin in begins)
-    best, _ = top_k(queries, chunks, depth)
+    best, _ = top_k(queries, in_chunks(documents), depth)
     reached = [
         np.count_nonzero(documents[rows] @ query >= last - _SAME_SCORE)
         for query, rows, last in zip(queries, found, best.numpy()[:, -1])

@@ -140,15 +140,15 @@ class RowRetriever(Retriever):
     def score_and_rank(self, lists: CandidateLists, depth: int) -> tuple[np.ndarray, Ranking]:
         """Both from the same scores."""
 
-        def both(*chunk) -> tuple[np.ndarray, Ranking]:
-            return _of_lists(lists, *chunk), self._ranking(depth, *chunk)
+        def both(first: int, *of_chunk: np.ndarray) -> tuple[np.ndarray, Ranking]:
+            return _of_lists(lists, first, *of_chunk), self._ranking(*of_chunk, depth)
 
         parts, rankings = zip(*self._of_chunks(lists.query_rows, both))
         return np.concatenate(parts), Ranking.joined(rankings)
 
     def rank(self, query_rows: np.ndarray, depth: int) -> Iterator[Ranking]:
         """Ranks the collection for each query, some queries at a time; see `Retriever.rank`."""
-        return self._of_chunks(query_rows, functools.partial(self._ranking, depth))
+        return self._of_chunks(query_rows, lambda _, *of_chunk: self._ranking(*of_chunk, depth))
 
     def _of_chunks(self, query_rows: np.ndarray, function: Callable) -> Iterator:
         """Calls `function(first, rows, scores)` in threads, for some queries each."""
@@ -158,9 +158,7 @@ class RowRetriever(Retriever):
 
         return map_in_threads(of_chunk, query_chunks(query_rows, len(self._tie_order)))
 
-    def _ranking(
-        self, depth: int, first: int, query_rows: np.ndarray, scores: np.ndarray
-    ) -> Ranking:
+    def _ranking(self, query_rows: np.ndarray, scores: np.ndarray, depth: int) -> Ranking:
         import tensorflow as tf  # here, because searches need none of it
 
         # Sorted by the tie rule: among equal scores, top_k takes the lower position first.

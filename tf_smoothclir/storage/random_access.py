@@ -66,6 +66,9 @@ class StoredMatrix:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        return self[:] if dtype is None else self[:].astype(dtype)
+
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         numbers = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else rows
         columns = self.shape[1]
