@@ -113,9 +113,9 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
 
 @pytest.mark.parametrize(
     ("early", "looks", "takes_long"),
-    [([False], [], True), ([True], [False], True), ([], [False], True), ([], [True, False], True),
-     ([], [], True), ([], [], False)],
-    ids=["at once", "not at once", "first", "later", "never", "not before the end"],
+    [([False], [], True), ([True], [False], True), ([True], [True, False], True),
+     ([True], [], True), ([], [], False)],
+    ids=["before training", "first", "later", "never", "not before the end"],
 )  # fmt: skip
 def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, looks, takes_long):
     """They are trained no further once validation says so, be it only the fusion in the end."""
@@ -124,7 +124,6 @@ def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, l
     look = mock.Mock(side_effect=early + looks)
     monkeypatch.setattr(hybrid_learning, "may_count", look)
     monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: Fusion(0.0, 1.0, 1.0))
-    monkeypatch.setattr(trainer, "_FIRST_LOOK", 1 if early else 999)
     epochs = len(looks) + 1 if takes_long else 2  # there is no look after the last one
     settings, path = tiny(retriever="hybrid", epochs=epochs), tmp_path / "run"
     result = train(settings, path)

@@ -27,7 +27,7 @@ from tf_smoothclir.protocols.scorer import ScoreRows
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # and any part alone
 _EARLY_SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
 _WORTH = 0.001  # of the measure on validation: towers that add less are not worth their time
-_ANY_GAIN, _FAR_BEHIND = 0.0005, 0.12  # of the measure too: see `may_count`
+_ANY_GAIN, _FAR_BEHIND = 0.0005, 0.35  # of the measure too: see `may_count`
 _BEST_FUSIONS = 3  # a further part, and feedback, are tried with them
 
 

@@ -33,7 +33,7 @@ from tf_smoothclir.utils.errors import input_error
 class ObjectiveInputs:
     """Inputs of an objective, from which it makes a task."""
 
-    model: TwoTower
+    model: TwoTower  # with initial weights, which a checkpoint may replace
     settings: RunSettings
     tokenized_set: TokenizedSet | None  # the set; None for processes other than the chief
     training_set: TokenizedSet | None  # the set, perhaps with more training queries after its own
@@ -46,15 +46,14 @@ def check_model(settings: RunSettings) -> None:
     configured_loss(settings)
 
 
-def make_task(
+def objective_inputs(
     settings: RunSettings,
     tokenized_set: TokenizedSet | None,
     run: RunDirectory,
     processes: SingleProcess,
     training_set: TokenizedSet | None,
-) -> Task:
-    """Builds the task of a run; weights that a checkpoint will replace are random."""
-    training = settings.training
+) -> ObjectiveInputs:
+    """Builds the model of a run; weights that a checkpoint will replace are random."""
     vocabularies = processes.vocabularies() or {
         role: tokenized_set.vocabulary(role) for role in ROLES
     }
@@ -65,9 +64,15 @@ def make_task(
         start_token_weights(model, settings, tokenized_set)
         if (initial := initial_run(settings)) is not None:
             start_like(model, load_model(initial), training_set)
-    batches = processes.batches(training)
-    inputs = ObjectiveInputs(model, settings, tokenized_set, training_set, run, batches)
-    return OBJECTIVES[training.objective](inputs)
+    batches = processes.batches(settings.training)
+    return ObjectiveInputs(model, settings, tokenized_set, training_set, run, batches)
+
+
+def make_task(inputs: ObjectiveInputs) -> Task:
+    """The task of a run."""
+    # Only now, because the slots take as much memory as the weights.
+    inputs.model.optimizer.build(inputs.model.trainable_variables)
+    return OBJECTIVES[inputs.settings.training.objective](inputs)
 
 
 def ranking_task(inputs: ObjectiveInputs) -> TwoTowerTask:

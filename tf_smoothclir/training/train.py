@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 from tensorflow import keras
@@ -33,10 +34,25 @@ from tf_smoothclir.training.run_models import (
 )
 from tf_smoothclir.training.run_report import evaluate_and_report, left_out
 from tf_smoothclir.training.saved_states import keep_best
-from tf_smoothclir.training.tasks import make_task
+from tf_smoothclir.training.tasks import ObjectiveInputs, make_task, objective_inputs
 from tf_smoothclir.training.trainer import Look, Trainer
 from tf_smoothclir.utils.errors import input_error
 from tf_smoothclir.utils.memory import give_back_memory, reuse_freed_memory
+
+
+def inputs_of(
+    over: ModelsOverSet, run: RunDirectory, processes: SingleProcess = SINGLE_PROCESS
+) -> ObjectiveInputs:
+    """What is trained step by step, as it begins."""
+    settings, tokenized_set = over.settings, over.tokenized_set
+    give_back_memory()  # of what was learned before
+    keras.utils.set_random_seed(settings.training.seed)
+    training_set = tokenized_set  # None where another process is the chief
+    if processes.is_chief:
+        training_set = family(settings.retrieval.with_task).training_set(run, over)
+    inputs = objective_inputs(settings, tokenized_set, run, processes, training_set)
+    give_back_memory()  # of what built the model
+    return inputs
 
 
 def trainer_of(
@@ -45,17 +61,12 @@ def trainer_of(
     processes: SingleProcess = SINGLE_PROCESS,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     look: Look | None = None,
+    inputs: ObjectiveInputs | None = None,
 ) -> Trainer:
     """The trainer of a new run, or of a run that has a checkpoint."""
-    settings, tokenized_set = over.settings, over.tokenized_set
-    give_back_memory()  # of what was learned before
-    keras.utils.set_random_seed(settings.training.seed)
-    training_set = tokenized_set  # None where another process is the chief
-    if processes.is_chief:
-        training_set = family(settings.retrieval.with_task).training_set(run, over)
-    task = make_task(settings, tokenized_set, run, processes, training_set)
-    retrieval_set = tokenized_set.retrieval_set if processes.is_chief else None
-    return Trainer(task, retrieval_set, settings.training, run, processes, callbacks, look)
+    task = make_task(inputs or inputs_of(over, run, processes))
+    retrieval_set = over.retrieval_set if processes.is_chief else None
+    return Trainer(task, retrieval_set, over.settings.training, run, processes, callbacks, look)
 
 
 def train_task(
@@ -70,17 +81,31 @@ def train_task(
     if processes.size == 1:  # else the other processes would wait for the chief
         learn_what_needs_no_training(run, over)
         look = ranker.look(over)
-    trainer = trainer_of(over, run, processes, callbacks, look)
-    give_back_memory()  # of what built the model
-    progress = trainer.train()
-    if not processes.is_chief:
-        return over, progress
+    model, progress, alone = _trained(over, run, processes, callbacks, look)
     give_back_memory()  # before evaluation, which takes most
-    if trainer.ranks_alone:
-        over, _, progress = _without(over, run, progress, trainer.ranks_alone)
-    else:
-        over.add(retrieval.with_task, trainer.task.model)
+    if alone:
+        over, _, progress = _without(over, run, progress, alone)
+    elif processes.is_chief:
+        over.add(retrieval.with_task, model)
     return over, progress
+
+
+def _trained(
+    over: ModelsOverSet,
+    run: RunDirectory,
+    processes: SingleProcess,
+    callbacks: Sequence[keras.callbacks.Callback],
+    look: Look | None,
+) -> tuple[Any, Progress, str]:
+    """What was trained, how far, and the part that ranks alone without it, or ""."""
+    inputs, with_task = inputs_of(over, run, processes), over.settings.retrieval.with_task
+    if look and not run.begun:
+        untrained = family(with_task).retrievers(inputs.model, over)[with_task]
+        if alone := look(untrained, True):
+            return None, Progress(), alone
+    trainer = trainer_of(over, run, processes, callbacks, look, inputs)
+    progress = trainer.train()
+    return trainer.task.model, progress, trainer.ranks_alone
 
 
 def learn_others(

@@ -25,10 +25,9 @@ from tf_smoothclir.training.steps import Diverged, StepLoop, StepMonitor, StopRe
 from tf_smoothclir.utils.errors import InputError, input_error
 from tf_smoothclir.utils.progress import progress_bar
 
-# From a scorer by what is trained so far, and whether the first epoch has hardly begun, to the name
-# of what ranks alone without it, or "".
+# From a scorer by what is trained, and whether training has yet to begin, to the name of what ranks
+# alone without it, or "".
 Look = Callable[[Scorer, bool], str]
-_FIRST_LOOK = 24  # steps, of a first epoch that has at least twice as many
 # Steps in one call of the graph: each call costs Python a millisecond.
 STEPS_PER_CALL = 16
 
@@ -135,8 +134,6 @@ class Trainer:
     def _train_and_save_epoch(self, steps: StepLoop) -> None:
         stop = self._train_epoch(self.task.batches.epoch(self.progress.epoch), steps)
         self._check_weights()
-        if self.ranks_alone:
-            return
         if stop is None:
             self._finish_epoch()
             stop = self._processes.agreed(self._stop.signal)
@@ -168,7 +165,6 @@ class Trainer:
     def _train_epoch(self, epoch: Epoch, steps: StepLoop) -> signal.Signals | None:
         """Trains the rest of an epoch, or until any process gets a signal, which it returns."""
         settings, progress, task = self._settings, self.progress, self.task
-        looks = self._look and not progress.epoch and epoch.steps >= 2 * _FIRST_LOOK
         title = f"Epoch {progress.epoch + 1}/{settings.epochs}"
         task.begin_epoch(progress.epoch)
         self._callbacks.on_epoch_begin(progress.epoch)
@@ -186,16 +182,12 @@ class Trainer:
                     batches = iter(epoch.batches(progress.step))
                     while True:
                         stop = self._processes.agreed(self._stop.signal)
-                        before_look = looks and progress.step < _FIRST_LOOK
-                        end = _FIRST_LOOK if before_look else epoch.steps
-                        number = min(STEPS_PER_CALL, end - progress.step)
-                        if stop is not None or not number or self.ranks_alone:
+                        number = min(STEPS_PER_CALL, epoch.steps - progress.step)
+                        if stop is not None or not number:
                             return stop
                         with self._processes.noticing_lost_processes():
                             results = steps(batches, number)
                         monitor.after_steps(results)
-                        if before_look and progress.step == _FIRST_LOOK:
-                            self.ranks_alone = self._look(task.scorer(), True)
             except Diverged as diverged:
                 raise self._explain(diverged, epoch) from None
 

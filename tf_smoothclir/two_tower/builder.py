@@ -32,7 +32,7 @@ from tf_smoothclir.utils.errors import InputError, input_error
 # Initial length of n-gram vectors relative to word vectors: they should support the words, not
 # drown them. Chosen on validation queries of mdn-en-de.
 _SHARE_OF_NGRAMS = 0.3
-_DIMS_AT_ONCE = 128  # whole tables would need their memory twice
+_DIMS_AT_ONCE = 32  # whole tables would need their memory twice
 
 
 def configured_loss(settings: RunSettings) -> RankingLoss:
@@ -71,7 +71,7 @@ def _check_batches(loss: RankingLoss, settings: RunSettings) -> None:
 
 
 def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) -> TwoTower:
-    """The compiled model with its initial weights."""
+    """The compiled model with its initial weights, whose optimizer has no slots yet."""
     training = settings.training
     two_tower = _unbuilt_model(settings, vocabularies)
     two_tower.build()
@@ -80,7 +80,6 @@ def build_model(settings: RunSettings, vocabularies: Mapping[str, list[str]]) ->
         optimizer=make_optimizer(training.optimizer, training.learning_rate),
         loss=configured_loss(settings),
     )
-    two_tower.optimizer.build(two_tower.trainable_variables)
     return two_tower
 
 
