@@ -29,6 +29,7 @@ from tf_smoothclir.lexical.word_weights import candidate_features, learn_word_we
 from tf_smoothclir.protocols.scorer import ScoreRows
 from tf_smoothclir.utils import sparse as sp
 from tf_smoothclir.utils.errors import input_error
+from tf_smoothclir.utils.memory import give_back_memory
 
 DICTIONARY_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 LENGTH_POWERS = (0.0, -0.025, -0.05, -0.075, -0.1, -0.125, -0.15)
@@ -240,6 +241,7 @@ class _Learner:
         """Measures a learned table alone, once; returns what `Validation.per_query` does."""
         measured, key = self._documents.measured, (profile, lower_grades)
         if key not in measured:
+            give_back_memory()  # of what was measured before
             table = self._documents.pairs.whole_table(profile, lower_grades)
             rows = self._scored_by(profile, table)
             (measured[key],) = self._validation.per_query(lambda query_rows: [rows(query_rows)])
