@@ -70,12 +70,16 @@ class _Texts:
     def number(self, place: int, size: int = 8) -> np.ndarray:
         """`size` bytes as a number; a negative place counts from the end of each text."""
         begins = self._begins + place + (self._lengths if place < 0 else 0)
-        pieces = self._data[begins[:, np.newaxis] + np.arange(size)]
-        return np.ascontiguousarray(pieces).view(f"<u{size}")[:, 0].astype(np.uint64)
+        return overlapping(self._data, size)[begins].astype(np.uint64, copy=False)
 
     def middle(self) -> np.ndarray:
         """The byte in the middle of each text."""
         return self._data[self._begins + self._lengths // 2].astype(np.uint64)
+
+
+def overlapping(data: np.ndarray, size: int) -> np.ndarray:
+    """The number of `size` bytes that begins at each byte, a view."""
+    return np.ndarray(len(data) - size + 1, f"<u{size}", data, strides=1)
 
 
 def _rotated(numbers: np.ndarray, bits: int) -> np.ndarray:

@@ -101,8 +101,19 @@ def has_marks(text: str) -> bool:
 
 def compose(text: str) -> str:
     """A text without forms for print, whose letters are composed with the marks after them."""
+    plain = re.sub(DOTTED, r"\1", text.translate(_FOLDED)).translate(forms())
+    return _marked().sub(_composed_in, plain)
+
+
+@functools.cache
+def _marked() -> re.Pattern:
+    return re.compile(f".?(?:{_mark().pattern})+", re.DOTALL)
+
+
+def _composed_in(marked: re.Match) -> str:
+    """A character with the marks after it, as few of them as there can be."""
     codes: list[int] = []
-    for code in map(ord, re.sub(DOTTED, r"\1", text.translate(_FOLDED)).translate(forms())):
+    for code in map(ord, marked[0]):
         both = _composed(codes[-1], code) if codes else 0
         if both:
             codes[-1] = both

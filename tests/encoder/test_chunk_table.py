@@ -1,0 +1,62 @@
+"""Chunks of texts, looked up in arrays."""
+
+import itertools
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cases import cases
+from tests.encoder.test_encoder import DRAWN_TEXTS
+from tf_smoothclir.encoder import chunk_table
+from tf_smoothclir.encoder.chunk_table import MOST_BYTES, ChunkTable
+from tf_smoothclir.encoder.tokenizer import tokens_of
+
+
+class Lengths(dict):
+    """Each word has the number of its characters as its id."""
+
+    def __missing__(self, word):
+        return len(word)
+
+
+def check(table, texts, pretokenized=False):
+    """Compares with the tokens of each text alone."""
+    read = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts]
+    expected = [tokens_of(text, pretokenized) for text in read]
+    tokens, ends = table.read(texts)
+    assert [table.words[number] for number in tokens] == [*itertools.chain(*expected)]
+    assert ends.tolist() == [*itertools.accumulate(map(len, expected))]
+    assert table.ids[tokens].tolist() == [len(word) for words in expected for word in words]
+
+
+TEXTS = st.lists(DRAWN_TEXTS | st.text(max_size=20).map(lambda text: f"a {text} b"), max_size=9)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=3), st.booleans())
+@settings(deadline=None, max_examples=200, derandomize=True)
+def test_texts_have_their_tokens_whatever_was_read_before(batches, pretokenized):
+    table = ChunkTable(Lengths(), pretokenized)
+    for texts in batches + batches:
+        check(table, texts, pretokenized)
+
+
+@cases("slots", 2, 1 << 12)
+def test_chunks_are_told_apart_where_they_share_a_slot(monkeypatch, slots):
+    """Searches go on to the next slot, also from the last one to the first."""
+    monkeypatch.setattr(chunk_table, "_LEAST_SLOTS", slots)
+    monkeypatch.setattr(chunk_table, "_SLOTS_PER_CHUNK", 2)  # half of them are taken
+    found = chunk_table.hashes_of
+    monkeypatch.setattr(chunk_table, "hashes_of", lambda *texts: found(*texts) | np.uint64(0xFFF))
+    table = ChunkTable(Lengths(), False)
+    for begin in range(0, 60, 20):
+        check(table, [f"word{i}, Word{i + 1}" for i in range(begin, begin + 20)] * 2)
+    chunks = {f"word{i}," for i in range(60)} | {f"Word{i}" for i in range(1, 61)}
+    assert len(table) == len(chunks)
+
+
+def test_long_chunks_are_read_like_short_ones():
+    table = ChunkTable(Lengths(), False)
+    texts = ["x" * length + end for length in range(MOST_BYTES - 2, MOST_BYTES + 3) for end in "ab"]
+    check(table, [*texts, " ".join(texts), "", "  ", "漢" * 40 + " 漢"])
+    check(table, ["a, " * 30, texts[-1], "a b\0 b a\0 \0", "end0 end2 End1"])
