@@ -114,8 +114,8 @@ def test_a_killed_run_goes_on_with_what_it_has_learned(runs, name, tiny, tmp_pat
 @pytest.mark.parametrize(
     ("early", "looks", "takes_long"),
     [([False], [], True), ([True], [False], True), ([True], [True, False], True),
-     ([True], [], True), ([], [], False)],
-    ids=["before training", "first", "later", "never", "not before the end"],
+     ([True], [], True), ([], [False], True), ([], [], False)],
+    ids=["before training", "first", "later", "never", "random vectors", "not before the end"],
 )  # fmt: skip
 def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, looks, takes_long):
     """They are trained no further once validation says so, be it only the fusion in the end."""
@@ -125,12 +125,13 @@ def test_useless_towers_are_not_kept(runs, tiny, tmp_path, monkeypatch, early, l
     monkeypatch.setattr(hybrid_learning, "may_count", look)
     monkeypatch.setattr(hybrid_learning, "learn_fusion", lambda *_: Fusion(0.0, 1.0, 1.0))
     epochs = len(looks) + 1 if takes_long else 2  # there is no look after the last one
-    settings, path = tiny(retriever="hybrid", epochs=epochs), tmp_path / "run"
+    start = {"initial_vectors": "bilingual" if early else "random", "epochs": epochs}
+    settings, path = tiny(retriever="hybrid", **start), tmp_path / "run"
     result = train(settings, path)
     assert [call.args[-1] for call in look.mock_calls] == [True] * len(early) + [False] * len(looks)
     run, lexical = run_directory.RunDirectory.load(path), runs["lexical"]
     found = {"query_language": "en", "document_language": "fr"}  # by the names of the files
-    assert run.settings() == tiny(retriever="lexical", epochs=epochs, **found)
+    assert run.settings() == tiny(retriever="lexical", **start, **found)
     assert not run.checkpoints.exists()
     assert result["test"] == read_json(lexical.metrics)["test"]
     assert result["training"]["epochs"] == 0

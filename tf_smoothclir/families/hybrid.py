@@ -56,7 +56,13 @@ class Hybrid(Family):
         else:
             fusion = self._learned(over, others)
 
+        model = over.settings.model
+        # Random vectors, or layers over vectors, say nothing before they are trained.
+        starts_well = model.initial_vectors == "bilingual" and model.tower == "average_pooling"
+
         def look(dense, early):
+            if early and not starts_well:
+                return ""
             texts = texts_of(over)
             parts = _rows_of({**over.retrievers, "dense": dense}, self.parts, texts)
             return "" if may_count(texts, parts, fusion, early) else alone
