@@ -136,11 +136,7 @@ class Alignments:
         )
 
     def _expect(
-        self,
-        table: np.ndarray,
-        counts: np.ndarray,
-        expected: np.ndarray,
-        part: tuple[slice, slice],
+        self, table: np.ndarray, counts: np.ndarray, expected: np.ndarray, part: tuple[slice, slice]
     ) -> None:
         """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
         words, entries = part

@@ -25,12 +25,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tf_smoothclir.lexical.sparse_tables import (
-    by_rows,
-    kept_entries,
-    largest_of_rows,
-    unit_rows,
-)
+from tf_smoothclir.lexical.sparse_tables import by_rows, kept_entries, largest_of_rows, unit_rows
 from tf_smoothclir.utils import sparse as sp
 
 QUERY_SHARE = 0.1

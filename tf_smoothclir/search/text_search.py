@@ -122,11 +122,7 @@ class DenseRanker(IndexRanker):
     """Ranks by inner products of vectors."""
 
     def __init__(
-        self,
-        name: str,
-        index: DocumentIndex,
-        encode: EncodeQueries,
-        explain: ExplainHits,
+        self, name: str, index: DocumentIndex, encode: EncodeQueries, explain: ExplainHits
     ):
         super().__init__(name, index)
         self._encode, self._half, self._explain = encode, index.half(name), explain

@@ -168,10 +168,7 @@ def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Eva
 
 
 def _draw(
-    run: RunDirectory,
-    models: RunModels,
-    progress: Progress,
-    test: Evaluation,
+    run: RunDirectory, models: RunModels, progress: Progress, test: Evaluation
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second

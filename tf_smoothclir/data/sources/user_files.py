@@ -9,14 +9,7 @@ from pathlib import Path
 
 from absl import logging
 
-from tf_smoothclir.data.sources.cells import (
-    Place,
-    count_of,
-    grade_of,
-    id_of,
-    language_of,
-    text_of,
-)
+from tf_smoothclir.data.sources.cells import Place, count_of, grade_of, id_of, language_of, text_of
 from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, PAIRS, Row
 from tf_smoothclir.data.sources.file_source import (
     FileSource,
