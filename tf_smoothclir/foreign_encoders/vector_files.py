@@ -15,10 +15,7 @@ _ARRAYS = ("query_ids", "queries", "document_ids", "documents")
 
 
 class VectorFile:
-    """An `.npz` file with the arrays `query_ids`, `queries`, `document_ids` and `documents`.
-
-    Ids are `[texts]` strings, vectors `[texts, dim]`.
-    """
+    """An `.npz` file: strings `query_ids` and `document_ids`, `[texts]`; `queries`, `documents`."""
 
     def __init__(self, path: str | Path):
         """Reads and checks the file."""

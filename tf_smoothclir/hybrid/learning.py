@@ -32,15 +32,10 @@ _BEST_FUSIONS = 3  # a further part, and feedback, are tried with them
 
 
 def learn_fusion(texts: LexicalTexts, parts: Mapping[str, ScoreRows]) -> Fusion:
-    """Chooses the shares of the parts, and the weight of feedback.
-
-    On a sample of the validation queries, a second part takes shares of each part, and a third one
-    shares of the best fusions of two. Feedback is tried with the best fusions, and with the lexical
-    model alone. The best weight with each is then measured on all validation queries.
-
-    Args:
-        parts: "lexical", and "dense", "encoder" or both -> scorer.
-    """
+    """Chooses shares of the parts, "lexical", "dense" and "encoder", and of feedback."""
+    # On a sample of the validation queries, a second part takes shares of each part, and a third
+    # one shares of the best fusions of two. Feedback is tried with the best fusions, and with the
+    # lexical model alone. The best weight with each is then measured on all validation queries.
     begin = time.monotonic()
     learner = _Learner(texts, parts)
     fusion = learner.choose(learner.best_weights(learner.best_fusions()))
@@ -52,16 +47,12 @@ def learn_fusion(texts: LexicalTexts, parts: Mapping[str, ScoreRows]) -> Fusion:
 def may_count(
     texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion, early: bool
 ) -> bool:
-    """Whether towers that are still trained add enough to a fusion of all others to go on.
-
-    What they add shows before they know much: after 24 steps, 0.0013 on bible-en-fr and 0.0011 on
-    bible-en-multi, where they have a share in the end. On mdn-en-de, where they have none, it is
-    nothing, and alone they rank 0.17 below the table; those that are less far behind go on.
-
-    Args:
-        early: Whether they have seen few of the training pairs, so only those are out of the race
-            that add nothing and are far behind.
-    """
+    """Whether towers that are still trained add enough to a fusion of all others to go on."""
+    # What they add shows before they know much: after 24 steps, 0.0013 on bible-en-fr and 0.0011 on
+    # bible-en-multi, where they have a share in the end. On mdn-en-de, where they have none, it is
+    # nothing, and alone they rank 0.17 below the table; those that are less far behind go on.
+    # `early`, when they have seen few of the training pairs, only those are out of the race that
+    # add nothing and are far behind.
     return _Learner(texts, parts).may_gain(others, early)
 
 

@@ -32,12 +32,7 @@ class RandomAccess:
         return self._read(size * begin, size * length)
 
     def parts(self, begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The values of some parts, one part after the other; read-only.
-
-        Args:
-            begins: `[parts]` int, where each begins.
-            lengths: `[parts]` int, how many values it has.
-        """
+        """The values of `[parts]` parts by begins and lengths, one after the other; read-only."""
         if not len(begins):
             return np.zeros(0, self._dtype)
         # Parts that follow each other in the file, too, are read at once.

@@ -123,11 +123,9 @@ def _composed(first: int, second: int) -> int:
 
 
 def cluster(character: str, mark: str, ignored: str = "") -> str:
-    """A regular expression for what is one character to readers of scripts without spaces.
-
-    Arguments are regular expressions for a character of such a script, a mark, and any number of
-    characters that may stand anywhere.
-    """
+    """A regular expression for what is one character to readers of scripts without spaces."""
+    # Arguments are regular expressions for a character of such a script, a mark, and any number of
+    # characters that may stand anywhere.
     mark = f"{mark}{ignored}"
     # Thai and Lao write some vowels before the consonant and others after it, and some always have
     # a second consonant after them.
