@@ -52,11 +52,6 @@ class SubwordTextEncoder(TextEncoder):
         decisive = f"{self.vocabulary_digest} {self.ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
 
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
-    def __call__(self, texts: tf.Tensor) -> SubwordTokens:
-        """Encodes texts, `[batch]` string, any bytes; see the class."""
-        return self.of_words(self.words(texts))
-
     def of_words(self, tokens: tf.RaggedTensor) -> SubwordTokens:
         """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""
         words, *places = DistinctTokens.of(Tokens.of_ragged(tokens))
