@@ -3,8 +3,6 @@
 `keras_2` and `keras_3` define the same names, and say what each is.
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

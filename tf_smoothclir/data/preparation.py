@@ -1,7 +1,5 @@
 """Preparing a retrieval set: vocabularies and token stores are made once and cached."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ score as high have it. Scores that are sums over words grow with the query, so t
 power of the number of its words.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

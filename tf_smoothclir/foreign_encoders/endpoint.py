@@ -4,8 +4,6 @@ TEI, vLLM, Ollama, llama.cpp and the hosted services speak it. The format: a bod
 "input" (a list of texts); the answer has "data", a list of objects with "index" and "embedding".
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Foreign encoders: models from elsewhere that turn texts into vectors."""
 
-from __future__ import annotations
-
 import abc
 import hashlib
 from collections.abc import Sequence

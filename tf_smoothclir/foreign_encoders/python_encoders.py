@@ -1,7 +1,5 @@
 """Encoders that run in this process: functions, objects with methods, models of libraries."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable, Sequence

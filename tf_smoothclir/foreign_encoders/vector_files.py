@@ -1,7 +1,5 @@
 """Vectors that somebody made already, in a file, by the ids of the texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -7,8 +7,6 @@ nearly nothing: without its share, be there feedback or not, vectors rank only w
 in the same way.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

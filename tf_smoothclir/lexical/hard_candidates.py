@@ -1,7 +1,5 @@
 """Documents that rank high for a training query without being judged, beside its mates."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet

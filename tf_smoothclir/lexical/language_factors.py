@@ -5,8 +5,6 @@ on the forms of a word. One percent decides between documents of different langu
 same.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

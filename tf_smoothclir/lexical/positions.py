@@ -1,7 +1,5 @@
 """Profiles of positions: the weight of a word of a document by its position."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

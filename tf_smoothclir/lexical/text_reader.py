@@ -3,8 +3,6 @@
 Evaluation, indexing, search and exported models all read texts with it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path

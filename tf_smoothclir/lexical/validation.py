@@ -1,7 +1,5 @@
 """Quality of a retriever on validation queries, as one number."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Search: strings in one language in, documents in the other out, by whatever ranks."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

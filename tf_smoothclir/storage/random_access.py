@@ -4,8 +4,6 @@ A look at a mapped file brings the pages around it into the memory of the proces
 Linux. So a search that looks at a few rows of each query soon has the whole file there.
 """
 
-from __future__ import annotations
-
 import os
 import weakref
 from pathlib import Path

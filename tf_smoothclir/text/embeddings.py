@@ -6,8 +6,6 @@
 Memory grows with the vocabulary, not with the file. A file that states its size must have it.
 """
 
-from __future__ import annotations
-
 import codecs
 import collections
 import itertools

@@ -1,7 +1,5 @@
 """Character n-grams of words in the graph, hashed (Bojanowski et al. 2017, fastText)."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 

@@ -1,7 +1,5 @@
 """The paper's tower: the mean of the word vectors, then tanh."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

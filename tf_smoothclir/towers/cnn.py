@@ -1,7 +1,5 @@
 """DSSM-CNN: a convolution over word windows, then max pooling."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

@@ -1,7 +1,5 @@
 """The end of a run: metrics of its splits, plots, and the run report."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

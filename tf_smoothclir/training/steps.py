@@ -1,7 +1,5 @@
 """Steps of training: many in one call of the graph, and what watches them."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import signal

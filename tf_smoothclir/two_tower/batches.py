@@ -1,7 +1,5 @@
 """Batches as a two-tower model takes them, and as Keras wants them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The model builder: from settings to a compiled two-tower model, and what it starts with."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 Source: Liu et al., "Cross-Lingual Document Retrieval with Smooth Learning", 2020, section 3.3.
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

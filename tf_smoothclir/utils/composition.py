@@ -6,8 +6,6 @@ numbers, so texts are composed before they are split into words: here, and in th
 graphs (`text.tokenizer.compose`). Russian words may have a stress mark, which nobody types.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Memory of this process: its peak, and what the C library does with what is free."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import re

@@ -1,7 +1,5 @@
 """A user's own retrieval set: tables of documents, queries, judgments, clicks or pairs; or BEIR."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
