@@ -16,8 +16,6 @@ are imported again: nothing is imported because a file says so.
 What the package itself has is registered in `settings.built_in`, in the same way.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import re

@@ -1,7 +1,5 @@
 """Keras 2.15, the one of TensorFlow 2.15; see `keras_api` for the names."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

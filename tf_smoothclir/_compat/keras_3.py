@@ -45,10 +45,8 @@ def metrics_with_loss(model: keras.Model, metrics: list) -> list:
 
 
 def adopt_layer(model: keras.Model, name: str, layer: keras.layers.Layer | None) -> None:
-    """Sets a layer, or None, as an attribute of a built model, which then has its weights.
-
-    It removes a former layer, whose weights Keras would keep training.
-    """
+    """Sets a layer, or None, as an attribute of a built model, which then has its weights."""
+    # It removes a former layer, whose weights Keras would keep training.
     model._tracker.unlock()
     if getattr(model, name, None) is not None:
         model._tracker.untrack(getattr(model, name))

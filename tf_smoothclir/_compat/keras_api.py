@@ -1,18 +1,7 @@
 """Names of Keras that differ between the stacks, chosen for the one that is installed.
 
-`keras_2` and `keras_3` define the same names:
-
-* `adopt_layer`: gives a built model one more layer;
-* `loss_metric`, `make_loss_metric`, `metrics_with_loss`: the mean loss that `fit` shows;
-* `metrics_container`: what holds the metrics that a model was compiled with;
-* `ONLY_FIRST_REPLICA`: aggregation of a weight that all replicas change alike;
-* `Optimizer` and `RowOptimizer`: bases of the package's optimizers, the latter a mixin;
-* `optimizer_variables`: the state of an optimizer, without its learning rate;
-* `share_of_replica`: what one of several replicas adds to a mean loss;
-* `tf_variable`: the TensorFlow variable behind one of Keras.
+`keras_2` and `keras_3` define the same names, and say what each is.
 """
-
-from __future__ import annotations
 
 import tensorflow as tf
 from tensorflow import keras

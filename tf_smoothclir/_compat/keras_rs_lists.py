@@ -1,7 +1,5 @@
 """Ranking metrics of the stack of Keras 3, by keras-rs."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -17,10 +17,8 @@ from tf_smoothclir.utils.standard_error import standard_error_in
 
 @functools.cache  # it acts once
 def hush_tensorflow() -> None:
-    """Silences TensorFlow and its first import, unless TF_CPP_MIN_LOG_LEVEL says otherwise.
-
-    It does not import TensorFlow, which takes seconds and is not always needed.
-    """
+    """Silences TensorFlow and its first import, unless TF_CPP_MIN_LOG_LEVEL says otherwise."""
+    # It does not import TensorFlow, which takes seconds and is not always needed.
     if "tensorflow" in sys.modules:  # which has read the variable
         return
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") != "0":

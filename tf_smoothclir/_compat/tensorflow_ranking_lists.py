@@ -1,7 +1,5 @@
 """Ranking metrics of the stack of Keras 2, by tensorflow-ranking 0.5.5."""
 
-from __future__ import annotations
-
 
 def list_metric(name: str, ranked, topn: int | None):
     """A metric of each list, `[lists]`, in a graph too, of grades in the order of ranks."""

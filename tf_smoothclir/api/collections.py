@@ -1,7 +1,5 @@
 """Collections that a model searches: that of training, in memory, or an index on disk."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ grade counts as ranked first. Scores of another shape are a `ValueError`; a scor
 number makes the mean NaN.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A trained model in Python: vectors, search, scores, evaluation, export."""
 
-from __future__ import annotations
-
 import functools
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The retrieval set that a caller means, in memory or in a directory; measuring a model on it."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import os

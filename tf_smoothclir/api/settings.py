@@ -1,7 +1,5 @@
 """Keywords of `train` as settings: their names, types and presets are checked."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import os

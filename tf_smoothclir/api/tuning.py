@@ -1,7 +1,5 @@
 """Tuning from Python: what `smoothclir-tune` does, and a hypermodel for keras-tuner itself."""
 
-from __future__ import annotations
-
 import functools
 import tempfile
 from collections.abc import Mapping, Sequence

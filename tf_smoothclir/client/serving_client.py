@@ -3,8 +3,6 @@
 It needs no TensorFlow.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import http.client

@@ -1,7 +1,5 @@
 """Running a command: flags, `--help`, quiet logs, and errors without a stack trace."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import logging as standard_logging

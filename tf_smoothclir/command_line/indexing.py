@@ -1,7 +1,5 @@
 """The work of smoothclir-index, by its flags: an index on disk, or a collection in an engine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tf_smoothclir.command_line import setting_flags

@@ -1,7 +1,5 @@
 """The work of smoothclir-quickstart: train, export, index, search for unseen queries."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The work of smoothclir-search, by its flags: queries in, hits printed or written."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Flags made from the settings, the settings that flags give, and flags that commands share."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys

@@ -1,7 +1,5 @@
 """The flags of smoothclir-export, smoothclir-index and smoothclir-search, and what they give."""
 
-from __future__ import annotations
-
 from absl import flags
 
 from tf_smoothclir.command_line.setting_flags import (

@@ -1,7 +1,5 @@
 """The work of smoothclir-train, smoothclir-evaluate and smoothclir-teach, by their flags."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Candidate lists: each query with its judged documents and sampled documents of grade 0."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folds of cross-validation: a hash deals queries into them."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 

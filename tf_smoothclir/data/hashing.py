@@ -4,8 +4,6 @@ Sampling negatives, splitting queries and breaking ties hash ids instead of draw
 generator, so the result for one query does not depend on the other queries.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Inputs of a two-tower model, besides grades; one type for each way of batching."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """tf.data pipelines: from token stores to batches of tokenized pairs."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable
 

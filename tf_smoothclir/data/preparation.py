@@ -1,7 +1,5 @@
 """Preparing a retrieval set: vocabularies and token stores are made once and cached."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Iterator
@@ -59,20 +57,15 @@ def tokenize_set(
     """Tokenises a set, or finds it in the cache."""
     cache = make_directory(cache_dir or default_cache_dir(), "--cache_dir")
     sweep_scratch(cache, _NUMBERS)  # a process may have been killed once the store was there
-    has_ngrams = settings.ngram_buckets > 0
-    if not vocabulary_dir:
-        vocabulary_dir = vocabulary_directory(retrieval_set, settings, cache)
-        if not is_usable(vocabulary_dir):
-            directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
+    counted = vocabulary_directory(retrieval_set, settings, cache)
+    if vocabulary_dir or is_usable(counted):
+        vocabulary_dir = Path(vocabulary_dir or counted)
+        directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
+        if is_usable(directory):
+            logging.info("Token store: found in %s", directory)
             return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
-    vocabulary_dir = Path(vocabulary_dir)
-    directory = token_directory(retrieval_set, settings, cache, vocabulary_dir)
-    if is_usable(directory):
-        logging.info("Token store: found in %s", directory)
-    elif has_ngrams:  # words outside the vocabularies need ids, which only counting gives
-        _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
-    else:
-        _encode(retrieval_set, settings, directory, vocabulary_dir)
+    vocabulary_dir = Path(vocabulary_dir or counted)
+    directory = _count_and_encode(retrieval_set, settings, cache, vocabulary_dir)
     return _tokenized(retrieval_set, settings, directory, vocabulary_dir)
 
 
@@ -98,17 +91,6 @@ def _tokenized(
             " or more, of which --passage_words reads the rest"
         )
     return tokenized
-
-
-def _encode(
-    retrieval_set: RetrievalSet, settings: TextSettings, directory: Path, vocabulary_dir: Path
-) -> None:
-    """Writes the token stores of both roles with existing vocabularies."""
-    with caching(directory) as temporary:
-        for role in ROLES:
-            encode_role(role, retrieval_set, settings, temporary, vocabulary_dir)
-        cut_documents(retrieval_set, settings, temporary)
-    logging.info("Token store: written to %s", directory)
 
 
 def encode_role(

@@ -1,7 +1,5 @@
 """Statistics of a retrieval set: Table 1 of the paper and more."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter

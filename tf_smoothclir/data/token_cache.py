@@ -4,8 +4,6 @@ A directory's name contains a digest of everything that its content depends on, 
 there as it was written can be used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

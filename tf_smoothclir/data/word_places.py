@@ -94,11 +94,8 @@ def occurrences(
 def occurrences_beside(
     tokenized_set: TokenizedSet, roles: Sequence[str], *, size: int, tables: Mapping
 ) -> Occurrences:
-    """The same, where the vector of a place is the mean of those of its known tokens.
-
-    Args:
-        tables: Roles that share a vocabulary -> `[known tokens, dim]`.
-    """
+    """The same, where the vector of a place is the mean of those of its known tokens."""
+    # `tables` are those of roles that share a vocabulary, `[known tokens, dim]`.
     sums, counts = 0, 0
     for of_table, table in tables.items():
         tokens, places, places_in_all = _places(tokenized_set, of_table, len(table))

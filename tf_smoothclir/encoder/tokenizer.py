@@ -3,8 +3,6 @@
 A property test compares the two on hostile texts, and another one on every Unicode character.
 """
 
-from __future__ import annotations
-
 import bisect
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """N-gram buckets and evidence of texts in Python; twins of `text.subwords` and `text.evidence`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple

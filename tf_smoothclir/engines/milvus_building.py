@@ -1,7 +1,5 @@
 """Writing a collection into Milvus, and adding, replacing and removing its documents by id."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator, Sequence
 

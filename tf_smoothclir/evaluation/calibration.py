@@ -11,8 +11,6 @@ score as high have it. Scores that are sums over words grow with the query, so t
 power of the number of its words.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -40,10 +38,8 @@ def calibrated(validation: Evaluation, of_short: Hits | None = None) -> CutPoint
 
 
 def power_of_words(scores: np.ndarray, is_right: np.ndarray, words: np.ndarray | int) -> float:
-    """The power of the known words of a query that scores grow by without being right more often.
-
-    From a logistic regression over the logarithms of both, of `[hits]` first hits.
-    """
+    """The power of a query's known words that scores grow by without being right more often."""
+    # From a logistic regression over the logarithms of both, of `[hits]` first hits.
     counted = scores > 0
     words = np.broadcast_to(np.maximum(words, 1), scores.shape)
     features = np.log(np.stack([scores[counted], words[counted]], axis=1, dtype=np.float64))

@@ -4,8 +4,6 @@ The paired functions take the scores of two systems on the same queries, `[queri
 leave out queries whose metric is undefined (NaN in both).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

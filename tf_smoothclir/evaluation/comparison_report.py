@@ -1,7 +1,5 @@
 """A comparison as a table for people, and as JSON for programs."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence

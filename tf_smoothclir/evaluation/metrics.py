@@ -3,8 +3,6 @@
 Ties never favour a relevant document: equal scores are ordered by a hash of the document id.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Mapping, Sequence
 

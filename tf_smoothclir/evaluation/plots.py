@@ -1,7 +1,5 @@
 """Plots: learning curves, scores and grades."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import os

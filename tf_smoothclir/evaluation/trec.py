@@ -1,7 +1,5 @@
 """TREC run and qrels files: written as trec_eval and ir-measures read them, read, and measured."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

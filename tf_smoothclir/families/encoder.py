@@ -5,8 +5,6 @@ that helps, and a student that reads queries, where that is wanted. A run or an 
 and the name of the encoder, not the encoder itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import threading

@@ -3,8 +3,6 @@
 `hybrid.fusion` has the formula. What counts for nothing on validation is left out of a run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import ChainMap
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A re-ranker: it orders the first ranks of the family that finds them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tf_smoothclir.families.family import Family

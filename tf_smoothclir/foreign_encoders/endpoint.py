@@ -4,8 +4,6 @@ TEI, vLLM, Ollama, llama.cpp and the hosted services speak it. The format: a bod
 "input" (a list of texts); the answer has "data", a list of objects with "index" and "embedding".
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -16,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.foreign_encoders.protocol import PrefixedEncoder
+from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.utils.errors import InputError, input_error
 
 KEY = "OPENAI_API_KEY"  # in the environment; sent as a bearer token where it is there
@@ -25,8 +23,8 @@ _TIMEOUT = 120
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
-class EndpointEncoder(PrefixedEncoder):
-    """A `ForeignEncoder` that asks a server."""
+class EndpointEncoder(ForeignEncoder):
+    """Asks a server."""
 
     def __init__(self, url: str, model: str, *, texts_per_request: int = 64, **prefixes: str):
         """Remembers where to ask for a model; nothing is sent before texts are encoded."""

@@ -33,10 +33,8 @@ def queries_to_learn_from(retrieval_set: RetrievalSet) -> np.ndarray:
 def learn_head(
     encoded: EncodedSet, retrieval_set: RetrievalSet, loss: Any, seed: int
 ) -> tuple[Head | None, str]:
-    """Chooses a head on validation: none, one without a learned matrix, or one that has learned.
-
-    `loss` is one of grades and scores, both `[queries, documents]`. The note is for people.
-    """
+    """Chooses a head on validation: none, one without a learned matrix, or one that has learned."""
+    # `loss` is one of grades and scores, both `[queries, documents]`. The note is for people.
     asked = queries_to_learn_from(retrieval_set)
     if not retrieval_set.judged_splits or len(asked) < FEWEST_QUERIES:
         return None, ""

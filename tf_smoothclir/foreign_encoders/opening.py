@@ -47,11 +47,9 @@ def encoder_of(settings: EncoderSettings) -> ForeignEncoder | VectorFile:
 
 
 def reopened(settings: EncoderSettings, digest: str) -> ForeignEncoder | VectorFile:
-    """The encoder that a run names, if it may be opened and is the one of its training.
-
-    No code is imported and no server is asked because a file says so: the user must have named it
-    in this process, or in the environment variable `NAMED`.
-    """
+    """The encoder that a run names, if it may be opened and is the one of its training."""
+    # No code is imported and no server is asked because a file says so: the user must have named it
+    # in this process, or in the environment variable `NAMED`.
     name = settings.encoder
     library, _, _ = name.partition(":")
     is_harmless = name.lower().endswith(".npz") or library in LIBRARIES
@@ -96,12 +94,8 @@ class EncodedSet:
         documents: np.ndarray | None = None,
         student: Student | None = None,
     ) -> EncodedSet:
-        """Encodes all texts of a set, or finds their vectors.
-
-        Args:
-            documents: Their vectors, where these are known.
-            student: Encodes the queries, if there is one.
-        """
+        """Encodes texts of a set, or finds their vectors, but for `documents` that are known."""
+        # The student, if there is one, encodes the queries.
         if isinstance(encoder, VectorFile):
             queries = encoder.queries([text.id for text in source.queries()])
             if documents is None:

@@ -1,36 +1,20 @@
 """Foreign encoders: models from elsewhere that turn texts into vectors."""
 
-from __future__ import annotations
-
 import abc
 import hashlib
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 
-class ForeignEncoder(Protocol):
-    """What a multilingual encoder of any origin must offer to rank, to be measured, or to teach.
+class ForeignEncoder(abc.ABC):
+    """Base of encoders that read queries and documents alike, but for what is put before them.
 
     Attributes:
         name: To show people, such as "intfloat/multilingual-e5-small".
         digest: A hex digest that is another one whenever the vectors may be others. Vectors are
             kept under it.
     """
-
-    name: str
-    digest: str
-
-    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of queries, `[texts, dim]` of real numbers; of any length."""
-
-    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """Returns the vectors of documents, `[texts, dim]`."""
-
-
-class PrefixedEncoder(abc.ABC):
-    """Base of encoders that read queries and documents alike, but for what is put before them."""
 
     def __init__(self, name: str, *parts: str, query_prefix: str = "", document_prefix: str = ""):
         """Names an encoder.
@@ -45,11 +29,11 @@ class PrefixedEncoder(abc.ABC):
         self.digest = hashlib.sha256("\0".join((*parts, *self._prefixes)).encode()).hexdigest()
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """See `ForeignEncoder`."""
+        """Returns the vectors of queries, `[texts, dim]` of real numbers; of any length."""
         return self._encoded([self._prefixes[0] + text for text in texts], "queries")
 
     def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """See `ForeignEncoder`."""
+        """Returns the vectors of documents, `[texts, dim]`."""
         return self._encoded([self._prefixes[1] + text for text in texts], "documents")
 
     @abc.abstractmethod

@@ -1,7 +1,5 @@
 """Encoders that run in this process: functions, objects with methods, models of libraries."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable, Sequence
@@ -10,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_smoothclir.foreign_encoders.protocol import PrefixedEncoder
+from tf_smoothclir.foreign_encoders.protocol import ForeignEncoder
 from tf_smoothclir.storage.folder import files_below, joint_digest
 from tf_smoothclir.utils.errors import input_error
 
@@ -25,8 +23,8 @@ _METHODS = (
 )
 
 
-class PythonEncoder(PrefixedEncoder):
-    """A `ForeignEncoder` by a function of texts, or by an object of a library that has methods."""
+class PythonEncoder(ForeignEncoder):
+    """Asks a function of texts, or an object of a library that has methods."""
 
     def __init__(self, model: Any, *, name: str = "", digest: str = "", **prefixes: str):
         """Wraps a model.
@@ -37,7 +35,7 @@ class PythonEncoder(PrefixedEncoder):
                 strings, `[texts]`.
             name: To show; by default that of the function or class.
             digest: See `ForeignEncoder`; by default one of the name and the prefixes.
-            **prefixes: See `PrefixedEncoder`.
+            **prefixes: See `ForeignEncoder`.
 
         Raises:
             InputError: The model offers no way to encode texts.

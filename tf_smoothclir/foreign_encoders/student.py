@@ -5,8 +5,6 @@ frequency. The vector of a word is its own plus those of its n character n-grams
 in `towers/word_table.py`. Documents keep the vectors of the encoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

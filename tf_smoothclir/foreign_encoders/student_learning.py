@@ -10,8 +10,6 @@ minimise the squared errors of the vectors of the encoder, without the mean μ o
 which conjugate gradients find: ridge regression.
 """
 
-from __future__ import annotations
-
 import collections
 import time
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ of the second. A translation table that learns from these is better than they ar
 gets wrong does not repeat, translations do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Vectors that somebody made already, in a file, by the ids of the texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +13,7 @@ _ARRAYS = ("query_ids", "queries", "document_ids", "documents")
 
 
 class VectorFile:
-    """An `.npz` file with the arrays `query_ids`, `queries`, `document_ids` and `documents`.
-
-    Ids are `[texts]` strings, vectors `[texts, dim]`.
-    """
+    """An `.npz` file: strings `query_ids` and `document_ids`, `[texts]`; `queries`, `documents`."""
 
     def __init__(self, path: str | Path):
         """Reads and checks the file."""

@@ -5,8 +5,6 @@ A directory has, for queries and for documents, `<role>.keys` (16 bytes of a dig
 the whole rows that both have are good.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ nearly nothing: without its share, be there feedback or not, vectors rank only w
 in the same way.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -32,15 +30,10 @@ _BEST_FUSIONS = 3  # a further part, and feedback, are tried with them
 
 
 def learn_fusion(texts: LexicalTexts, parts: Mapping[str, ScoreRows]) -> Fusion:
-    """Chooses the shares of the parts, and the weight of feedback.
-
-    On a sample of the validation queries, a second part takes shares of each part, and a third one
-    shares of the best fusions of two. Feedback is tried with the best fusions, and with the lexical
-    model alone. The best weight with each is then measured on all validation queries.
-
-    Args:
-        parts: "lexical", and "dense", "encoder" or both -> scorer.
-    """
+    """Chooses shares of the parts, "lexical", "dense" and "encoder", and of feedback."""
+    # On a sample of the validation queries, a second part takes shares of each part, and a third
+    # one shares of the best fusions of two. Feedback is tried with the best fusions, and with the
+    # lexical model alone. The best weight with each is then measured on all validation queries.
     begin = time.monotonic()
     learner = _Learner(texts, parts)
     fusion = learner.choose(learner.best_weights(learner.best_fusions()))
@@ -52,17 +45,12 @@ def learn_fusion(texts: LexicalTexts, parts: Mapping[str, ScoreRows]) -> Fusion:
 def may_count(
     texts: LexicalTexts, parts: Mapping[str, ScoreRows], others: Fusion, early: bool
 ) -> bool:
-    """Whether towers that are still trained add enough to a fusion of all others to go on.
-
-    Before training, what they add says little, but how they rank alone by vectors of words that
-    occur together tells much: they are 0.10 to 0.31 behind the table on bible-en-tl, bible-en-fr
-    and bible-en-multi, where they have a share in the end, and 0.38 to 0.41 on mdn-en-de, where
-    they have none (seeds 13 and 14, each with its own split).
-
-    Args:
-        early: Whether training has yet to begin, so only those are out of the race that add nothing
-            and are far behind.
-    """
+    """Whether towers that are still trained add enough to a fusion of all others to go on."""
+    # Before training (`early`), what they add says little, but how they rank alone by vectors of
+    # words that occur together tells much: they are 0.10 to 0.31 behind the table on bible-en-tl,
+    # bible-en-fr and bible-en-multi, where they have a share in the end, and 0.38 to 0.41 on
+    # mdn-en-de, where they have none (two or three seeds, each with its own split). So only those
+    # are out of the race that add nothing and are far behind.
     return _Learner(texts, parts).may_gain(others, early)
 
 

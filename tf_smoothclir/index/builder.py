@@ -1,7 +1,5 @@
 """Building the index of a collection: in one go, checked as written, put in place in one step."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

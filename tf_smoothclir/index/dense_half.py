@@ -6,8 +6,6 @@ A directory with
 * for a flat index, `codes`, `scales` and `longest`; for HNSW, `faiss`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Collections to index: the documents of a retrieval set, or files of documents. All stream."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A directory with `hashes` (uint64, of the ids, the order among equal scores) and
 `id`, `title`, `text` and `language`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence

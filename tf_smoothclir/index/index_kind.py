@@ -1,7 +1,5 @@
 """Kinds of index of vectors, and which one suits a number of documents."""
 
-from __future__ import annotations
-
 AUTO, FLAT, HNSW = "auto", "flat", "hnsw"
 KINDS = (FLAT, HNSW)
 LARGEST_FLAT = 1_000_000  # with more, one query takes tens of milliseconds

@@ -32,10 +32,8 @@ _ENTRY = np.dtype([("id", "<i4"), ("value", "<f4")])  # of a row
 
 @contextlib.contextmanager
 def sparse_writer(directory: Path, name: str) -> Iterator[Callable[[sp.csr_array], None]]:
-    """Yields what appends `[rows, columns]` float32 to the rows of a sparse matrix.
-
-    They are the ragged store `<name>` of columns and values.
-    """
+    """Yields what appends `[rows, columns]` float32 to the rows of a sparse matrix."""
+    # They are the ragged store `<name>` of columns and values.
     with RaggedWriter(directory, name, _ENTRY) as entries:
 
         def add(rows: sp.csr_array) -> None:

@@ -14,8 +14,6 @@ way, to t k_i with t = max |q_i s_i| / 127. By Cauchy and Schwarz, this adds no 
     |Σ (q_i s_i - t k_i) c_i| <= ‖q s - t k‖ max ‖c‖.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Learning a network from pairs: a relevant document must score above others of its query."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence

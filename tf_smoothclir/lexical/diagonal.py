@@ -30,13 +30,8 @@ class Diagonal(NamedTuple):
     def factors(
         self, queries: np.ndarray, documents: np.ndarray, of_each: np.ndarray
     ) -> np.ndarray:
-        """What alignments count, `[alignments]` float32.
-
-        Args:
-            queries: `[query words of all pairs]`, entries of `self.queries`.
-            documents: `[alignments]`, entries of `self.documents`.
-            of_each: `[query words of all pairs]`, the alignments of each.
-        """
+        """What alignments count, `[alignments]` float32, by entries of the two matrices."""
+        # `queries` are the words of all pairs; `of_each` is how many alignments each has.
         factors = np.repeat(self.queries.data[queries], of_each)
         factors -= self.documents.data[documents]
         np.abs(factors, out=factors)

@@ -86,17 +86,10 @@ class Dictionary:
     def table(
         self, query_words: Sequence[str], document_words: Sequence[str], background: np.ndarray
     ) -> sp.csr_array:
-        """The translation table of two vocabularies.
-
-        Where the file has no probabilities, all translations of a word are alike. Where it has
-        those of document words given query words, Bayes' rule turns them round.
-
-        Args:
-            background: `[query words]`, P(w).
-
-        Returns:
-            `[document words, query words]` float32, T(w | t), no row of which sums to more than 1.
-        """
+        """T(w | t) of two vocabularies, `[document words, query words]` float32."""
+        # No row sums to more than 1. Without probabilities, all translations of a word are alike.
+        # Bayes' rule turns those of document words given query words round, by P(w): `background`,
+        # `[query words]`.
         first = UNKNOWN_ID + 1
         columns = {word: place for place, word in enumerate(query_words) if place >= first}
         rows = {word: place for place, word in enumerate(document_words) if place >= first}
@@ -151,10 +144,8 @@ def _columns(path: Path) -> tuple[list[int], tuple[list[str], list[str]], list[f
 
 
 def _tokens(word: str, tokens: str) -> list[str]:
-    """The different tokens of one word; none of several words, or of an aligner's empty word.
-
-    Of scripts without spaces, pairs say more than their characters.
-    """
+    """The different tokens of one word; none of several words, or of an aligner's empty word."""
+    # Of scripts without spaces, pairs say more than their characters.
     parts = tokens.split()
     unspaced = any(map(is_unspaced, parts)) and all(token[0].isalnum() for token in parts)
     is_one = len(parts) == 1 or (unspaced and len(word.split()) == 1)

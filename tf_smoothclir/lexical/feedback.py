@@ -34,14 +34,8 @@ def rarity(frequency: np.ndarray, documents: int) -> np.ndarray:
 
 
 def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_array:
-    """TF-IDF vectors of length 1, `[documents, words]` float32.
-
-    A word has log(1 + tf) times its rarity.
-
-    Args:
-        counts: `[documents, words]`, how often each word stands in each document.
-        of_words: `[words]`, the rarity of each; None where these are all documents.
-    """
+    """TF-IDF vectors of length 1, of counts `[documents, words]`: log(1 + tf) idf; float32."""
+    # Without the rarity `of_words`, these are all documents.
     if of_words is None:
         frequency = np.bincount(counts.indices, minlength=counts.shape[1])
         of_words = rarity(frequency, counts.shape[0])
@@ -52,10 +46,9 @@ def tf_idf(counts: sp.csr_array, of_words: np.ndarray | None = None) -> sp.csr_a
 
 @dataclasses.dataclass(frozen=True)
 class Feedback:
-    """Adds feedback to the scores of a collection.
+    """Adds feedback to the scores of a collection."""
 
-    Postings that are bounds, as those of an index, rule documents out; vectors score the others.
-    """
+    # Postings that are bounds, as those of an index, rule documents out; vectors score the others.
 
     vectors: Rows
     postings: Postings
@@ -100,13 +93,9 @@ class Feedback:
         return similarities
 
     def similarity(self, best: np.ndarray, scores: np.ndarray) -> Similarity | None:
-        """Similarity to the first documents; None if none has a score.
-
-        Args:
-            best: `[best]` int, the documents of the `depth` highest scores, all that equal the
-                last of them, and any others.
-            scores: `[best]` float32, their scores.
-        """
+        """Similarity to the first documents; None if none has a score."""
+        # `best` are the documents of the `depth` highest scores, all that equal the last of them,
+        # and any others; `scores` are theirs.
         best, scores = best[scores > 0], scores[scores > 0]
         if not len(best):
             return None
@@ -163,10 +152,9 @@ class Similarity:
         return vectors.sums(documents, self.words, self.weights, common)
 
     def at_most(self, terms: int = FEW_TERMS) -> np.ndarray:
-        """Bounds of the similarity of all documents, `[documents]` float32, from some terms.
-
-        The vectors have a length of 1. So other terms add no more than the length of their weights.
-        """
+        """Bounds of the similarity of all documents, `[documents]` float32, from some terms."""
+        # The vectors have a length of 1. So other terms add no more than the length of their
+        # weights.
         heaviest = np.argsort(-self.weights, kind="stable")
         some = np.sort(heaviest[:terms])
         others = np.linalg.norm(self.weights[heaviest[terms:]]) + _ROUNDING

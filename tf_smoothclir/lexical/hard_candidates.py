@@ -1,7 +1,5 @@
 """Documents that rank high for a training query without being judged, beside its mates."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -14,13 +12,8 @@ from tf_smoothclir.protocols.scorer import query_chunks
 def hard_candidates(
     texts: LexicalTexts, mates: Pairs, postings: Postings, number: int
 ) -> np.ndarray:
-    """Returns `[pairs, 1 + number]` rows of impacts, of each document the best passage.
-
-    The first one is of the mate, the others are of the best documents that nobody judged.
-
-    Args:
-        postings: Impacts of documents or passages.
-    """
+    """`[pairs, 1 + number]` rows of `postings`, of each document the best passage."""
+    # The first one is of the mate, the others are of the best documents that nobody judged.
     queries, documents = mates
     candidates = np.empty((len(queries), 1 + number), np.int64)
     for _, chunk in query_chunks(np.unique(queries), postings.rows):
@@ -37,10 +30,8 @@ def hard_candidates(
 def unjudged_top(
     scores: np.ndarray, retrieval_set: RetrievalSet, query_rows: np.ndarray, number: int
 ) -> np.ndarray:
-    """The best documents of sorted queries that nobody judged, `[queries, number]` in no order.
-
-    In `scores`, `[queries, documents]` float32, those of judged documents are lost.
-    """
+    """The best documents of sorted queries that nobody judged, `[queries, number]` in no order."""
+    # In `scores`, `[queries, documents]` float32, those of judged documents are lost.
     judged = np.isin(retrieval_set.query_rows, query_rows)
     places = np.searchsorted(query_rows, retrieval_set.query_rows[judged])
     scores[places, retrieval_set.document_rows[judged]] = -np.inf

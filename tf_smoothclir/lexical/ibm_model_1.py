@@ -33,10 +33,9 @@ _ALIGNMENTS_AT_ONCE = 1 << 20  # of one thread
 
 @dataclasses.dataclass(frozen=True)
 class Alignments:
-    """Every way in which a word of a document may stand for a word of its query.
+    """Every way in which a word of a document may stand for a word of its query."""
 
-    All are in the order of their query words: what EM reads and writes next is near in memory.
-    """
+    # All are in the order of their query words: what EM reads and writes next is near in memory.
 
     # `[query words of all pairs, entries of the table]` float32: p(t | d) of each document word t,
     # in the column of its entry.
@@ -52,14 +51,9 @@ class Alignments:
     def of(
         cls, queries: sp.csr_array, documents: sp.csr_array, diagonal: Diagonal | None = None
     ) -> Alignments:
-        """Lists the alignments of pairs of a query and a document that says the same.
-
-        Args:
-            queries: `[pairs, query words]`, counts of words.
-            documents: `[pairs, document words]`, p(t | d): rows that sum to 1, or to less where
-                words are unknown.
-            diagonal: Where these words stand, if that matters.
-        """
+        """The alignments of pairs of a query and a document that says the same."""
+        # `queries` are counts, `[pairs, query words]`; `documents` p(t | d), `[pairs, document
+        # words]`, with rows that sum to 1, or to less where words are unknown.
         pairs = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
         order = np.argsort(queries.indices, kind="stable")
         pairs, words = pairs[order], queries.indices[order]
@@ -87,10 +81,8 @@ class Alignments:
         return dataclasses.replace(self, matrix=sp.csr_array(matrix, shape=self.matrix.shape))
 
     def likelihood(self, table: sp.csr_array) -> float:
-        """Log P of all query words by T(w | t), where the p(t | d) of each add up to 1.
-
-        Words whose documents have no known word are left out: they are alike by every prior.
-        """
+        """Log P of all query words by T(w | t), where the p(t | d) of each add up to 1."""
+        # Words whose documents have no known word are left out: they are alike by every prior.
         if not len(self.rows):
             return 0.0
         of_entries = np.asarray(table[self.rows, self.columns]).ravel()
@@ -101,17 +93,10 @@ class Alignments:
     def learn_counts(
         self, pair_weights: np.ndarray, rounds: int = ROUNDS
     ) -> Iterator[sp.csr_array]:
-        """Learns c(w, t) of the last round of EM, from equal probabilities on.
-
-        Several tables are learned in one pass over the alignments, which is what takes time.
-
-        Args:
-            pair_weights: `[pairs, tables]`, what each pair counts; 0 leaves a pair out.
-
-        Returns:
-            `[document words, query words]` float32 of each table: the row of each word of a pair is
-            proportional to its T, all others are empty.
-        """
+        """Yields c(w, t) of the last round of EM for each table by `[pairs, tables]` weights."""
+        # `[document words, query words]` float32: the row of each word of a pair is proportional to
+        # its T, all others are empty. Several tables are learned in one pass over the alignments,
+        # which is what takes time; the first round has equal probabilities.
         counts = self.counts[:, None] * pair_weights[self.pairs].astype(np.float32)
         places = self.rows.astype(np.intp)
         # T(w | t): equal ones to begin with, whose scale cancels; then rows that sum to 1.
@@ -136,11 +121,7 @@ class Alignments:
         )
 
     def _expect(
-        self,
-        table: np.ndarray,
-        counts: np.ndarray,
-        expected: np.ndarray,
-        part: tuple[slice, slice],
+        self, table: np.ndarray, counts: np.ndarray, expected: np.ndarray, part: tuple[slice, slice]
     ) -> None:
         """Σ n(w, q) T(w | t) p(t | d) / P(w | d) of some entries of the table."""
         words, entries = part

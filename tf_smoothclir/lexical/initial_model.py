@@ -81,12 +81,8 @@ class InitialModel:
         return sp.csr_array(own + kept_entries(found, ~is_old))
 
     def table(self, learned: sp.csr_array, evidence: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
-        """Its table with a learned one, `[document words, query words]`, and the evidence of both.
-
-        Args:
-            evidence: `[document words]`, the counts that `learned` comes from; a known word without
-                any keeps its translations.
-        """
+        """Its table with a `learned` one, `[document words, query words]`, and their evidence."""
+        # `evidence` is what `learned` comes from; a known word without any keeps its translations.
         table = self._grown(self.model.table)
         former = np.zeros(len(evidence), np.float32)
         former[: len(self.model.evidence)] = self.model.evidence

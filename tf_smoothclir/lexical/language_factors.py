@@ -5,8 +5,6 @@ on the forms of a word. One percent decides between documents of different langu
 same.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -30,12 +28,8 @@ def balanced(
     lengths: np.ndarray,
     validation: Validation,
 ) -> LexicalModel:
-    """A model with factors of languages, unless it ranks better without, beyond chance.
-
-    Args:
-        rows: Scores before they are multiplied by factors, of lengths either.
-        lengths: `[documents]`, which these come from.
-    """
+    """A model with factors of languages, unless it ranks better without, beyond chance."""
+    # `rows` are scores before they are multiplied by any factors; `lengths` those of documents.
     judged, languages = texts.retrieval_set, texts.retrieval_set.document_languages
     codes, of_documents = languages
     if len(codes) < 2:
@@ -72,17 +66,9 @@ def first_of_each(scores: np.ndarray, languages: np.ndarray, number: int) -> np.
 
 
 def language_factors(firsts: np.ndarray, relevant: np.ndarray) -> np.ndarray:
-    """The factors by which the first ten have languages in the shares of what is relevant.
-
-    All are 1 where these shares are about right without.
-
-    Args:
-        firsts: Of `first_of_each`.
-        relevant: `[languages]`, the relevant documents in each; of one with few the factor is 1.
-
-    Returns:
-        `[languages]` float64, around 1.
-    """
+    """`[languages]` float64, around 1, by which the first ten have the shares of the relevant."""
+    # All are 1 where these shares are about right without, as is that of a language with few
+    # `relevant` documents. `firsts` are of `first_of_each`.
     counted, none = relevant >= _FEWEST, np.zeros(len(relevant))
     if np.count_nonzero(counted) < 2:
         return np.exp(none)

@@ -49,13 +49,9 @@ def learn_lexical_model(
     passage_words: Sequence[int] = (),
     initial: LexicalModel | None = None,
 ) -> LexicalModel:
-    """Learns a model from the training queries of a set, and chooses on its validation queries.
-
-    Args:
-        passage_words: Lengths of passages to choose from, the longest first; none for whole
-            documents.
-        initial: A model of vocabularies with which those of the set begin, to go on from.
-    """
+    """Learns a model from the training queries of a set, and chooses on its validation queries."""
+    # `passage_words` are lengths of passages to choose from, the longest first; none for whole
+    # documents. It goes on from an `initial` model, with whose vocabularies those of the set begin.
     begin = time.monotonic()
     learner = _Learner(texts, seed, dictionary, passage_words, initial)
     model = learner.model()
@@ -138,11 +134,9 @@ class _Learner:
         return self._initial is not None and self._initial.model.on_documents
 
     def _choose_passages(self, lengths: Sequence[int]) -> None:
-        """Cuts documents into passages: shorter ones while that is better beyond chance.
-
-        Shorter ones than the longest are only tried where documents have several of these, so that
-        a few long documents do not change how all others are ranked.
-        """
+        """Cuts documents into passages: shorter ones while that is better beyond chance."""
+        # Shorter ones than the longest are only tried where documents have several of these, so
+        # that a few long documents do not change how all others are ranked.
         self._passage_words, best = lengths[0], None
         for longest in lengths:
             cut = self._documents.in_passages(longest, self._seed)
@@ -188,10 +182,7 @@ class _Learner:
         return self._initial.with_its_choices(model) if self.keeps_choices else model
 
     def _best_profile(self) -> PositionProfile:
-        """The profile by which a table of all positions alike ranks best.
-
-        All positions count alike unless another profile ranks better by more than `_CLEARLY`.
-        """
+        """The profile by which a table of all positions alike ranks best, by `_CLEARLY`."""
         several = self._documents.has_several_passages  # of which the opening is one
         if several or not self._texts.retrieval_set.source.is_judged:
             return FLAT
@@ -208,10 +199,8 @@ class _Learner:
         return best if quality[best] > quality[FLAT] + _CLEARLY else FLAT
 
     def _best_title_weight(self, profile: PositionProfile) -> PositionProfile:
-        """A profile with the weight of words of titles: more if that is better beyond chance.
-
-        No metric may fall: names of books find related verses, and lose the verse that is meant.
-        """
+        """A profile with the weight of words of titles: more if that is better beyond chance."""
+        # No metric may fall: names of books find related verses, and lose the verse that is meant.
         has_titles = self._texts.documents.starts is not None
         can_choose = len(self._mates.queries) and self._texts.retrieval_set.source.is_judged
         if not has_titles or not can_choose:
@@ -310,10 +299,7 @@ class _Learner:
         return weights.astype(np.float32)
 
     def with_best_factors_and_feedback(self, model: LexicalModel) -> LexicalModel:
-        """A model by which long documents score lower, as far as that is better, with feedback.
-
-        Languages are balanced; the weight of feedback is the one that ranks best.
-        """
+        """A model with the best feedback, and lower scores of long documents if that is better."""
         lengths = self._documents.lengths
         model = dataclasses.replace(model, mean_length=max(1.0, float(lengths.mean())))
         models = [dataclasses.replace(model, length_power=power) for power in LENGTH_POWERS]

@@ -4,8 +4,6 @@ Ids, tokens and evidence are those of `TextReader`, which reads many texts, and 
 models. One query takes it a third of a millisecond, and this one a fiftieth of that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Profiles of positions: the weight of a word of a document by its position."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -9,15 +7,10 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class PositionProfile:
-    """Weights that fall from the opening of a text to a level that the rest has alike:
+    """Weights that fall from the opening of a text: 1 + height exp(-position / decay)."""
 
-        weight(position) = 1 + height exp(-position / decay)
-
-    Words of a title stand before the text, at positions below 0, and weigh `title` each.
-
-    The first sentence of an article often says what a query about it says; how much the opening
-    counts is chosen on validation queries, and a height of 0, all positions alike, is one choice.
-    """
+    # Words of a title stand before the text, at positions below 0, and weigh `title` each. How much
+    # the opening counts, which often says what a query says, is chosen on validation queries.
 
     height: float = 0.0  # what the first position has above the rest; 0 for a flat profile
     decay: float = 1.0  # positions after which that has fallen to 1/e

@@ -24,11 +24,10 @@ _ROUNDING_OF_SUMS = 2.0**-22  # more than a sum of the few parts of a score lose
 
 @dataclasses.dataclass(frozen=True)
 class PostingBounds(Postings):
-    """Postings of bounds, which are bytes times `step`.
+    """Postings of bounds, which are bytes times `step`."""
 
-    `rare` has a row for each word and block of `BLOCK` rows, word by word; its ids are uint16,
-    within the block, and its values uint8, as are `common_values`.
-    """
+    # `rare` has a row for each word and block of `BLOCK` rows, word by word; its ids are uint16,
+    # within the block, and its values uint8, as are `common_values`.
 
     step: float = 1.0
 
@@ -135,18 +134,10 @@ def may_be_best(
     lost: float = 0.0,
     looked_at: int = 0,
 ) -> tuple[np.ndarray, float]:
-    """Documents that include the best `depth`, and all that equal the last of them.
-
-    Args:
-        bounds: `[documents]` float32, which no score exceeds.
-        scores: Positions -> scores, off by no more than `lost` and rounding, as are the bounds.
-        mask: `[documents]` bool, at least `depth` that may be found; None for all.
-        first: Positions of some that are likely to be among the best.
-        looked_at: How many have their scores computed to rule out others, at least `depth`.
-
-    Returns:
-        Their positions, ascending, and what their bounds are at least.
-    """
+    """Documents that include the best `depth` and all that equal the last; their bounds."""
+    # No score exceeds its bound; both are off by no more than `lost` and rounding. The `mask`
+    # allows at least `depth`; `first` are likely to be among the best. The scores of `looked_at` or
+    # more are computed to rule out others.
     allowed = len(bounds) if mask is None else np.count_nonzero(mask)
     best = _highest(bounds, min(max(depth, looked_at), allowed), mask)
     if len(first):

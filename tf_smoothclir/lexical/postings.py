@@ -42,14 +42,8 @@ class Rows(abc.ABC):
     def sums(
         self, rows: np.ndarray, words: np.ndarray, weights: np.ndarray, common: np.ndarray
     ) -> np.ndarray:
-        """Σ_w weight_w row[w] of some rows: the float32 numbers of the `Postings` of all rows.
-
-        Args:
-            rows: `[rows]` int.
-            words: `[words]` int, ascending: columns.
-            weights: `[words]` float32.
-            common: The common words of the postings, which they add up first.
-        """
+        """Σ_w weight_w row[w] of some rows: the float32 numbers of the `Postings` of all rows."""
+        # `words`, columns, are ascending; the `common` words of the postings are added up first.
         if not len(rows):
             return np.zeros(0, np.float32)
         # Words by their place, from 1; 0 for all others.
@@ -88,20 +82,12 @@ class SparseRows(Rows):
 
 @dataclasses.dataclass(frozen=True)
 class Postings:
-    """Sums of a few columns of a sparse matrix, which are long: a query asks for few of all words.
+    """Sums of a few long columns of a sparse matrix: a query asks for few of all words."""
 
-    Attributes:
-        rare: A row for each word, its documents in ascending order; empty for common words.
-        common: `[common]` int32, ascending, the words whose rows are stored whole.
-        common_values: `[common, rows]` float32, these rows.
-        firsts: Where the rows of the matrix are passages, `[documents + 1]` int64, where those of
-            each document begin; None where they are documents.
-    """
-
-    rare: SparseRows
-    common: np.ndarray
-    common_values: np.ndarray
-    firsts: np.ndarray | None = None
+    rare: SparseRows  # for each word, its rows in ascending order; empty for common words
+    common: np.ndarray  # `[common]` int32, ascending, the words whose rows are stored whole
+    common_values: np.ndarray  # `[common, rows]` float32, these rows
+    firsts: np.ndarray | None = None  # `[documents + 1]` int64, where passages of each begin
 
     @classmethod
     def of(cls, impacts: sp.csr_array, firsts: np.ndarray | None = None) -> Postings:
@@ -139,10 +125,7 @@ class Postings:
         return sums
 
     def of_queries(self, queries: sp.csr_array) -> np.ndarray:
-        """Σ_w n(w, q) impact(w, d) of all rows, `[queries, rows]` float32.
-
-        Words are added up in the order of each query, so equal rows have equal sums.
-        """
+        """Σ_w n(w, q) impact(w, d), `[queries, rows]` float32; equal rows have equal sums."""
         places = places_among(self.common, queries.indices)
         rare, common = (kept_entries(queries, kept) for kept in (places < 0, places >= 0))
         common = common.data, places[places >= 0].astype(np.int32), common.indptr
@@ -190,10 +173,8 @@ class Postings:
 def lexical_rows(
     queries: sp.csr_array, impacts: sp.csr_array, firsts: np.ndarray | None = None
 ) -> ScoreRows:
-    """Scorer by sums over `[queries, words]` counts and `[documents, words]` impacts.
-
-    With `firsts` of `Words`, impacts are those of passages, and the best one counts.
-    """
+    """Scorer by sums over `[queries, words]` counts and impacts of documents or passages."""
+    # With `firsts` of `Words`, impacts are those of passages, and the best one counts.
     postings = Postings.of(impacts, firsts)
     return lambda query_rows: postings.sums(queries[query_rows])
 
@@ -211,13 +192,8 @@ def are_common(lengths: np.ndarray, rows: int) -> np.ndarray:
 
 
 def highest(scores: np.ndarray, depth: int) -> np.ndarray:
-    """The places of the `depth` highest scores, and of all that equal the last of them.
-
-    Several times faster than `np.argpartition` where most scores are low.
-
-    Args:
-        scores: `[documents]` float32.
-    """
+    """The places of the `depth` highest scores, `[documents]`, and of all that equal the last."""
+    # Several times faster than `np.argpartition` where most scores are low.
     places = slice(None)
     groups = len(scores) // _GROUP
     if groups >= depth:  # as many groups have a score that high, so the highest scores do

@@ -80,11 +80,9 @@ def _translated(
     table: sp.csr_array,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Draws a query word for each document token, `_NO_TOKEN` where there is none.
-
-    A word without a translation stays as it is where both languages share a vocabulary, or else
-    becomes the query word that is spelled like it.
-    """
+    """Draws a query word for each document token, `_NO_TOKEN` where there is none."""
+    # A word without a translation stays as it is where both languages share a vocabulary, or else
+    # becomes the query word that is spelled like it.
     query_words, document_words = vocabularies
     if query_words == document_words:
         # Words after the vocabulary too: towers know them by their n-grams.

@@ -32,13 +32,8 @@ _UNSEEN = 0.1  # what each word counts besides its occurrences in training queri
 def spelling_mixed_in(
     table: sp.csr_array, alike: sp.csr_array, words: np.ndarray | None = None
 ) -> sp.csr_array:
-    """M(w | t) = (1 - β) T(w | t) + β [w is spelled like t], `[document words, query words]`.
-
-    Args:
-        table: `[document words, query words]`, T(w | t).
-        alike: The same shape, of `same_spelling` and `lookalikes`.
-        words: Numbers of the only query words to have any; None for all.
-    """
+    """M(w | t) = (1 - β) T(w | t) + β [w is spelled like t], `[document words, query words]`."""
+    # `alike` is of `same_spelling` and `lookalikes`; `words` are the only query words to have any.
     mixed = sp.csr_array((1 - BETA) * table + BETA * alike)
     if words is None:
         return mixed
@@ -53,10 +48,8 @@ def odds(background: np.ndarray) -> np.ndarray:
 
 
 def background(queries: sp.csr_array) -> np.ndarray:
-    """P(w), `[query words]` float32, by `[queries, query words]` counts.
-
-    Each word counts a little more than it occurs, so that words that never occurred have a share.
-    """
+    """P(w), `[query words]` float32, by `[queries, query words]` counts."""
+    # Each word counts a little more than it occurs, so that words that never occurred have a share.
     counts = np.asarray(queries.sum(axis=0)).ravel() + _UNSEEN
     occurring = np.count_nonzero(counts > _UNSEEN)
     return (counts / (counts[counts > _UNSEEN].sum() + _UNSEEN * max(1, occurring))).astype(
@@ -75,17 +68,9 @@ def impacts(
     background: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> sp.csr_array:
-    """Impacts: what each query word adds to the score of each document.
-
-    Args:
-        fields: p(t | d) by each field, `[documents, document words]`.
-        mixed: M(w | t), of `spelling_mixed_in`.
-        background: `[query words]`, P(w).
-        weights: `[fields, query words]`, what a word counts in each field; None for 1.
-
-    Returns:
-        `[documents, query words]` float32; the score of a query is the sum over its words.
-    """
+    """What a query word adds to the score of a document, `[documents, query words]` float32."""
+    # Of each field, p(t | d), `[documents, document words]`; M(w | t); P(w); and, if they are not
+    # 1, `[fields, query words]` weights.
     of_words = odds(background)
 
     def of_field(rows: slice, field: int) -> sp.csr_array:

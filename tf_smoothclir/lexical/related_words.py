@@ -25,12 +25,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tf_smoothclir.lexical.sparse_tables import (
-    by_rows,
-    kept_entries,
-    largest_of_rows,
-    unit_rows,
-)
+from tf_smoothclir.lexical.sparse_tables import by_rows, kept_entries, largest_of_rows, unit_rows
 from tf_smoothclir.utils import sparse as sp
 
 QUERY_SHARE = 0.1
@@ -45,14 +40,9 @@ _LEAST_SHARE = 0.002  # of a row of counts; what is below is most of the work, a
 
 
 def similar_words(words: Sequence[str]) -> sp.csr_array:
-    """Similarity of the spelling of words.
-
-    Two words are compared by the cosine of TF-IDF vectors of their n-grams of 3 to 5 characters,
-    where the beginning and the end of a word count as one character each.
-
-    Returns:
-        `[words, words]` float32: cosine⁴ where the cosine is at least 0.3; 0 on the diagonal.
-    """
+    """Similarity of spelling, `[words, words]` float32: cosine⁴ from 0.3 on; 0 on the diagonal."""
+    # Of TF-IDF vectors of n-grams of 3 to 5 characters; the beginning and the end of a word are
+    # one.
     vectors = _ngram_vectors(words)
     frequency = np.bincount(vectors.indices, minlength=vectors.shape[1])
     # An n-gram that only one word has makes no two words alike.

@@ -25,19 +25,13 @@ _MOST_ALIGNED = 100_000_000  # words of documents with words of queries, in the 
 
 
 class ScoredDocuments:
-    """Documents of a set, and the training pairs of queries and what answers them.
-
-    Attributes:
-        passages: The documents or passages that have scores.
-        pairs: What tables are learned from.
-        background: `[query words]` float32, P(w).
-        measured: Profile and weight of lower grades -> what validation says of their table.
-    """
+    """Documents of a set, and the training pairs of queries and what answers them."""
 
     def __init__(self, texts: LexicalTexts):
         self._texts = texts
-        self.passages: Words = texts.documents
+        self.passages: Words = texts.documents  # or passages of them
         self._shares: dict[PositionProfile, sp.csr_array] = {}
+        # Profile and weight of lower grades -> what validation says of their table.
         self.measured: dict[tuple[PositionProfile, float], np.ndarray] = {}
         self.pairs = TrainingPairs(texts)
         self.background = background(texts.queries[self.pairs.training])
@@ -95,11 +89,9 @@ class ScoredDocuments:
         return cut
 
     def _answers(self, pairs: TrainingPairs, seed: int) -> np.ndarray:
-        """The passage of each mate that says most of what its query says, `[pairs]` int.
-
-        Nobody says which one that is. A table of other pairs does: one that was learned from a
-        pair itself would find its words in whatever passage they were first thought to be.
-        """
+        """The passage of each mate that says most of what its query says, `[pairs]` int."""
+        # Nobody says which one that is. A table of other pairs does: one that was learned from a
+        # pair itself would find its words in whatever passage they were first thought to be.
         queries, documents = pairs.mates
         firsts = self.passages.firsts
         rows, has_several = firsts[documents], np.diff(firsts)[documents] > 1

@@ -15,10 +15,8 @@ _ROWS_AT_ONCE = 2000  # the same
 
 
 def ends_of(lengths: np.ndarray) -> np.ndarray:
-    """Where the entries of each row begin, and the last end, `[rows + 1]`: int32 if they fit.
-
-    SciPy would copy 32-bit columns to 64 bits for ends of 64 bits.
-    """
+    """Where the entries of each row begin, and the last end, `[rows + 1]`: int32 if they fit."""
+    # SciPy would copy 32-bit columns to 64 bits for ends of 64 bits.
     fit = np.sum(lengths, dtype=np.int64) <= np.iinfo(np.int32).max
     ends = np.zeros(len(lengths) + 1, np.int32 if fit else np.int64)
     np.cumsum(lengths, out=ends[1:], dtype=ends.dtype)
@@ -65,15 +63,8 @@ def largest_of_rows(table: sp.csr_array, most: int) -> sp.csr_array:
 def cells(
     ends: np.ndarray, columns: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The different cells of a matrix that values are in, several of which may share one.
-
-    Args:
-        ends: `[rows + 1]`, where the values of each row begin.
-        columns: `[values]` int32, below `size`.
-
-    Returns:
-        Rows and columns of the cells, in order, and the number of the cell of each value; int32.
-    """
+    """Rows and columns of the cells that values are in, in order, and the cell of each value."""
+    # All int32. Several values, `columns` below `size`, may share a cell; `ends` are those of rows.
     places = np.empty(len(columns), np.int32)
     steps = np.searchsorted(ends, np.arange(0, ends[-1], _CELLS_AT_ONCE))
     steps = np.append(steps, len(ends) - 1)
@@ -102,11 +93,8 @@ def cells(
 
 
 def largest_of_groups(table: sp.csr_array, firsts: np.ndarray | None) -> sp.csr_array:
-    """The largest entry of each column in each group of rows, `[groups, columns]`.
-
-    Args:
-        firsts: `[groups + 1]`, where the rows of each group begin; None for groups of one row.
-    """
+    """The largest entry of each column in each group of rows, `[groups, columns]`."""
+    # `firsts`, `[groups + 1]`, are where those of each begin; None for groups of one row.
     if firsts is None:
         return table
     groups = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))[entry_rows(table)]

@@ -3,8 +3,6 @@
 Evaluation, indexing, search and exported models all read texts with it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,11 +21,10 @@ from tf_smoothclir.utils.parallel import map_in_threads, text_batches
 
 
 class TextReader(tf.Module):
-    """Reads queries or documents.
+    """Reads queries or documents, by their role."""
 
-    Documents have ids of their vocabulary. Queries have those of theirs, and after them those of
-    words that only documents have.
-    """
+    # Documents have ids of their vocabulary. Queries have those of theirs, and after them those of
+    # words that only documents have.
 
     def __init__(
         self,
@@ -52,10 +49,7 @@ class TextReader(tf.Module):
         return _tokens(words, self._ids(words))
 
     def read(self, words: tf.RaggedTensor) -> tuple[Tokens, Evidence]:
-        """The ids of words and what is known of them, in a graph.
-
-        Words that only documents have count by their spelling.
-        """
+        """The ids of words and what is known of them, in a graph."""
         ids = self._ids(words)
         evidence = tf.where(ids < self._sizes[0], WORDS, SPELLING)
         known = tf.where(ids == NO_WORD, NOTHING, evidence)

@@ -43,13 +43,7 @@ class Pairs(NamedTuple):
 
 
 class TrainingPairs:
-    """The pairs of a set.
-
-    Attributes:
-        training: `[training queries]` int, their rows.
-        mates: Those of the highest grade.
-        lower: Those of lower grades above 0.
-    """
+    """The pairs of a set."""
 
     def __init__(self, texts: LexicalTexts):
         """Finds the pairs, of whole documents."""
@@ -97,13 +91,10 @@ class TrainingPairs:
     def tables(
         self, profile: PositionProfile, lower_grades: float, parts: Sequence[np.ndarray]
     ) -> Iterator[tuple[sp.csr_array, np.ndarray]]:
-        """Learns tables of several parts of the queries at once.
-
-        Yields:
-            T(w | t) of each, `[document words, query words]` float32, not pruned. And the counts
-            that the row of each document word comes from, `[document words]` float32; 0 for words
-            that no pair has.
-        """
+        """Yields T(w | t) of several parts of the queries, not pruned, and its evidence."""
+        # They are learned at once, `[document words, query words]` float32, with the counts that
+        # the row of each document word comes from, `[document words]` float32; 0 for words that no
+        # pair has.
         queries, weights = self.mates.queries, self._weights
         if lower_grades:
             queries = np.concatenate([queries, self.lower.queries])
@@ -132,11 +123,9 @@ class TrainingPairs:
 
     @functools.cached_property
     def are_parallel(self) -> bool:
-        """Whether words of pairs of the highest grade stand in about the same order.
-
-        Whole documents tell: of a text that says the same somewhere, the passage that says it may
-        be about as long as the query, and so look parallel.
-        """
+        """Whether words of pairs of the highest grade stand in about the same order."""
+        # Whole documents tell: of a text that says the same somewhere, the passage that says it may
+        # be about as long as the query, and so look parallel.
         number = len(self.mates.queries)
         if not number:
             return False

@@ -1,7 +1,5 @@
 """Quality of a retriever on validation queries, as one number."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -21,11 +19,10 @@ _COUNTED, _GUARDED = (0, 1), 3  # columns of `Validation.per_query`
 
 
 class Validation:
-    """Measures retrievers on the same sample of validation queries.
+    """Measures retrievers on the same validation queries; ties count against a document."""
 
-    The measure is the mean of NDCG@5 over candidate lists with 40 sampled documents and of MRR@10
-    over the whole collection, in [0, 1]. Ties count against a document.
-    """
+    # The measure is the mean of NDCG@5 over candidate lists with 40 sampled documents and of MRR@10
+    # over the whole collection, in [0, 1].
 
     def __init__(self, retrieval_set: RetrievalSet, most_queries: int | None = _MOST_QUERIES):
         lists = candidate_lists(retrieval_set, "validation", negatives=_NEGATIVES, seed=13)
@@ -45,21 +42,15 @@ class Validation:
         return quality
 
     def of_variants(self, variants: Callable[[np.ndarray], Iterable[np.ndarray]]) -> list[float]:
-        """Measures several rankings that share most of their work.
-
-        Args:
-            variants: From `[queries]` rows to the scores of all documents by each ranking,
-                `[queries, documents]` float32; always as many. Threads call it.
-        """
+        """Measures several rankings that share most of their work; threads call `variants`."""
+        # From `[queries]` rows to the scores of all documents by each, `[queries, documents]`
+        # float32.
         return [quality(measured) for measured in self.per_query(variants)]
 
     def per_query(self, variants: Callable[[np.ndarray], Iterable[np.ndarray]]) -> list[np.ndarray]:
-        """Measures each query; otherwise like `of_variants`.
-
-        Returns:
-            For each ranking `[queries, 3]` float64: NDCG@5, NaN for a query without a relevant
-            document; reciprocal rank up to 10, and 1 for a mate on the first rank, else 0.
-        """
+        """Measures each query, `[queries, 3]` float64 for each ranking; else like `of_variants`."""
+        # NDCG@5, NaN for a query without a relevant document; reciprocal rank up to 10; and 1 for a
+        # mate on the first rank, else 0.
 
         def of_chunk(chosen: np.ndarray) -> list[list]:
             rankings = variants(self._lists.query_rows[chosen])

@@ -1,7 +1,5 @@
 """Vectors of the words of both languages in one space, for translation by the nearest word."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -34,16 +34,8 @@ _QUERIES_AT_ONCE = 500  # of one thread
 def candidate_features(
     queries: sp.csr_array, impacts: sp.csr_array, candidates: np.ndarray
 ) -> np.ndarray:
-    """Features of candidates: what each query word adds to the score of each.
-
-    Args:
-        queries: `[queries, words]`, counts.
-        impacts: `[documents, words]`.
-        candidates: `[queries, candidates]` int, document rows.
-
-    Returns:
-        `[words of all queries, candidates]` float32, in the order of the data of `queries`.
-    """
+    """What query words add to scores of candidates, `[words of all queries, candidates]`."""
+    # float32, in the order of the data of `queries`. Candidates are rows of impacts.
     by_word, rows = impacts.tocsc(), entry_rows(queries)
     features = np.empty((len(rows), candidates.shape[1]), np.float32)
     order = np.argsort(queries.indices, kind="stable")
@@ -65,14 +57,9 @@ def learn_word_weights(
     former: np.ndarray | None = None,
     is_new: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Learns `[fields, words]` float64: a_f exp(θ_f,w), or a_f for words of no training query.
-
-    Args:
-        queries: `[queries, words]`, those of training.
-        features: Of each field, what `candidate_features` returns; the relevant document is first.
-        former: `[fields, words]`, earlier weights, at which new words begin and others stay.
-        is_new: `[words]` bool, beside `former`.
-    """
+    """Learns `[fields, words]` float64: a_f exp(θ_f,w), or a_f for words of no training query."""
+    # `features` of each field are those of `candidate_features`, the relevant document first. Words
+    # that are new begin at the `former` weights, `[fields, words]`; others stay.
     fields, (used, words) = len(features), np.unique(queries.indices, return_inverse=True)
     ends, of_parts = queries.indptr, range(0, queries.shape[0], _QUERIES_AT_ONCE)
     parts = [slice(begin, min(begin + _QUERIES_AT_ONCE, len(ends) - 1)) for begin in of_parts]

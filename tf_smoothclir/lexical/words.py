@@ -44,11 +44,9 @@ class Words:
         return dataclasses.replace(self, starts=-lengths) if lengths.any() else self
 
     def passages(self, longest: int) -> Words:
-        """Passages of texts: windows of `longest` words, each from the middle of the one before.
-
-        The last one ends where its text ends, so all of a text are equally long. Texts that are
-        not longer stay as they are, and so does everything if all are, or for a length of 0.
-        """
+        """Passages of texts: windows of `longest` words, each from the middle of the one before."""
+        # The last one ends where its text ends, so all of a text are equally long. Texts that are
+        # not longer stay as they are, and so does everything if all are, or for a length of 0.
         lengths = np.diff(self.offsets)
         if not longest or lengths.max(initial=0) <= longest:
             return self
@@ -86,15 +84,9 @@ class Words:
         return np.arange(len(self.ids)) - np.repeat(begins, np.diff(self.offsets))
 
     def matrix(self, weights: Callable[[np.ndarray], np.ndarray] | None = None) -> sp.csr_array:
-        """Counts the words of each text.
-
-        Args:
-            weights: From `[words]` positions to what a word counts there; 1 everywhere without it.
-
-        Returns:
-            `[texts, size]` float32. Where there are weights, the rows are divided by the sum of the
-            weights of all words of the text, those without an id too.
-        """
+        """Counts the words of texts, `[texts, size]` float32; shares, with weights of positions."""
+        # Rows are divided by the sum of the weights of all words of the text, those without an id
+        # too.
         known, (rows, columns, places) = self._cells
         values = np.ones(len(known), np.float32)
         if weights is not None:
@@ -106,11 +98,8 @@ class Words:
         return sp.csr_array((sums, (rows, columns)), shape=shape)
 
     def places(self) -> sp.csr_array:
-        """Where the words of each text stand in it, from 0 to 1: on average, where one repeats.
-
-        Returns:
-            `[texts, size]` float32, with the entries of `matrix`.
-        """
+        """Where words stand in texts, from 0 to 1, `[texts, size]`, in the entries of `matrix`."""
+        # On average, where one repeats.
         known, (rows, columns, places) = self._cells
         lengths = np.diff(self.offsets)
         begins = np.repeat(self.offsets[:-1], lengths)
@@ -141,12 +130,9 @@ def document_words(tokenized_set: TokenizedSet) -> Words:
 
 
 def same_spelling(query_vocabulary: list[str], document_vocabulary: list[str]) -> sp.csr_array:
-    """Matches of document words and query words of the same spelling.
-
-    Returns:
-        `[document words, query words]` float32, one 1 in the row of each document word: at the
-        query word of the same spelling, or at the id of a word that only documents have.
-    """
+    """Matches of document and query words of one spelling, `[document, query words]` float32."""
+    # One 1 in the row of each document word: at the query word of the same spelling, or at the id
+    # of a word that only documents have.
     first = UNKNOWN_ID + 1
     places = {word: place for place, word in enumerate(query_vocabulary) if place >= first}
     rows = np.arange(first, len(document_vocabulary), dtype=np.int32)

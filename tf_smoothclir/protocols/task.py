@@ -4,8 +4,6 @@ A family of models brings a `Task` of its own. The trainer, its step loop, check
 distributed training are written against this module alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Search hits, printed for people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tf_smoothclir.encoder.tokenizer import has_letters, places_of

@@ -1,7 +1,5 @@
 """Search in a collection that an engine holds: by words, by vectors, or by both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -20,8 +20,6 @@ The remainder is small where the numbers in m are small; it tells how far to tru
 words of a query are explained in the same way, with the sides exchanged.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

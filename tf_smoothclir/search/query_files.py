@@ -1,7 +1,5 @@
 """Query files, and hits as a TREC run."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import os

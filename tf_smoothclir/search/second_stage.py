@@ -1,7 +1,5 @@
 """Search in two stages: a ranker finds documents, and a re-ranker orders the first ones."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import hashlib

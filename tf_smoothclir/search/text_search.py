@@ -1,7 +1,5 @@
 """Search: strings in one language in, documents in the other out, by whatever ranks."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -122,11 +120,7 @@ class DenseRanker(IndexRanker):
     """Ranks by inner products of vectors."""
 
     def __init__(
-        self,
-        name: str,
-        index: DocumentIndex,
-        encode: EncodeQueries,
-        explain: ExplainHits,
+        self, name: str, index: DocumentIndex, encode: EncodeQueries, explain: ExplainHits
     ):
         super().__init__(name, index)
         self._encode, self._half, self._explain = encode, index.half(name), explain

@@ -1,7 +1,5 @@
 """Groups of settings: fields with a default, a help text and accepted values; rules of several."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math

@@ -4,8 +4,6 @@ Named, not imported: flags and their checks need no TensorFlow. What is said of 
 as `needs_lists`, is what its attribute of this name says.
 """
 
-from __future__ import annotations
-
 from tf_smoothclir.plugins import LOSSES, TOWERS, register, with_parts
 from tf_smoothclir.settings.base import LEAVE_OUT, Rule
 from tf_smoothclir.settings.data import EncoderSettings

@@ -5,8 +5,6 @@ the setting `objects`, as JSON. They are objects again only if the program has t
 a file names is not imported.
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import re

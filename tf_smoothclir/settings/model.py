@@ -1,7 +1,5 @@
 """Settings of the model: towers, similarity, loss and initial word vectors."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tf_smoothclir.plugins import LOSSES, TOWERS

@@ -1,7 +1,5 @@
 """The door of all settings: presets, what a user gives beside them, and the check of both."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
 

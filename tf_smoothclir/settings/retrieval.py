@@ -1,7 +1,5 @@
 """Settings of retrieval: what ranks the collection."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 

@@ -1,7 +1,5 @@
 """Settings of a search for other settings."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 

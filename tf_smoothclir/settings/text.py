@@ -1,7 +1,5 @@
 """Settings of the text: vocabularies, lengths and n-grams."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tf_smoothclir.settings.base import Rule, Settings, setting

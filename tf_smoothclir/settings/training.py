@@ -1,7 +1,5 @@
 """Settings of the training: negatives, optimisation, batches, distribution and stopping."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tf_smoothclir.plugins import DISTRIBUTIONS, OBJECTIVES

@@ -3,8 +3,6 @@
 Links are followed, as the shell follows them: what they lead to is written, and they stay.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

@@ -4,8 +4,6 @@ A look at a mapped file brings the pages around it into the memory of the proces
 Linux. So a search that looks at a few rows of each query soon has the whole file there.
 """
 
-from __future__ import annotations
-
 import os
 import weakref
 from pathlib import Path
@@ -32,12 +30,7 @@ class RandomAccess:
         return self._read(size * begin, size * length)
 
     def parts(self, begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The values of some parts, one part after the other; read-only.
-
-        Args:
-            begins: `[parts]` int, where each begins.
-            lengths: `[parts]` int, how many values it has.
-        """
+        """The values of `[parts]` parts by begins and lengths, one after the other; read-only."""
         if not len(begins):
             return np.zeros(0, self._dtype)
         # Parts that follow each other in the file, too, are read at once.

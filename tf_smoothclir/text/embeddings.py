@@ -6,8 +6,6 @@
 Memory grows with the vocabulary, not with the file. A file that states its size must have it.
 """
 
-from __future__ import annotations
-
 import codecs
 import collections
 import itertools
@@ -70,12 +68,14 @@ def load_embeddings(
     # 0 is zero; row 1 is `[UNK]` or `<UNK>`, or drawn.
     wanted = _Wanted(vocabulary_tokens)
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary_tokens), dim), np.float32)
-    tokens = _Tokens(path)
+    tokens, not_utf_8 = 0, []
     for line, token, values in _lines(path, dim):
-        rows = wanted.rows(tokens.decode(token, line))
-        if rows:
+        tokens, text = tokens + 1, token.decode(errors="replace")
+        if text.encode() != token:
+            not_utf_8.append(line)
+        if rows := wanted.rows(text):
             matrix[rows] = _parse(path, line, values)
-    tokens.check()
+    _check_encoding(path, tokens, not_utf_8)
     in_file = wanted.fit > 0
     in_both, total = int(in_file[FIRST_WORD:].sum()), max(len(vocabulary_tokens) - FIRST_WORD, 0)
     _check_found(path, in_both, total)
@@ -114,34 +114,16 @@ class _Wanted:
         return better
 
 
-class _Tokens:
-    """Decodes the tokens of a file, and counts those that are not UTF-8."""
-
-    def __init__(self, path: str | os.PathLike):
-        self._path = path
-        self._count = self._bad = self._first = 0
-
-    def decode(self, token: bytes, line: int) -> str:
-        self._count += 1
-        try:
-            return token.decode()
-        except UnicodeError:
-            self._bad += 1
-            self._first = self._first or line
-            return token.decode(errors="replace")
-
-    def check(self) -> None:
-        """Warns of tokens of another encoding, or raises `InputError` if they are many."""
-        if not self._bad:
-            return
-        reason = (
-            f"{self._bad} of {self._count} tokens are not UTF-8, the first of them in"
-            f" line {self._first}"
-        )
-        if self._bad > MAX_UNDECODABLE * self._count:
-            remedy = "Convert it, such as by iconv -f latin1 -t utf-8"
-            raise input_error(self._path, reason, remedy)
-        logging.warning("%s: %s. They are left out", self._path, reason)
+def _check_encoding(path: str | os.PathLike, tokens: int, others: Sequence[int]) -> None:
+    """Warns of lines whose tokens are no UTF-8, or raises `InputError` if they are many."""
+    if not others:
+        return
+    reason = (
+        f"{len(others)} of {tokens} tokens are not UTF-8, the first of them in line {others[0]}"
+    )
+    if len(others) > MAX_UNDECODABLE * tokens:
+        raise input_error(path, reason, "Convert it, such as by iconv -f latin1 -t utf-8")
+    logging.warning("%s: %s. They are left out", path, reason)
 
 
 def _check_found(path: str | os.PathLike, in_both: int, total: int) -> None:

@@ -3,8 +3,6 @@
 Pre-trained word vectors bring a file with them: it has words that the training texts lack.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

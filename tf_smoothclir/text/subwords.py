@@ -1,7 +1,5 @@
 """Character n-grams of words in the graph, hashed (Bojanowski et al. 2017, fastText)."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 
@@ -51,11 +49,6 @@ class SubwordTextEncoder(TextEncoder):
         self.ngrams = (settings.ngram_rows(self.size), settings.min_ngram, settings.max_ngram)
         decisive = f"{self.vocabulary_digest} {self.ngrams}"
         self.vocabulary_digest = hashlib.sha256(decisive.encode()).hexdigest()
-
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
-    def __call__(self, texts: tf.Tensor) -> SubwordTokens:
-        """Encodes texts, `[batch]` string, any bytes; see the class."""
-        return self.of_words(self.words(texts))
 
     def of_words(self, tokens: tf.RaggedTensor) -> SubwordTokens:
         """Encodes the words of texts, `[batch, (tokens)]` string, as `__call__` does."""

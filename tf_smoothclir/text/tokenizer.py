@@ -23,8 +23,6 @@ Tokens, in any script:
   and so is what Arabic and Hebrew texts may leave out: vowel signs, points, and the tatweel.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

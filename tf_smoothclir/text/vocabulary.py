@@ -1,7 +1,5 @@
 """Vocabularies: text files of tokens."""
 
-from __future__ import annotations
-
 import os
 
 from tf_smoothclir.storage.files import open_text_to_write

@@ -1,7 +1,5 @@
 """The paper's tower: the mean of the word vectors, then tanh."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np
@@ -163,10 +161,8 @@ class AveragePoolingTower(WordTableTower):
     def _sums(
         self, tokens: Tokens | DistinctTokens | SubwordTokens, training: bool | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Sums over each text: of weights times word vectors, and of the weights.
-
-        `[batch, dim]` and `[batch, 1]`; without token weights, each token weighs 1.
-        """
+        """Sums over texts, `[batch, dim]` and `[batch, 1]`: of weighted vectors; of weights."""
+        # Without token weights, each token weighs 1.
         if self.token_weights != "none":
             tokens = distinct_tokens(tokens)
             vectors, weights = self.word_vectors(tokens, training), self._weights(tokens.distinct)

@@ -1,7 +1,5 @@
 """DSSM-CNN: a convolution over word windows, then max pooling."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 
@@ -47,16 +45,9 @@ class CNNTower(SequenceTower):
         return tf.tanh(highest + self._biases)
 
     def _stream(self, vectors, lengths) -> tuple[tf.Tensor, tf.Tensor]:
-        """Lays texts out one after the other, with zero vectors where a window may look.
-
-        Args:
-            vectors: `[tokens, dim]`.
-            lengths: `[batch]` int.
-
-        Returns:
-            The vectors, `[windows + 2, dim]`, and `[windows]` int, the text in which the window
-            that begins at a vector lies; -1 where it lies in two.
-        """
+        """Lays texts out one after the other, with zero vectors where a window may look."""
+        # From `[tokens, dim]` vectors: the vectors, `[windows + 2, dim]`, and `[windows]` int, the
+        # text in which the window that begins at a vector lies; -1 where it lies in two.
         edge = 0 if self.as_published else WINDOW // 2
         room = tf.maximum(lengths + 2 * edge, WINDOW)
         texts, place = places(lengths)

@@ -1,7 +1,5 @@
 """A Keras layer that Python gave, as a tower."""
 
-from __future__ import annotations
-
 import inspect
 
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """DSSM-LSTM, and the base of towers with a bidirectional LSTM in TensorFlow's fused kernel."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

@@ -1,7 +1,5 @@
 """The base of towers that read word order: word vectors with dropout, and places in a text."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 

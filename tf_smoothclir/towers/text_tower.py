@@ -1,7 +1,5 @@
 """A tower that reads strings: normalisation, tokens and vocabulary inside, then any other tower."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import tensorflow as tf

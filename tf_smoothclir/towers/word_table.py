@@ -142,13 +142,8 @@ class WordTableTower(keras.layers.Layer):
         """Creates the weights besides the tables: none, unless a subclass does."""
 
     def start_like(self, other: WordTableTower) -> None:
-        """Copies all weights but tables and counters from another built tower.
-
-        Weights that are not trained are among them, such as inverse document frequencies.
-
-        Args:
-            other: A tower of the same kind and sizes.
-        """
+        """Copies all weights but tables and counters from another built tower of the same kind."""
+        # Weights that are not trained are among them, such as inverse document frequencies.
         for own, given in zip(self.but_tables(self.weights), other.but_tables(other.weights)):
             if own.dtype.is_floating:
                 own.assign(given)
@@ -165,11 +160,9 @@ class WordTableTower(keras.layers.Layer):
 
     @contextlib.contextmanager
     def reading_in_place(self) -> Iterator[None]:
-        """Adds up rows where they lie in the tables, which is faster.
-
-        Only for exports. Once TensorFlow has read single rows of a variable, or trained them, it
-        copies the whole variable whenever an operation asks for it.
-        """
+        """Adds up rows where they lie in the tables, which is faster; only for exports."""
+        # Once TensorFlow has read single rows of a variable, or trained them, it copies the whole
+        # variable whenever an operation asks for it.
         self._reads_in_place = True
         try:
             yield

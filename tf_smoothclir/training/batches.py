@@ -1,7 +1,5 @@
 """Batches from a tokenized set."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sets of a model: thresholds for their grades, and warnings about what their figures say."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 

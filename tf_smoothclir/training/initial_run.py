@@ -5,8 +5,6 @@ words that only the new data have follow. Its towers begin with the weights of t
 epoch, and its translation table is that of the other with what the new pairs say.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The processes that train a run: one on its whole set, or what a `--distribution` brings."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The set of a run: loaded, checked, and tokenised with its vocabularies."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

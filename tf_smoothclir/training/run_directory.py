@@ -136,10 +136,8 @@ class RunDirectory:
     @classmethod
     @contextlib.contextmanager
     def only_one(cls, path: str | Path) -> Iterator[None]:
-        """Locks `--output_dir` against other processes; makes the directory if it is missing.
-
-        Where nothing is written, such as of a set that cannot be read, nothing is left behind.
-        """
+        """Locks `--output_dir` against other processes; makes the directory if it is missing."""
+        # Where nothing is written, such as of a set that cannot be read, nothing is left behind.
         is_new = not Path(local_path(path)).exists()
         directory = make_directory(path, "--output_dir")
         reason, remedy = (

@@ -1,7 +1,5 @@
 """Evaluating a trained run again, on other splits or sets, or a foreign encoder as it is."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The end of a run: metrics of its splits, plots, and the run report."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -168,10 +166,7 @@ def _of_components(models: RunModels, evaluations: Mapping[str, Mapping[str, Eva
 
 
 def _draw(
-    run: RunDirectory,
-    models: RunModels,
-    progress: Progress,
-    test: Evaluation,
+    run: RunDirectory, models: RunModels, progress: Progress, test: Evaluation
 ) -> dict[str, str]:
     """Draws the plots and returns caption -> path relative to the run."""
     from tf_smoothclir.evaluation import plots  # here, because matplotlib takes half a second

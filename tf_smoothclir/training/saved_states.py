@@ -1,7 +1,5 @@
 """Numbered states of variables: folders, of which the one before goes once the next is on disk."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ The score of a query grows with its words. Where all validation queries are whol
 points found on them would call nothing relevant that three words find.
 """
 
-from __future__ import annotations
-
 import collections
 import copy
 import dataclasses

@@ -1,7 +1,5 @@
 """Steps of training: many in one call of the graph, and what watches them."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import signal
@@ -35,12 +33,10 @@ class StepLoop:
 
 
 def compile_steps(task: Task, exchange: Exchange | None = None) -> Callable:
-    """A graph function that runs many training steps.
-
-    It takes an iterator of batches and how many to train on, and returns `[steps]` values of each
-    of the task's losses, then of each checked number, then the numbers of pairs and terms.
-    """
-    # It would make steps in a loop of the graph three times as slow on CPUs (TensorFlow 2.15).
+    """A graph function of an iterator of batches and how many to train on."""
+    # It returns `[steps]` values of each of the task's losses, then of each checked number, then
+    # the numbers of pairs and terms.
+    # This would make steps in a loop of the graph three times as slow on CPUs (TensorFlow 2.15).
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
     # Steps do not need AutoGraph, which would take five times as long as all other tracing.
     train_step = tf.autograph.experimental.do_not_convert(task.train_step)

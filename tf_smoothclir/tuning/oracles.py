@@ -5,8 +5,6 @@ one file, written atomically. So a killed search continues as if it had not been
 keras-tuner's own files disagree after a kill, and its grid cannot resume.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 import warnings

@@ -1,7 +1,5 @@
 """The directory of a search: what is searched, and its trials as tables, heat map, best flags."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

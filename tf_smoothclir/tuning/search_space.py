@@ -1,7 +1,5 @@
 """The search space: a choice for each searched setting, so that trials can be counted."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

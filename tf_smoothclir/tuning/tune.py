@@ -1,7 +1,5 @@
 """A search from settings to tables: checks, directory, trials (by worker processes too), report."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import logging as standard_logging

@@ -1,7 +1,5 @@
 """Trials of a search: each trains what ranks as smoothclir-train does, in its own run directory."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import shutil

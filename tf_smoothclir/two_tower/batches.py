@@ -1,7 +1,5 @@
 """Batches as a two-tower model takes them, and as Keras wants them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -112,13 +110,11 @@ class BatchModel(keras.Model):
             raise input_error("model", reason, "Call model.build(), or fit it, before you save it")
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
-        """Keras's `compute_loss`, for a flat batch or, with `in_batch`, a matrix of scores.
-
-        The loss says how it takes a batch, by `RankingLoss.laid_out`. A listwise loss takes sample
-        weights `[lists]`; with `in_batch`, its lists hold all documents of the batch. A loss of
-        single scores is then divided by the number of listed pairs: the other pairs add to the
-        loss, but do not make the gradients of the listed pairs smaller.
-        """
+        """Keras's `compute_loss`, for a flat batch or, with `in_batch`, a matrix of scores."""
+        # The loss says how it takes a batch, by `RankingLoss.laid_out`. A listwise loss takes
+        # sample weights `[lists]`; with `in_batch`, its lists hold all documents of the batch. A
+        # loss of single scores is then divided by the number of listed pairs: the other pairs add
+        # to the loss, but do not make the gradients of the listed pairs smaller.
         inputs, lists = self._typed(x), ranking_loss(self.loss)
         if not self.in_batch:
             y, y_pred = lists.laid_out(y, y_pred, list_lengths(inputs))

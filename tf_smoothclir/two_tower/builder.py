@@ -1,7 +1,5 @@
 """The model builder: from settings to a compiled two-tower model, and what it starts with."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 
@@ -121,11 +119,9 @@ def cut_to(model: TwoTower, dim: int) -> TwoTower:
 def load_pretrained(
     model: TwoTower, settings: RunSettings, vocabularies: Mapping[str, list[str]]
 ) -> None:
-    """Loads the pre-trained word vectors that the settings name into the towers.
-
-    The n-grams of such a tower start with zero vectors, so that its words start with exactly the
-    given ones.
-    """
+    """Loads the pre-trained word vectors that the settings name into the towers."""
+    # The n-grams of such a tower start with zero vectors, so that its words start with exactly the
+    # given ones.
     for index, role in enumerate(ROLES):
         path = getattr(settings.model, f"{role}_embeddings")
         if not path:
@@ -148,12 +144,11 @@ def load_pretrained(
 
 
 def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: TokenizedSet) -> None:
-    """Starts words and their n-grams with bilingual vectors, if the settings ask for that.
-
-    Words that occur in the same training pairs, in either language, start close to each other.
-    Words that occur in no training pair start with zero vectors, so their n-grams alone count.
-    Layers after the word vectors start alike in both towers; else they would take the words apart.
-    """
+    """Starts words and their n-grams with bilingual vectors, if the settings ask for that."""
+    # Words that occur in the same training pairs, in either language, start close to each other.
+    # Words that occur in no training pair start with zero vectors, so their n-grams alone count.
+    # Layers after the word vectors start alike in both towers; else they would take the words
+    # apart.
     if settings.model.initial_vectors != "bilingual":
         return
     shared = settings.text.shared_vocabulary
@@ -190,11 +185,9 @@ def start_bilingual(model: TwoTower, settings: RunSettings, tokenized_set: Token
 
 
 def start_like(model: TwoTower, former: TwoTower, tokenized_set: TokenizedSet) -> None:
-    """Starts with the weights of a trained model with whose vocabularies those of this one begin.
-
-    A new word starts between the words beside which it stands in training pairs, one without a pair
-    with a zero vector.
-    """
+    """Starts with the weights of a trained model whose vocabularies begin those of this one."""
+    # A new word starts between the words beside which it stands in training pairs, one without a
+    # pair with a zero vector.
     weights, of_former = tf_weights(model), tf_weights(former)
     if [weight.shape[1:] for weight in weights] != [given.shape[1:] for given in of_former]:
         raise input_error("--init_from", "its loss has other weights", "Leave --loss out")

@@ -1,7 +1,5 @@
 """The two-tower model: a query tower, a document tower, and the similarity of their vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import tensorflow as tf

@@ -78,10 +78,8 @@ class DenseRetriever(Retriever):
 
 
 def _cut(vectors: np.ndarray, dim: int, epsilon: float) -> np.ndarray:
-    """The first numbers of vectors x, smooth-normalised, given x / (‖x‖ + ε).
-
-    The norm n of what is given is ‖x‖ / (‖x‖ + ε), so that ‖x‖ + ε = ε / (1 - n).
-    """
+    """The first numbers of vectors x, smooth-normalised, given x / (‖x‖ + ε)."""
+    # The norm n of what is given is ‖x‖ / (‖x‖ + ε), so that ‖x‖ + ε = ε / (1 - n).
     cut = vectors[:, :dim]
     if epsilon:
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)

@@ -3,8 +3,6 @@
 Source: Liu et al., "Cross-Lingual Document Retrieval with Smooth Learning", 2020, section 3.3.
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 from tensorflow import keras
 
@@ -13,17 +11,9 @@ from tf_smoothclir.losses.labels import after
 
 
 def stable_norm(vectors: tf.Tensor) -> tf.Tensor:
-    """Returns the Euclidean norm over the last axis, which stays with length 1.
-
-    The gradient is x / ‖x‖ and, at the zero vector, 0; that of `tf.norm` is NaN there. Entries are
-    first divided by the largest one, so that no square overflows or underflows.
-
-    Args:
-        vectors: `[..., dim]`, float32 or float64.
-
-    Returns:
-        `[..., 1]`, the dtype of `vectors`.
-    """
+    """The Euclidean norm over the last axis, `[..., dim]` to `[..., 1]`, in either precision."""
+    # The gradient is x / ‖x‖ and, at the zero vector, 0; that of `tf.norm` is NaN there. Entries
+    # are first divided by the largest one, so that no square overflows or underflows.
     scale = tf.stop_gradient(tf.reduce_max(tf.abs(vectors), axis=-1, keepdims=True))
     # For a zero vector the division returns 0 forward and backward, whatever the root's gradient.
     scaled = tf.math.divide_no_nan(vectors, scale)

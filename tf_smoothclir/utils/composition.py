@@ -6,8 +6,6 @@ numbers, so texts are composed before they are split into words: here, and in th
 graphs (`text.tokenizer.compose`). Russian words may have a stress mark, which nobody types.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata
@@ -134,11 +132,9 @@ def _composed(first: int, second: int) -> int:
 
 
 def cluster(character: str, mark: str, ignored: str = "") -> str:
-    """A regular expression for what is one character to readers of scripts without spaces.
-
-    Arguments are regular expressions for a character of such a script, a mark, and any number of
-    characters that may stand anywhere.
-    """
+    """A regular expression for what is one character to readers of scripts without spaces."""
+    # Arguments are regular expressions for a character of such a script, a mark, and any number of
+    # characters that may stand anywhere.
     mark = f"{mark}{ignored}"
     # Thai and Lao write some vowels before the consonant and others after it, and some always have
     # a second consonant after them.

@@ -1,7 +1,5 @@
 """Devices that graphs are traced for, and on which operations run."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The one error for users' mistakes: where it is, what is wrong, what to do."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

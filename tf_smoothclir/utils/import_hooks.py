@@ -1,7 +1,5 @@
 """Running code around the first import of a library, whoever imports it."""
 
-from __future__ import annotations
-
 import functools
 import importlib.abc
 import importlib.util

@@ -1,7 +1,5 @@
 """Memory of this process: its peak, and what the C library does with what is free."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import re
@@ -33,11 +31,9 @@ def give_back_memory() -> None:
 
 
 def reuse_freed_memory() -> None:
-    """Keeps what arrays of megabytes leave for the next ones, where the C library is glibc.
-
-    It would give it back to the system at once. To get new pages takes as long as half of the work
-    of a query over a million documents. The peak stays about the same.
-    """
+    """Keeps what arrays of megabytes leave for the next ones, where the C library is glibc."""
+    # It would give it back to the system at once. To get new pages takes as long as half of the
+    # work of a query over a million documents. The peak stays about the same.
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
         set_option(_MMAP_THRESHOLD, _LARGEST)

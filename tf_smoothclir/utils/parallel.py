@@ -1,7 +1,5 @@
 """Batches of items that take bounded memory, and threads that keep their order."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import os

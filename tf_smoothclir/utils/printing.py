@@ -1,7 +1,5 @@
 """Printing: texts, ids and names of others without control characters, JSON as UTF-8, tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A group of worker processes that never outlives the process that started it."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

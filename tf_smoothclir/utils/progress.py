@@ -1,7 +1,5 @@
 """Progress bars: on terminals only, and not with `--verbosity=-1`, unless a program decides."""
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import sys

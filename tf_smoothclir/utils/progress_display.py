@@ -1,7 +1,5 @@
 """The bars of `progress`, drawn by rich: all of a process in one block, log lines above it."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

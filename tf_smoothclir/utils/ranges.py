@@ -1,7 +1,5 @@
 """Ranges of numbers, one after the other."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

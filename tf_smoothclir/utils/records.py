@@ -1,7 +1,5 @@
 """JSON objects as frozen dataclasses: every value has the type that its field declares."""
 
-from __future__ import annotations
-
 import dataclasses
 import types
 import typing

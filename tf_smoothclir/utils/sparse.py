@@ -1,7 +1,5 @@
 """`scipy.sparse`, imported when something of it is used: a search takes less time than that."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

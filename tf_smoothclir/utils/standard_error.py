@@ -1,7 +1,5 @@
 """Standard error, of this process and of what it starts, in a file."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Values of a table as ids, texts, grades and counts, whether of a file or of a program."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import operator

@@ -5,8 +5,6 @@ spaces do not matter. Other columns are metadata of documents, and ignored elsew
 may give several names, here with commas between them: each file has one.
 """
 
-from __future__ import annotations
-
 import collections
 import functools
 import itertools

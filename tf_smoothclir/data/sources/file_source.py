@@ -1,7 +1,5 @@
 """Sources whose streams are files, and the files of a directory."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """A retrieval set of the package `ir_datasets`, by its id."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Language codes, and whether texts are in an alphabet that their language is written in."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import re

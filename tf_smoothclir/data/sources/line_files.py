@@ -1,7 +1,5 @@
 """Lines of UTF-8 files, perhaps compressed by gzip: every defect is an error with file and line."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator

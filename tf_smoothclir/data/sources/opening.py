@@ -1,7 +1,5 @@
 """Opening the retrieval set that the flags name."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping

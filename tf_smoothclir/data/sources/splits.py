@@ -1,7 +1,5 @@
 """Splits: named by projects, or drawn; parts of a set, of fewer queries or languages."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import itertools

@@ -10,8 +10,6 @@
 All but Parquet may be compressed (`.gz`). `columns` says which names a column may have.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

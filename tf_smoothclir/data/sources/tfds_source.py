@@ -1,7 +1,5 @@
 """A retrieval set that TFDS has prepared."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ document states all of them; a query, in another language, some of them but neve
 that learns which words correspond in the two languages finds entities it has never seen.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import struct

@@ -1,7 +1,5 @@
 """Documents without judgments, and the parallel sentences that teach a table in their place."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A user's own retrieval set: tables of documents, queries, judgments, clicks or pairs; or BEIR."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,14 +7,7 @@ from pathlib import Path
 
 from absl import logging
 
-from tf_smoothclir.data.sources.cells import (
-    Place,
-    count_of,
-    grade_of,
-    id_of,
-    language_of,
-    text_of,
-)
+from tf_smoothclir.data.sources.cells import Place, count_of, grade_of, id_of, language_of, text_of
 from tf_smoothclir.data.sources.columns import ABSENT, CLICKS, PAIRS, Row
 from tf_smoothclir.data.sources.file_source import (
     FileSource,

@@ -20,8 +20,6 @@ MD5 and size (`ir_datasets/etc/downloads.json`, entry "wikiclir"). They are chec
 a TFDS checksums file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

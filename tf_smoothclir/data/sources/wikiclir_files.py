@@ -12,8 +12,6 @@ The layout of the published archive, as `ir_datasets` and the code of Liu et al.
 * No header, no quoting, no splits. Texts are lower-cased and tokenised; many begin with a space.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from pathlib import Path

@@ -4,8 +4,6 @@ Values are ready phrases that need no agreement ("sur la côte du nord"), so tha
 grammatical with every value. Value 3 of an attribute means the same in all languages.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from importlib import resources
