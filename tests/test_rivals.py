@@ -17,6 +17,7 @@ from benchmarks.rivals.rival import DEPTH, Ready, Rival
 from benchmarks.rivals.systems import Systems, Work
 from benchmarks.rivals.texts import RivalTexts
 from benchmarks.rivals.translations import Translations
+from tests.cases import cases
 from tests.small_world import SmallWorld
 from tf_smoothclir.data.retrieval_set import RetrievalSet
 from tf_smoothclir.data.sources.toy_world import ToyWorld
@@ -162,7 +163,7 @@ def test_one_page_has_ours_and_the_rivals(in_this_process, monkeypatch, tmp_path
         assert str(tiny_dir.parent) not in written
 
 
-@pytest.mark.parametrize(("enough", "sizes"), [(1.0, [64]), (60.0, [64, 128, 150])])
+@cases("enough, sizes", (1.0, [64]), (60.0, [64, 128, 150]))
 def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypatch, enough, sizes):
     monkeypatch.setattr(measured, "_ENOUGH_SECONDS", enough)
     clock = iter(range(2 * len(sizes)))  # each batch takes a second
@@ -184,7 +185,7 @@ def test_a_run_answers_by_its_export_but_not_for_another_set(in_this_process, fi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RIVALS)
+@cases("name", *RIVALS)
 def test_a_package_answers_with_the_best_documents_of_its_scores(name, monkeypatch):
     if RIVALS[name].missing():
         pytest.skip(RIVALS[name].missing())

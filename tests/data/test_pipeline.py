@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tf_smoothclir.data import model_inputs as forms
 from tf_smoothclir.data import pipeline as pipelines
 from tf_smoothclir.data.candidate_lists import candidate_lists
@@ -146,7 +147,7 @@ def shared_set(request, small_set, tmp_path_factory):
     return tokenize_set(small_set, settings, tmp_path_factory.mktemp("cache"))
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@cases("name", *PIPELINES)
 def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, shared_set, small_set):
     lists = candidate_lists(small_set, "train", negatives=2, seed=1)
     options = {"batch_size": 5, "seed": 13}

@@ -214,7 +214,7 @@ def learned(queries, documents, rounds, weights=None):
     return rows_of_1(found).toarray()
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 5, 30])
+@cases("rounds", 1, 2, 5, 30)
 def test_nltk_finds_the_same(rounds):
     null = 9  # NLTK lets a word of the query stand for nothing: here, a word of every document
     texts = zip(*([[str(word) for word in text] for text in texts] for texts in TRIPLE))
@@ -323,9 +323,9 @@ def near_diagonal(query, document, tension):
     return lambda word, t: math.exp(-tension * abs(place(query, word) - place(document, t)))
 
 
-@pytest.mark.parametrize("queries", [[0, 1, 2, 3], [0, 2, 3], [2]])
-@pytest.mark.parametrize("profile", [FLAT, PositionProfile(3.0, 2.0)], ids=["flat", "falling"])
-@pytest.mark.parametrize(("weight", "tension"), [(0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0)])
+@cases("queries", [0, 1, 2, 3], [0, 2, 3], [2])
+@cases("profile", FLAT, PositionProfile(3.0, 2.0), ids=["flat", "falling"])
+@cases("weight, tension", (0.0, 0.0), (0.03, 0.0), (0.5, 0.0), (0.5, 1.0))
 def test_tables_are_those_of_em_over_the_pairs(
     pairs, weight, tension, profile, queries, monkeypatch
 ):
@@ -391,7 +391,7 @@ def set_of_pairs(number):
     )
 
 
-@pytest.mark.parametrize("is_parallel", [True, False])
+@cases("is_parallel", True, False)
 def test_pairs_are_parallel_where_that_makes_them_more_likely(is_parallel):
     """Hazard: words of a page stand anywhere, and would be read as if its order were a query's."""
     generator, number, half = np.random.default_rng(1), 150, 40
@@ -457,7 +457,7 @@ def test_lookalikes_are_the_four_nearest_words_above_a_cosine_of_0_4():
     np.testing.assert_array_equal(lookalikes(similar).toarray(), expected)
 
 
-@pytest.mark.parametrize("words", [[], ["alone"], ["x", "xx"], ["", "", ""], ["1998", "1999", "x"]])
+@cases("words", [], ["alone"], ["x", "xx"], ["", "", ""], ["1998", "1999", "x"])
 def test_numbers_and_single_characters_are_like_no_other_word(words):
     found = similar_words(words)
     assert found.shape == (len(words), len(words))

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import tensorflow as tf
 
 from tests import published
+from tests.cases import cases
 from tests.published import CUT_POINTS, DIM
 from tf_smoothclir.data import hashing
 from tf_smoothclir.data.sources.source import Text
@@ -199,7 +200,7 @@ def check_search(found, expected):
     return np.mean(equal)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", *KINDS)
 def test_the_scores_of_a_search_are_those_of_the_house(built, parts, towers, kind):
     expected = house_scores(parts(kind), towers)
     equal = check_search(built(kind).serve(tf.constant(QUERIES, tf.string)), expected)
@@ -261,7 +262,7 @@ SMALL_STEPS = {
 }
 
 
-@pytest.mark.parametrize(("bounds", "common"), [(FEW_SCORES, 0.0), (SMALL_STEPS, 1.0)])
+@cases("bounds, common", (FEW_SCORES, 0.0), (SMALL_STEPS, 1.0))
 def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch, bounds, common):
     expected = house_scores(parts("lexical with feedback"), towers)
     monkeypatch.setattr(postings, "COMMON", common)
@@ -271,7 +272,7 @@ def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch
     check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
 
 
-@pytest.mark.parametrize("kind", ["lexical", "hybrid", "dense"])
+@cases("kind", "lexical", "hybrid", "dense")
 def test_grades_count_the_known_words_of_a_query(build, parts, kind):
     known = parts("lexical").query_reader.words(readable(QUERIES)).matrix().sum(axis=1)
     assert known.max() > 2 * np.median(known) > 2

@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+from tests.cases import cases
 from tests.nth_call import at_call
 from tf_smoothclir.storage import files
 from tf_smoothclir.storage.files import (
@@ -36,7 +37,7 @@ def everything(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o077])
+@cases("mask", 0o022, 0o077)
 def test_new_directory_appears_at_the_end(tmp_path, mask):
     target, before = tmp_path / "a" / "b", os.umask(mask)
     with new_directory(target) as temporary:
@@ -49,7 +50,7 @@ def test_new_directory_appears_at_the_end(tmp_path, mask):
     assert stat.S_IMODE(target.stat().st_mode) == 0o777 & ~mask
 
 
-@pytest.mark.parametrize(("in_the_way", "error"), [(False, Crash), (True, OSError)])
+@cases("in_the_way, error", (False, Crash), (True, OSError))
 def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, error):
     def write_and_fail():
         with new_directory(tmp_path / "new") as temporary:
@@ -63,7 +64,7 @@ def test_new_directory_leaves_nothing_behind_on_an_error(tmp_path, in_the_way, e
     assert everything(tmp_path) == ["new"] * in_the_way
 
 
-@pytest.mark.parametrize("content", [[], ["theirs"]])
+@cases("content", [], ["theirs"])
 def test_a_directory_created_in_the_meantime_stays(tmp_path, content):
     target = tmp_path / "new"
     with new_directory(target) as temporary:
@@ -97,7 +98,7 @@ def test_a_directory_is_replaced_only_after_the_new_one_is_on_disk(tmp_path, mon
     assert everything(tmp_path) == ["new", "new/file"]
 
 
-@pytest.mark.parametrize("system", [True, False], ids=["in one step", "by renaming"])
+@cases("system", True, False, ids=["in one step", "by renaming"])
 def test_two_directories_are_exchanged(tmp_path, monkeypatch, system):
     if not system:
         monkeypatch.setattr("ctypes.CDLL", lambda *arguments, **keywords: None)
@@ -274,7 +275,7 @@ def test_a_record_that_cannot_be_read_is_said_in_words(tmp_path):
             files.read_record(tmp_path / name, dict, "Mend it")
 
 
-@pytest.mark.parametrize("shape", ["(" * 999 + ")" * 999, "(9,)", "(1,", "()"])
+@cases("shape", "(" * 999 + ")" * 999, "(9,)", "(1,", "()")
 def test_arrays_that_cannot_be_read_are_said_in_words(tmp_path, shape):
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:

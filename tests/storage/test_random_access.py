@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.storage import random_access
 from tf_smoothclir.storage.random_access import RandomAccess, StoredMatrix
 from tf_smoothclir.utils.errors import InputError
@@ -16,12 +17,15 @@ def _file(tmp_path):
     return RandomAccess(tmp_path / "values", "<i4")
 
 
-@pytest.mark.parametrize(
+@cases(
     "parts",
-    [[], [(7, 0)], [(0, 100)], [(90, 10), (0, 3), (3, 0), (3, 4), (7, 1), (2, 5)]],
+    [],
+    [(7, 0)],
+    [(0, 100)],
+    [(90, 10), (0, 3), (3, 0), (3, 4), (7, 1), (2, 5)],
     ids=["none", "empty", "all", "some, which overlap and follow each other"],
 )
-@pytest.mark.parametrize("most", [3, 1 << 20])
+@cases("most", 3, 1 << 20)
 def test_values_of_parts_come_in_their_order(file, parts, most, monkeypatch):
     read = os.pread  # which may read less than it is asked for
     monkeypatch.setattr(

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import tf_smoothclir as sc
+from tests.cases import cases
 from tests.small_world import SmallWorld
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.data.retrieval_set import RetrievalSet
@@ -121,7 +122,7 @@ def test_from_python_binary_judgments_are_enough(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", presets.PRESETS)
+@cases("preset", *presets.PRESETS)
 def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
     mates_only = write_tiny_set(tmp_path / "mates")
     lines = (mates_only / "en2fr.rel").read_text().splitlines(keepends=True)

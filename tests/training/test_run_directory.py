@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 
+from tests.cases import cases
 from tests.training.test_checkpoints import flip
 from tf_smoothclir.settings.presets import changed, preset_settings
 from tf_smoothclir.settings.run import RunSettings
@@ -131,7 +132,7 @@ def test_a_foreign_directory_is_refused_and_with_overwrite_written_beside(tmp_pa
     assert snapshot(tmp_path).items() > before.items()
 
 
-@pytest.mark.parametrize("name", ["logs/mine.log", "report.md", "metrics.json", "flags.txt"])
+@cases("name", "logs/mine.log", "report.md", "metrics.json", "flags.txt")
 def test_overwrite_deletes_nothing_where_there_is_no_run(tmp_path, name):
     # Files that are called like those of a run, in a directory that never was one.
     file = tmp_path / name
@@ -170,7 +171,7 @@ def test_overwrite_that_was_killed_leaves_no_finished_run(tmp_path, monkeypatch)
     assert not RunDirectory.create(tmp_path, RunSettings()).finished
 
 
-@pytest.mark.parametrize("content", [{"settings": {}}, {"settings": {}, "versions": {}}, {}])
+@cases("content", {"settings": {}}, {"settings": {}, "versions": {}}, {})
 def test_config_json_that_lacks_something_is_refused_by_name(tmp_path, content):
     run = RunDirectory.create(tmp_path / "run", RunSettings())
     run.config.write_text(json.dumps(content))
@@ -190,8 +191,8 @@ def test_all_files_that_are_read_again_are_noted(path):
     RunDirectory.load(path)
 
 
-@pytest.mark.parametrize("name", PARTS)
-@pytest.mark.parametrize("damage", [flip, lambda path: os.truncate(path, 5)])
+@cases("name", *PARTS)
+@cases("damage", flip, lambda path: os.truncate(path, 5))
 def test_a_damaged_file_is_named_with_the_remedy(path, name, damage):
     damage(path / name)
     message = rf"/{name}: the run is damaged: {name} .*\. Restore it from a copy, or train again"

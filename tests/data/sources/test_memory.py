@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.data.sources.memory import MemorySource, write_set
 from tf_smoothclir.data.sources.opening import source_of
 from tf_smoothclir.data.sources.source import Judgment, Text
@@ -19,9 +20,9 @@ def records(source):
     return [*map(list, streams), source.splits(), source.fingerprint()]
 
 
-@pytest.mark.parametrize("splits", [None, {"q1": "train", "q2": "test"}])
-@pytest.mark.parametrize(
-    "settings", [{}, {"document_language": "de"}, {"query_language": "en", "columns": "text=body"}]
+@cases("splits", None, {"q1": "train", "q2": "test"})
+@cases(
+    "settings", {}, {"document_language": "de"}, {"query_language": "en", "columns": "text=body"}
 )
 def test_files_have_its_records_languages_splits_and_fingerprint(tmp_path, settings, splits):
     codes = [settings.get(f"{role}_language", "") for role in ("query", "document")]

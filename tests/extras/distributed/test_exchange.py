@@ -3,10 +3,10 @@
 import functools
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.cases import cases
 from tf_smoothclir.data.tokenized_set import ROLES
 from tf_smoothclir.extras.distributed.workers import joint_gradients
 from tf_smoothclir.settings.presets import changed
@@ -54,7 +54,7 @@ def model_of(case):
     return model
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", *CASES)
 def test_step_of_all_workers_is_that_of_one_process_on_the_joint_batch(case):
     sent = []
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from tests.cases import cases
 from tests.papers.laboratory.fakes import study_in
 from tests.training.tiny_set import tiny_settings, write_tiny_set
 from tf_smoothclir.papers.laboratory.catalogue import EXPERIMENTS
@@ -21,7 +22,7 @@ def test_every_table_and_figure_of_the_papers_is_there():
     assert list(EXPERIMENTS) == [*OF_PAPERS.split(), "li2018_pooled"]
 
 
-@pytest.mark.parametrize("name", [name for name, one in EXPERIMENTS.items() if one.rows])
+@cases("name", *(name for name, one in EXPERIMENTS.items() if one.rows))
 def test_rows_differ_and_have_valid_settings(name, tmp_path):
     study, rows = study_in(tmp_path), EXPERIMENTS[name].rows
     assert len({row.name for row in rows}) == len(rows)

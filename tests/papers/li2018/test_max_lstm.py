@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow import keras
 
+from tests.cases import cases
 from tests.towers import test_towers as every_sequence_tower
 from tests.towers.test_towers import flat
 from tests.training.test_trainer import start
@@ -66,7 +67,7 @@ def test_it_keeps_the_promises_of_sequence_towers(tmp_path):
     tests.test_two_tower_survives_save_and_reload_with_every_argument(MaxLSTMTower, tmp_path)
 
 
-@pytest.mark.parametrize("vectors", ["bilingual", "random"])
+@cases("vectors", "bilingual", "random")
 def test_layers_start_alike_behind_bilingual_vectors_alone(vectors, tiny, tmp_path):
     settings = tiny(initial_vectors=vectors, tower="max_lstm")
     model = start(settings, tmp_path)[1]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.towers.test_towers import flat, padded
 from tf_smoothclir.papers.li2018 import task as module
 from tf_smoothclir.papers.li2018.pair_tasks import (
@@ -28,7 +29,7 @@ IDF = np.array([1, 1, 2, 0.5, 3])
 RANDOM = np.random.default_rng(3)
 
 
-@pytest.mark.parametrize(("margin", "beta"), [(0.3, 1.0), (-0.2, 10.0)])
+@cases("margin, beta", (0.3, 1.0), (-0.2, 10.0))
 def test_matching_by_hand(margin, beta):
     """The loss of DSSM with one negative and of S2Net, -log σ(β Δ)."""
     loss = module.matching_loss(tf.constant([margin]), beta)
@@ -152,7 +153,7 @@ def make(kind, **options):
     return tower
 
 
-@pytest.mark.parametrize("form", [flat, padded])
+@cases("form", flat, padded)
 def test_linear_is_the_weighted_sum(form):
     plain, weighted = make(LinearTower), make(LinearTower, token_weights="idf")
     expected = [TABLE[2] + 2 * TABLE[3], [0, 0], TABLE[4]]

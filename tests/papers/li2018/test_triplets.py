@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.cases import cases
 from tests.training.tiny_set import QUERIES, words_of
 from tf_smoothclir.data.candidate_lists import pair_key
 from tf_smoothclir.lexical.texts import LexicalTexts
@@ -79,7 +80,7 @@ def test_batches_hold_the_texts_of_their_triplets(prepared, translations):
     assert [len(epoch.rows(step)) for step in range(epoch.steps)] == [8, 8, 8]
 
 
-@pytest.mark.parametrize("texts", [[[2, 3, 4], [2, 3], [5], [5, 5]], [[2, 3, 4], [2, 3]]], ids=len)
+@cases("texts", [[2, 3, 4], [2, 3], [5], [5, 5]], [[2, 3, 4], [2, 3]], ids=len)
 def test_a_document_that_shares_no_word_with_a_query_is_not_relevant_to_it(texts):
     """BM25 gives it 0; with fewer than `POSITIVES` others, there is none to fill up with."""
     offsets = np.append(0, np.cumsum([len(text) for text in texts]))

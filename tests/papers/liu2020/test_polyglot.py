@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tf_smoothclir.papers.liu2020 import polyglot
 from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.text.embeddings import load_embeddings
@@ -69,7 +70,7 @@ PICKLES = {
 }
 
 
-@pytest.mark.parametrize("kind", PICKLES)
+@cases("kind", *PICKLES)
 def test_words_and_rows_of_every_kind_of_pickle(kind, convert, tmp_path):
     assert convert(PICKLES[kind], tmp_path / "words.txt") == (5, 3)
     # "Ã©" only looks like UTF-8 read as latin1.
@@ -132,7 +133,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("data", "message"), HOSTILE)
+@cases("data, message", *HOSTILE)
 def test_hostile_pickles_are_refused_and_cannot_hang_the_converter(data, message, refused):
     refused(data, message)
 

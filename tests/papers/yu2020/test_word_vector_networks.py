@@ -6,6 +6,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.oracles import interaction as oracle
 from tests.papers.yu2020 import word_vector_world as world
 from tf_smoothclir._compat.keras_api import tf_variable
@@ -67,8 +68,8 @@ def test_knrm_and_drmm_are_loops_over_words(query, document):
     assert scores(network, [query], [document]) == pytest.approx([expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("query", [[2], QUERY, [2, 3, 6, 7, 4], [2, 3, 6, 7, 4, 8, 2, 9]])
-@pytest.mark.parametrize("name", [*NETWORKS][2:])
+@cases("query", [2], QUERY, [2, 3, 6, 7, 4], [2, 3, 6, 7, 4, 8, 2, 9])
+@cases("name", *list(NETWORKS)[2:])
 def test_match_pyramid_is_a_loop_over_cells(name, query):
     network = build(name)
     _, kind, *eta = name.split("-")
@@ -107,7 +108,7 @@ def test_bins_kernels_and_numbers_of_weights_by_hand():
         WordTables(np.zeros((3, 6)), np.zeros((3, 5)))
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@cases("name", *NETWORKS)
 def test_padding_and_other_pairs_change_no_score_and_gradients_are_finite(name):
     network = build(name)
     queries = [QUERY, [2], [], [world.NO_VECTOR, 1], [7, 6, 3, 2, 8, 9]]
