@@ -27,7 +27,6 @@ from tf_smoothclir.training.train import train
 from tf_smoothclir.utils.errors import InputError
 
 PACKAGE = {"pip": "pip"}  # stands for a rival's package: installed wherever tests run
-TOY = DataSettings(toy_entities=300)
 
 
 @pytest.fixture
@@ -175,11 +174,10 @@ def test_encoding_is_timed_until_a_batch_takes_enough(in_this_process, monkeypat
 
 @pytest.mark.slow
 def test_a_run_answers_by_its_export_but_not_for_another_set(in_this_process, finished, tmp_path):
-    search = ours._search(finished, tmp_path, "")
-    (hits,) = search("word0 word3")
+    (hits,) = ours._search(finished, tmp_path, "")("word0 word3")
     assert len(hits) == DEPTH
     assert ours._indexed_per_second(tmp_path, "") > 0
-    measuring = Systems(Work(TOY, tmp_path / "work", "a set", 20))
+    measuring = Systems(Work(DataSettings(toy_entities=300), tmp_path / "work", "a set", 20))
     measuring.add_run("theirs", "theirs", finished.path)
     assert "trained on another set" in measuring.left_out["theirs"]
 

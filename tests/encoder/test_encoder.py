@@ -88,8 +88,7 @@ def test_what_is_known_of_texts_is_what_the_saved_model_says(exports, tiny_run, 
     texts += [word[: place + 1] + word[place:] for word, place in zip(words, places)]
     texts += ["xunseen " * 200 + words[0], ".", "?! ...", *TEXTS]
     texts += [f"{words[0]}, {text}!" for text in texts[:9]]
-    model = load_part(exports[kind], "query").model
-    found = model.signatures["evidence"](text=rows_of(texts))
+    found = load_part(exports[kind], "query").model.signatures["evidence"](text=rows_of(texts))
     names = {(True, False): b"words", (False, True): b"n-grams", (False, False): b"nothing"}
     read = Encoder(exports[kind], "query").known(texts)
     levels = [names[one.known, one.resembling] for one in read]

@@ -218,8 +218,7 @@ def test_each_kind_of_score_has_cut_points_of_its_own():
     assert 5 < found.scores[0] < 6.5
     others = dataclasses.replace(found, scores=())
     assert others == CutPoints(scores=(), shares=(0.75,), lists=(0.5,))
-    ranks_no_collection = calibrated(Evaluation({}, {}, {}, lists))
-    assert ranks_no_collection == CutPoints((0.5,), shares=(), lists=(0.5,))
+    assert calibrated(Evaluation({}, {}, {}, lists)) == CutPoints((0.5,), shares=(), lists=(0.5,))
 
 
 @cases("power", 0.0, 0.6)

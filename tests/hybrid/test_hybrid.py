@@ -75,8 +75,7 @@ def test_a_part_takes_its_share_from_all_others_alike():
     for share in SHARES:  # whatever rounding leaves is no share
         of_two = dataclasses.replace(alone, feedback=0.0).with_share("dense", share)
         assert of_two.parts == {"dense", "encoder"}
-        swapped = Fusion(1.0, 5.5, 0.09).with_share("encoder", share)
-        assert swapped.parts == {"dense", "encoder"}
+        assert Fusion(1.0, 5.5, 0.09).with_share("encoder", share).parts == {"dense", "encoder"}
 
 
 @cases("share", 0.1, 0.5, 0.7)

@@ -205,15 +205,13 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
     """Their digests match; an id beyond the collection ended the process, or changed answers."""
     copied = shutil.copytree(index, tmp_path / "index")
     path = copied / "lexical" / file
-    kind = "<i8" if file.endswith(("ends", "offsets", "hashes")) else "<i4"
-    array = np.fromfile(path, kind)
+    array = np.fromfile(path, "<i8" if file.endswith(("ends", "offsets", "hashes")) else "<i4")
     if file.endswith("hashes"):
         array = array[:-1] if value < 0 else np.append(array, [value])
     else:
         array[...] = value
     path.write_bytes(array.tobytes())
-    manifest = IndexManifest.read(copied)
-    write_manifest(copied, "index", dataclasses.asdict(manifest))
+    write_manifest(copied, "index", dataclasses.asdict(IndexManifest.read(copied)))
     with pytest.raises(InputError, match=r"does not fit the files beside it|is out of bounds"):
         search(DocumentIndex(copied))
 
@@ -221,8 +219,7 @@ def test_somebody_elses_arrays_are_checked_where_they_enter(index, tmp_path, fil
 def search(index):
     half = index.half("lexical")
     for words in np.arange(1, half.impacts(np.arange(0)).shape[1])[:, np.newaxis]:
-        bounds = half.bounds(words)
-        similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + bounds)
+        similarity = half.feedback(5.0).similarity(np.arange(len(index)), 1 + half.bounds(words))
         similarity.at_most(TERMS)
     return [index.documents[place] for place in range(len(index))]
 

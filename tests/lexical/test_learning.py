@@ -103,8 +103,7 @@ def test_positions_count_alike_unless_another_is_clearly_better(texts, monkeypat
     pairs, name, asked = training_pairs.TrainingPairs, "whole_table_and_evidence", []
     table = getattr(pairs, name)
     monkeypatch.setattr(pairs, name, lambda *key: asked.append(key[1:]) or table(*key))
-    model = learn_lexical_model(texts, seed=13)
-    assert model.fields == tuple(dict.fromkeys([chosen, FLAT]))
+    assert learn_lexical_model(texts, seed=13).fields == tuple(dict.fromkeys([chosen, FLAT]))
     assert asked[0] == (FLAT, 0)  # all are measured by one table
 
 

@@ -103,8 +103,7 @@ def test_by_hand(readers):
     assert texts_of(found) == ids
     # Punctuation says nothing, though both vocabularies have it.
     levels = ["words", "spelling", "nothing", "words", "nothing"]
-    unknown = [("zebra",), (), (), ("z", "x"), ()]
-    assert readings == list(map(QueryReading, levels, unknown))
+    assert readings == list(map(QueryReading, levels, [("zebra",), (), (), ("z", "x"), ()]))
     for reader in readers["query", False]:
         assert (texts_of(reader.batch(texts)), reader.batch(texts).size) == (ids, 7 + 7)
     for reader in readers["document", False]:

@@ -86,8 +86,7 @@ def test_words_of_a_dictionary(tmp_path, caplog):
     # Entries that the tokenizer reads alike count once; words without spaces have several tokens.
     alike = "Dog chien 0.4\ndog Chien 0.4\ndog chien 0.1\n"
     assert read(tmp_path, alike).probabilities.tolist() == [0.4]
-    entries = "apple\t苹果\t0.8\nmama\tパパ\t0.5\ndog\tสุนัข\t1\na dog\t犬\t1\n"
-    dictionary = read(tmp_path, entries)
+    dictionary = read(tmp_path, "apple\t苹果\t0.8\nmama\tパパ\t0.5\ndog\tสุนัข\t1\na dog\t犬\t1\n")
     pairs = list(zip(dictionary.query_words, dictionary.document_words))
     assert pairs[:2] == [("apple", "苹果"), ("mama", "パパ")]
     assert [thai for word, thai in pairs if word == "dog"] == ["สุนัข"]
@@ -369,8 +368,7 @@ def test_pairs_are_those_of_training_queries_and_their_table_is_learned_once(pai
     assert list(zip(*pairs.lower)) == LOWER
     assert pairs.training.tolist() == [0, 1, 2, 3]
     ((table, _),) = pairs.tables(FLAT, 0.1, [pairs.training])
-    expected = pruned(table).toarray()
-    np.testing.assert_array_equal(pairs.whole_table(FLAT, 0.1).toarray(), expected)
+    np.testing.assert_array_equal(pairs.whole_table(FLAT, 0.1).toarray(), pruned(table).toarray())
     assert pairs.whole_table(FLAT, 0.1) is pairs.whole_table(FLAT, 0.1)  # learned once
 
 
@@ -420,8 +418,7 @@ def test_a_passage_is_not_parallel_where_its_document_is_not():
         document[begin : begin + 8] = answer
     own = {"retrieval_set": set_of_pairs(number), "known": half}
     pairs = TrainingPairs(texts_of(queries, documents, 2 * half, **own))
-    passages = words(*answers, size=2 * half)
-    assert not pairs.of_passages(passages).are_parallel
+    assert not pairs.of_passages(words(*answers, size=2 * half)).are_parallel
     assert TrainingPairs(texts_of(queries, answers, 2 * half, **own)).are_parallel
 
 

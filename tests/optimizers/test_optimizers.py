@@ -17,8 +17,7 @@ from tf_smoothclir.optimizers.sparse_rmsprop import SparseAdagrad
 ROWS, DIM = 6, 3
 RATE = 0.1
 _SLOTS = "_momentums", "_velocities", "_accumulators", "_mean_squares"
-KINDS = [*OPTIMIZERS.values(), SparseAdagrad]
-every_kind = cases("kind", *KINDS)
+every_kind = cases("kind", *OPTIMIZERS.values(), SparseAdagrad)
 OPTIONS = {
     LazyAdam: {"beta_1": 0.8, "beta_2": 0.99, "global_clipnorm": 2.0, "unique_rows": True},
     SparseRMSprop: {"rho": 0.8, "unique_rows": True, "scaled_gradients": True},

@@ -232,8 +232,7 @@ def test_raw_strings_give_the_vectors_of_evaluation(run, exported, role):
     encoded = SetEncoder(tasks.load_model(run), tokenized_by(run))()
     expected = encoded.queries if role == "query" else encoded.documents
     model, _ = load_part(exported, role)
-    texts = texts_of(run, role)
-    found = encode(model.signatures["serving_default"], texts)
+    found = encode(model.signatures["serving_default"], texts_of(run, role))
     np.testing.assert_allclose(found, expected, atol=1e-6)
     # Words that no text had have vectors from their spelling.
     unseen, other = encode(model.signatures["serving_default"], ["xword1", "zzz"])

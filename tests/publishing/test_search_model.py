@@ -65,23 +65,6 @@ def ids_of(documents):
 
 
 @pytest.fixture(scope="module")
-def model():
-    """Two fields, and a table that is about as dense as learned ones."""
-    generator = np.random.default_rng(3)
-    shape = (2 + len(DOCUMENT_WORDS), 4 + len(QUERY_WORDS) + len(DOCUMENT_WORDS))
-    table = sp.random_array(shape, density=0.05, rng=generator).tocsr().astype(np.float32)
-    table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
-    return LexicalModel(
-        table=table,
-        lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
-        background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
-        fields=(PositionProfile(20.0, 8.0), FLAT),
-        weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
-        evidence=np.ones(shape[0], np.float32),
-    )
-
-
-@pytest.fixture(scope="module")
 def vocabulary_dir(tmp_path_factory):
     return tmp_path_factory.mktemp("vocabulary")
 
@@ -94,8 +77,20 @@ def towers(vocabulary_dir):
 
 
 @pytest.fixture(scope="module")
-def parts(model, vocabulary_dir, towers):
-    """`parts(kind)` is a lexical model of `KINDS`."""
+def parts(vocabulary_dir, towers):
+    """`parts(kind)` is a lexical model of `KINDS`: two fields, a table as dense as learned ones."""
+    generator = np.random.default_rng(3)
+    shape = (2 + len(DOCUMENT_WORDS), 4 + len(QUERY_WORDS) + len(DOCUMENT_WORDS))
+    table = sp.random_array(shape, density=0.05, rng=generator).tocsr().astype(np.float32)
+    table = sp.csr_array(table.multiply(np.arange(shape[1]) < 2 + len(QUERY_WORDS)))
+    model = LexicalModel(
+        table=table,
+        lookalikes=sp.csr_array(table > 0.9).astype(np.float32),
+        background=generator.uniform(0.001, 0.1, shape[1]).astype(np.float32),
+        fields=(PositionProfile(20.0, 8.0), FLAT),
+        weights=generator.uniform(0.05, 1.0, (2, shape[1])).astype(np.float32),
+        evidence=np.ones(shape[0], np.float32),
+    )
 
     def make(kind):
         values = {"feedback": 0.0, "length_power": 0.0, "fusion": None, **KINDS[kind]}
@@ -113,10 +108,8 @@ def vectors_of(towers, role, texts):
 def test_documents_are_read_with_their_languages(parts):
     lexical = parts("lexical")
     documents = [Text(id_, "", "w1 w2", language) for id_, language in zip("abc", ("he", "", "ja"))]
-    source = SimpleNamespace(documents=lambda: documents)
-    read = Collection.read(source, {}, lexical)
-    found = dict(zip(read.ids, read.words.languages.tolist()))
-    assert found == {"a": "he", "b": "", "c": "ja"}
+    read = Collection.read(SimpleNamespace(documents=lambda: documents), {}, lexical)
+    assert dict(zip(read.ids, read.words.languages.tolist())) == {"a": "he", "b": "", "c": "ja"}
     assert lexical.document_words(documents).languages.tolist() == ["he", "", "ja"]
 
 
@@ -268,8 +261,7 @@ def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch
     monkeypatch.setattr(postings, "COMMON", common)
     for place, value in bounds.items():
         monkeypatch.setattr(*place, value)
-    model = build("lexical with feedback")
-    check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
+    check_search(build("lexical with feedback").serve(tf.constant(QUERIES, tf.string)), expected)
 
 
 @cases("kind", "lexical", "hybrid", "dense")
@@ -279,8 +271,7 @@ def test_grades_count_the_known_words_of_a_query(build, parts, kind):
     found = []
     for power in (0.0, 0.5):
         points = CutPoints((0.3, 1.0, 3.0, 9.0, 27.0), (), power=power)
-        model = build(kind, cut_points=points, depth=20)
-        answer = model.serve(tf.constant(QUERIES, tf.string))
+        answer = build(kind, cut_points=points, depth=20).serve(tf.constant(QUERIES, tf.string))
         scores, found_ids = answer["scores"].numpy(), answer["ids"].numpy() != b""
         expected = points.of_hits(scores, 1 if kind == "dense" else known)
         found.append(answer["grades"].numpy())

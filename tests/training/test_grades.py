@@ -71,8 +71,7 @@ def test_without_splits_all_queries_of_another_set_are_measured(tmp_path, caplog
     cases = (own, "", 2), (same, "", 2), (part, "", 1), (other, "test", 2), (other, "", 10)
     for data, split, queries in cases:
         assert "all of its judged queries are measured" not in caplog.text
-        found = another_set(source_of(data), data, own, split)
-        assert len(found.queries_in("test")) == queries
+        assert len(another_set(source_of(data), data, own, split).queries_in("test")) == queries
     assert "all of its judged queries are measured; --split=test" in caplog.text
     caplog.clear()
     (tmp_path / "c" / "splits.tsv").write_text("".join(f"{i}\ttest\n" for i in range(10)))
@@ -136,6 +135,5 @@ def test_presets_train_export_and_search(tmp_path, no_child_process, preset):
 
     export_run(RunDirectory.load(tmp_path / "run"), tmp_path / "export")
     search = open_search(tmp_path / "export", "", lambda data: data)
-    queries = [query.text for query in source_of(settings.data).queries()]
-    found = search.search(queries, 5)
+    found = search.search([query.text for query in source_of(settings.data).queries()], 5)
     assert all(len(hits) == 5 for hits in found)

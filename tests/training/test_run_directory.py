@@ -1,7 +1,5 @@
 """The run directory: what is continued, refused, overwritten, kept; which file is damaged."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -138,8 +138,7 @@ def test_fit_traces_a_step_once_and_shows_what_keras_does(monkeypatch):
 def part(queries, documents, **more):
     found = {name: tf.constant(value) for name, value in more.items()}
     for role, rows in (("query", queries), ("document", documents)):
-        texts = tf.RaggedTensor.from_row_lengths(*tensors()[role].values())
-        chosen = tf.gather(texts, rows)
+        chosen = tf.gather(tf.RaggedTensor.from_row_lengths(*tensors()[role].values()), rows)
         found[role] = {"ids": chosen.values, "lengths": chosen.row_lengths()}
     return found
 

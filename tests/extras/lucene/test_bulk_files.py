@@ -128,5 +128,4 @@ def test_the_command_writes_a_set_and_refuses_to_write_over_it(commands, ranking
     module = "tf_smoothclir.extras.lucene.write_files"
     done = commands.run(module, *arguments)
     assert "30 documents and" in done.stdout, done.stderr
-    again = commands.run(module, *arguments)
-    assert "it is there already. Give a new one" in again.stderr
+    assert "it is there already. Give a new one" in commands.run(module, *arguments).stderr

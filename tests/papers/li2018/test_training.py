@@ -51,8 +51,7 @@ def test_words_of_translations_weigh_as_those_of_documents(tiny, tmp_path):
     trainer, _ = start(tiny(**BASE, token_weights="idf"), tmp_path)
     towers = trainer.task.encoders.towers
     texts = {"ids": tf.constant([3, 5, 4, 3]), "lengths": tf.constant([3, 1])}
-    found = [towers[of](texts) for of in ("translation", "document")]
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*[towers[of](texts) for of in ("translation", "document")])
     assert len(np.unique(towers["document"].other_arrays()["token_weights"].numpy())) > 1
 
 

@@ -30,8 +30,7 @@ def prepared(tiny):
     settings = tiny()
     tokenized_set = opened_set(settings)
     texts = LexicalTexts(tokenized_set, LONGEST)
-    words = WordTranslations.learn(texts, seed=13)
-    return settings.training, tokenized_set, texts, words
+    return settings.training, tokenized_set, texts, WordTranslations.learn(texts, seed=13)
 
 
 @pytest.fixture(scope="module")

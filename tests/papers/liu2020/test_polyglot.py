@@ -8,7 +8,6 @@ import pytest
 
 from tests.cases import cases
 from tf_smoothclir.papers.liu2020 import polyglot
-from tf_smoothclir.papers.liu2020.polyglot import convert_polyglot
 from tf_smoothclir.text.embeddings import load_embeddings
 from tf_smoothclir.utils.errors import InputError
 
@@ -55,7 +54,7 @@ def convert(tmp_path):
 
     def write_and_convert(data, *words):
         (tmp_path / "in.pkl").write_bytes(data)
-        return convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.vec", *words)
+        return polyglot.convert_polyglot(tmp_path / "in.pkl", tmp_path / "out.vec", *words)
 
     return write_and_convert
 
@@ -78,8 +77,7 @@ def test_words_and_rows_of_every_kind_of_pickle(kind, convert, tmp_path):
     matrix, found, _, _ = load_embeddings(tmp_path / "out.vec", vocabulary, dim=3, seed=0)
     np.testing.assert_array_equal(matrix[1:6], ROWS[[0, 4, 5, 6, 7]])  # <UNK> is [UNK]
     assert found == 4  # "<S>" and "<PAD>" are gone
-    written = (tmp_path / "words.txt").read_text("utf-8")
-    assert written.split("\n") == ["[UNK]", *WORDS[4:], ""]
+    assert (tmp_path / "words.txt").read_text("utf-8").split("\n") == ["[UNK]", *WORDS[4:], ""]
 
 
 @pytest.fixture
@@ -153,7 +151,7 @@ def test_file_cut_anywhere_is_refused(refused):
 
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.pkl: the file cannot be read"):
-        convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.vec")
+        polyglot.convert_polyglot(tmp_path / "nowhere.pkl", tmp_path / "out.vec")
     (tmp_path / "in.pkl").write_bytes(POLYGLOT)
     with pytest.raises(InputError, match="nowhere: the directory cannot be written to"):
-        convert_polyglot(tmp_path / "in.pkl", tmp_path / "nowhere" / "out.vec")
+        polyglot.convert_polyglot(tmp_path / "in.pkl", tmp_path / "nowhere" / "out.vec")
