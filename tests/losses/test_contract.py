@@ -411,20 +411,16 @@ LISTS = [
 def batch(lists):
     scores = tf.constant([score for scores, _ in lists for score in scores], tf.float32)
     grades = tf.constant([grade for _, grades in lists for grade in grades], tf.int32)
-    return scores, grades, tf.constant([len(grades) for _, grades in lists], tf.int32)
+    return grades, scores, tf.constant([len(grades) for _, grades in lists], tf.int32)
 
 
-def of_flat(loss, scores, grades, lengths):
+def of_flat(loss, grades, scores, lengths):
     """The loss of a flat batch, as a model has it."""
     return loss(*loss.laid_out(grades, scores, lengths))
 
 
 def of_lists(loss, lists):
-    scores, grades, lengths = batch(lists)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        value = of_flat(loss, scores, grades, lengths)
-    return value.numpy(), tape.gradient(value, scores).numpy()
+    return value_and_gradient(lambda *flat: of_flat(loss, *flat), *batch(lists))
 
 
 def each(name, lists, temperature=0.1):
@@ -494,7 +490,7 @@ def test_lists_without_a_preference_have_no_gradient(name):
 @every_list_loss
 def test_one_graph_takes_every_batch_and_nothing_in_it_is_random(name):
     loss = LOSSES[name]()
-    specs = [tf.TensorSpec([None], kind) for kind in (tf.float32, tf.int32, tf.int32)]
+    specs = [tf.TensorSpec([None], kind) for kind in (tf.int32, tf.float32, tf.int32)]
     run = tf.function(lambda *lists: of_flat(loss, *lists), input_signature=specs)
     for lists in (LISTS, LISTS[:1], [ALL_EQUAL], LISTS[:5]):
         (expected,) = {of_flat(loss, *batch(lists)).numpy() for _ in range(10)}

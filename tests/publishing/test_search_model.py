@@ -261,7 +261,8 @@ def test_the_scores_do_not_depend_on_the_steps(build, parts, towers, monkeypatch
     monkeypatch.setattr(postings, "COMMON", common)
     for place, value in bounds.items():
         monkeypatch.setattr(*place, value)
-    check_search(build("lexical with feedback").serve(tf.constant(QUERIES, tf.string)), expected)
+    model = build("lexical with feedback")
+    check_search(model.serve(tf.constant(QUERIES, tf.string)), expected)
 
 
 @cases("kind", "lexical", "hybrid", "dense")
@@ -271,7 +272,8 @@ def test_grades_count_the_known_words_of_a_query(build, parts, kind):
     found = []
     for power in (0.0, 0.5):
         points = CutPoints((0.3, 1.0, 3.0, 9.0, 27.0), (), power=power)
-        answer = build(kind, cut_points=points, depth=20).serve(tf.constant(QUERIES, tf.string))
+        model = build(kind, cut_points=points, depth=20)
+        answer = model.serve(tf.constant(QUERIES, tf.string))
         scores, found_ids = answer["scores"].numpy(), answer["ids"].numpy() != b""
         expected = points.of_hits(scores, 1 if kind == "dense" else known)
         found.append(answer["grades"].numpy())
@@ -291,7 +293,7 @@ def test_equal_documents_have_equal_scores_at_any_position(towers):
     places = hashing.hash_ids(ids)
     for batch in (["q1"], ["q1", "q2 q3", "q3"] * 30):
         found = model.serve(tf.constant(batch))
-        for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy()):
+        for row_ids, row_scores in zip(found["ids"].numpy(), found["scores"].numpy(), strict=True):
             rows = np.array([int(id_[1:]) for id_ in row_ids])
             for vector in range(len(different)):
                 same = positions[rows] == vector
