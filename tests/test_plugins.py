@@ -190,6 +190,7 @@ def test_names_that_clash_are_an_error(registered, kind, name, settings, message
 def test_facts_are_what_the_classes_say(registry, built_in_alone):
     """Flags are checked by the facts, before TensorFlow is there."""
     stated = {fact for name in registry for fact in registry.plugin(name).facts}
+    assert stated
     for name in registry:
         plugin, implementation = registry.plugin(name), registry[name]
         for fact in stated:

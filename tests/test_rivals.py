@@ -196,7 +196,7 @@ def test_a_package_answers_with_the_best_documents_of_its_scores(name, monkeypat
         scores = found.rows(rows)
         assert scores.shape == (20, len(toy_texts.documents))
         assert np.isfinite(scores).all()
-        for row, of_query in zip(rows, scores):
+        for row, of_query in zip(rows, scores, strict=True):
             answer = found.answer(toy_texts.queries[row])
             assert len(set(answer)) == DEPTH
             worst, others = of_query[answer].min(), np.delete(of_query, answer).max()

@@ -154,7 +154,7 @@ def test_for_a_shared_tower_a_batch_has_all_queries_then_all_documents(name, sha
     pipelines = [PIPELINES[name](shared_set, both_at_once=both, **options) for both in (0, 1)]
     apart, together = (list(each.epoch(lists, 0).as_numpy_iterator()) for each in pipelines)
     assert len(apart) == len(together) > 1
-    for (expected, grades), (found, same_grades) in zip(apart, together):
+    for (expected, grades), (found, same_grades) in zip(apart, together, strict=True):
         np.testing.assert_array_equal(same_grades, grades)
         queries, documents = map(texts_of, expected.texts)
         texts, ngrams = texts_of(found.texts.tokens)

@@ -94,7 +94,7 @@ def test_documents_have_stores_to_their_ends_with_titles_if_read(settings, small
         assert cut[row].tolist() == whole[row][begin : begin + 3].tolist()
         assert found.title_lengths()[row] == begin
         assert len(whole[row]) == len(words)
-        for word, id_ in zip(words, whole[row].tolist()):
+        for word, id_ in zip(words, whole[row].tolist(), strict=True):
             assert vocabulary.setdefault(word, id_) == id_
     assert not (tokenize_set(small_set, short, tmp_path).directory / f"{WHOLE}.values").exists()
 

@@ -292,7 +292,7 @@ def test_folds_partition_the_queries_but_not_the_test_split(small_set, folds):
     assert set().union(*held_out) == learnt
     assert sum(map(len, held_out)) == len(learnt)
     assert max(map(len, held_out)) - min(map(len, held_out)) <= 1
-    for fold, validation in zip(sets, held_out):
+    for fold, validation in zip(sets, held_out, strict=True):
         assert ids(fold, "train") == learnt - validation
         assert ids(fold, "test") == ids(small_set, "test")
     np.testing.assert_array_equal(small_set.splits, before)

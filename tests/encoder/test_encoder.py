@@ -72,7 +72,7 @@ def test_vectors_of_texts_and_words_are_those_of_the_saved_model(exports, tiny_r
     found = encoder.token_vectors(texts)
     theirs = SavedTower(load_part(exports[kind], role).model, EPSILON).token_vectors(texts)
     assert [one.words for one in found] == [one.words for one in theirs]
-    for ours, one in zip(found, theirs):
+    for ours, one in zip(found, theirs, strict=True):
         np.testing.assert_allclose(ours.vectors, one.vectors, rtol=1e-5, atol=1e-6)
     assert encoder.token_vectors([]) == []
     assert encoder.encode([]).shape == (0, encoder.dim)

@@ -100,7 +100,7 @@ def test_kind_and_effort_are_chosen_by_the_number_of_documents():
 @cases("kind, least", (FLAT, 1.0), (HNSW, 0.97))
 def test_best_documents_are_found_as_the_recall_says(asked, exact, built, ranker_of, kind, least):
     shares, ranker = [], ranker_of(built[kind])
-    for (positions, found), row in zip(ranker.rank(asked, 10), exact):
+    for (positions, found), row in zip(ranker.rank(asked, 10), exact, strict=True):
         np.testing.assert_allclose(found, row[positions], atol=1e-7)
         assert (np.diff(found) <= 0).all()
         shares.append(len(set(positions) & set(np.argsort(-row)[:10])) / 10)
@@ -133,7 +133,7 @@ def indexes(tmp_path_factory):
 def test_flat_ranks_as_brute_force_in_a_batch_and_alone(indexes, depth):
     index, batch = DocumentIndex(indexes["flat"]), queries(300 if depth == 7 else 4)
     together, step = hits_by(index, batch, depth), len(batch) // 4
-    for query, results in zip(batch[::step], together[::step]):
+    for query, results in zip(batch[::step], together[::step], strict=True):
         expected = brute_force(TEXTS, query, depth)
         assert found_by(index, query, depth) == expected
         assert [(r.id, r.score) for r in results] == expected

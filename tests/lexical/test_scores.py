@@ -529,7 +529,7 @@ def test_both_are_those_of_plain_loops(documents, queries, bm25, mu):
     found = scores(Bm25(*bm25), documents, queries)
     expected = [bm25_by_loop(*bm25, documents, query) for query in queries]
     assert found == pytest.approx(np.array(expected), rel=1e-4, abs=1e-6)
-    for row, query in zip(scores(QueryLikelihood(mu), documents, queries), queries):
+    for row, query in zip(scores(QueryLikelihood(mu), documents, queries), queries, strict=True):
         expected = np.array(likelihood_by_loop(mu, documents, query))
         # The same up to what no document changes.
         assert row - row[0] == pytest.approx(expected - expected[0], abs=1e-4)

@@ -95,7 +95,7 @@ def test_config_round_trip_continues_as_the_original(kind):
     assert type(restored) is kind
     assert restored.get_config() == optimizer.get_config()
     gradients = [slices([1, 4], g[[1, 4]]) for g in random_gradients(steps=2)]
-    for found, expected in zip(run(restored, gradients), run(optimizer, gradients)):
+    for found, expected in zip(run(restored, gradients), run(optimizer, gradients), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -201,7 +201,7 @@ def test_global_clipnorm_with_sparse_gradients_by_hand(limit):
     optimizer = LazyAdam(RATE, global_clipnorm=limit)
     optimizer.build(variables)
     optimizer.apply_gradients(zip(map(slices, rows, values), variables))
-    for moment, named, value in zip(optimizer._momentums, rows, values):
+    for moment, named, value in zip(optimizer._momentums, rows, values, strict=True):
         np.testing.assert_allclose(moment.numpy()[named], 0.1 * scale * value, rtol=1e-5)
 
 

@@ -135,7 +135,7 @@ def test_an_export_and_its_search_model_rank_as_the_run(ranking_exports, ranking
     model, manifest = load_part(path, "search")
     found = model.signatures["serving_default"](text=tf.constant(queries))
     found = {name: value.numpy() for name, value in found.items()}
-    for row, hits, of_hits in zip(scores, found["ids"], found["scores"]):
+    for row, hits, of_hits in zip(scores, found["ids"], found["scores"], strict=True):
         hits = [id_.decode() for id_ in hits if id_]
         ours = np.array([row[ids.index(id_)] for id_ in hits], np.float32)
         np.testing.assert_allclose(of_hits[: len(hits)], ours, rtol=1e-5, atol=1e-5)

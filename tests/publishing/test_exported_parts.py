@@ -292,7 +292,7 @@ def test_searches_rank_as_the_run_does(run, search):
     first = load_models(run).retrievers(tokenized)["lexical"]
     before = Ranking.joined(first.rank(queries, depth))
     assert (before.document_rows != ranking.document_rows).any()
-    for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores):
+    for hits, rows, scores in zip(found, ranking.document_rows, ranking.scores, strict=True):
         ids = [tokenized.retrieval_set.document_ids[row] for row in rows[: len(hits)]]
         assert [hit.id for hit in hits] == ids
         np.testing.assert_allclose([hit.score for hit in hits], scores[: len(hits)], rtol=1e-4)
@@ -305,7 +305,7 @@ def test_explanations_name_pairs_of_words_that_add_up(search):
     assert search.search(["???", ""], 5) == [[], []]
     assert search.collection.retrievers == (RERANKED, "lexical")
     (hits,) = search.search(["word1 word4"], 3)
-    for hit, explanation in zip(hits, search.explain("word1 word4", hits)):
+    for hit, explanation in zip(hits, search.explain("word1 word4", hits), strict=True):
         assert explanation.score == hit.score
         assert {pair.query_word for pair in explanation.pairs} <= {"word1", "word4"}
         assert all(pair.document_word in hit.text for pair in explanation.pairs)

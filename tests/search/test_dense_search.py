@@ -236,7 +236,7 @@ def test_command_answers_in_json_as_a_search_does(commands, export_dir, index_di
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["query"] for answer in answers] == queries
     assert [answer["evidence"] for answer in answers] == ["words", "nothing", "nothing", "words"]
-    for answer, results in zip(answers, search.search(queries, 5)):
+    for answer, results in zip(answers, search.search(queries, 5), strict=True):
         expected = [dataclasses.asdict(result) for result in results]
         scores = [result.pop("score") for result in answer["results"]]
         assert scores == pytest.approx([result.pop("score") for result in expected], abs=1e-6)

@@ -169,7 +169,7 @@ def test_a_hybrid_ranks_by_any_of_its_parts(runs):
     assert list(expected_of) == ["dense", "lexical", "hybrid"]
     for name, expected in expected_of.items():
         found, cut_points = run_models.load_retriever(run, tokenized_set, retriever=name)
-        for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9)):
+        for own, other in zip(found.rank(queries, 9), expected.rank(queries, 9), strict=True):
             np.testing.assert_array_equal(own.document_rows, other.document_rows)
         assert cut_points == read_cut_points(run.cut_points)[name]
 

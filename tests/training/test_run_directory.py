@@ -224,7 +224,7 @@ def test_what_people_edit_and_parts_that_are_deleted_as_a_whole_are_not_missed(p
         (path / name).write_text("edited")
     for name in ("plots", "checkpoints", "vocabulary", "lexical"):
         shutil.rmtree(path / name)
-    RunDirectory.load(path)
+    assert RunDirectory.load(path).finished
 
 
 def test_what_killed_processes_left_goes_when_the_run_continues(tmp_path):

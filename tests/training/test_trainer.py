@@ -102,7 +102,7 @@ def whole(tiny, tmp_path_factory):
 
 
 def assert_same(found, expected):
-    for one, other in zip(found[1], expected[1]):
+    for one, other in zip(found[1], expected[1], strict=True):
         np.testing.assert_array_equal(one, other)
     for name in ("history", "pairs", "best_epoch"):
         assert getattr(found[0], name) == getattr(expected[0], name)
@@ -193,7 +193,7 @@ def test_patience_stops_early_and_the_best_epoch_by_the_chosen_metric_is_kept(
     after = note_weights(trainer)
     progress = trainer.train()
     assert (progress.epoch, progress.best_epoch, len(after)) == (epochs, best, epochs)
-    for found, kept, last in zip(weights(model), after[best - 1], after[-1]):
+    for found, kept, last in zip(weights(model), after[best - 1], after[-1], strict=True):
         np.testing.assert_array_equal(found, kept)
         assert (found != last).any()
 

@@ -125,6 +125,7 @@ def test_only_a_few_items_are_read_ahead(monkeypatch):
     for item, result in enumerate(results):
         assert result == str(item)
         assert len(taken) <= item + 3
+    assert len(taken) == item + 1 == 50
 
 
 def test_an_error_is_raised_in_order_and_ends_the_work_as_closing_does(monkeypatch):

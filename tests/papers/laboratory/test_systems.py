@@ -170,12 +170,13 @@ def test_beyond_an_edge_a_step_or_half_the_way_to_the_limit():
 
 
 def test_the_search_ends_although_it_always_finds_better_ones():
-    tried = list(PAIRS)
+    tried = [*reachable(PAIRS, 0.79)]
     for _ in range(30):
         more = beyond_edge(max(tried), tried, 0.79)  # the higher, the better
         tried += more
     assert not more
-    assert all(-1 < low < high < 0.79 for low, high in tried[len(PAIRS) :])
+    assert max(tried) == (0.65, 0.7)  # from (0.4, 0.7) a step of 0.2, then half the way to 0.7
+    assert all(-1 < low < high < 0.79 for low, high in tried)
 
 
 OF_PAPERS = "table1 table2 table3 figure1 figure2 figure3 figure4 figure5 yu2020_table1"

@@ -98,7 +98,7 @@ def test_documents_of_held_out_queries_make_no_queries(prepared):
     used = [tuple(opening.numpy()) for opening in pseudo.translations]
     assert set(used) <= {tuple(store[row]) for row in range(len(store)) if row not in held_out}
     assert pseudo.relevant.shape == (len(used), POSITIVES)
-    for own, relevant in zip(used, pseudo.relevant):
+    for own, relevant in zip(used, pseudo.relevant, strict=True):
         assert len(set(relevant)) == POSITIVES
         assert set(own) & set(store[relevant[0]])  # BM25 finds what shares words
 

@@ -85,7 +85,7 @@ def test_in_rotations_every_judged_query_is_a_test_query_and_a_validation_query_
     for one in sets:
         assert ids(one, "train") == judged - ids(one, "validation") - ids(one, "test")
     # Of 5 folds, rotation r trains with r, r+1, r+2, validates with r+3 and tests r+4.
-    for before, after in zip(sets, [*sets[1:], sets[0]]):
+    for before, after in zip(sets, [*sets[1:], sets[0]], strict=True):
         assert ids(after, "validation") == ids(before, "test")
     for folds in (2, 8):
         with pytest.raises(InputError, match="Use 3 folds or more"):
